@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/version"
 	"kvbench/tiers/workdir"
 )
 
@@ -75,8 +75,8 @@ func Main(m *testing.M, suite Suite) int {
 	case err != nil:
 		return refuse(err)
 	case set.Requested("version"):
-		fmt.Println("kvbench", version.Current())
-		if version.Current() == version.Unknown {
+		fmt.Println("kvbench", environment.Version())
+		if environment.Version() == environment.UnknownVersion {
 			fmt.Println("(go test -c gives a binary its revision with -buildvcs=true; " +
 				"those of make dist have theirs)")
 		}
@@ -134,7 +134,7 @@ func violations(err error) (bad params.Violations) {
 }
 
 func (s *session) run(m *testing.M) int {
-	version.Current() // before the checkout has another commit
+	environment.Version() // before the checkout has another commit
 	plan, err := checked(s, s.makePlan)
 	if err != nil || s.ctx.Err() != nil {
 		return s.unchecked(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"kvbench/kvbench/version"
+	"kvbench/kvbench/environment"
 )
 
 // metricsServer shows the progress of a run as OpenMetrics, for Prometheus and Grafana, for as long as
@@ -42,7 +42,7 @@ func listenMetrics(address string) (*metricsServer, error) {
 	}
 	s := &metricsServer{listener: l}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.handler(version.Current()))
+	mux.Handle("GET /metrics", s.handler(environment.Version()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/metrics", http.StatusFound)
 	})

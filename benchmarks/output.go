@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/term"
 
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
-	"kvbench/kvbench/version"
 	"kvbench/tiers/workdir"
 )
 
@@ -53,7 +53,7 @@ func (s *session) header() error {
 	if need := params.ClosedNeeds(s.points); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)
 	}
-	if why := noImage(s.points, version.Current()); why != "" {
+	if why := noImage(s.points, environment.Version()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
 	}
 	_, err := os.Stdout.WriteString(b.String())
@@ -66,11 +66,11 @@ func noImage(plans []*params.Values, revision string) string {
 	closed := slices.ContainsFunc(plans, func(v *params.Values) bool {
 		return v.Division == params.Closed && v.Bench.Option > 0
 	})
-	if !closed || revision != version.Unknown {
+	if !closed || revision != environment.UnknownVersion {
 		return ""
 	}
 	return "this binary does not know its revision, so that kvreport submission can make no code " +
-		"image; " + version.Remedy
+		"image; " + environment.VersionRemedy
 }
 
 // common are the overrides that hold for all benchmarks of the process. What a

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/version"
 	"kvbench/tracing/host"
 )
 
@@ -131,7 +131,7 @@ func decisive(plans []*params.Values) map[string]string {
 func build() string {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
-		return version.Current()
+		return environment.Version()
 	}
 	defer f.Close()
 	id := ""
@@ -139,7 +139,7 @@ func build() string {
 		note, _ := s.Data()
 		id = hex.EncodeToString(note)
 	}
-	return cmp.Or(id[max(0, len(id)-24):], version.Current())
+	return cmp.Or(id[max(0, len(id)-24):], environment.Version())
 }
 
 // missing are a directory and those above it that do not exist, the innermost first.

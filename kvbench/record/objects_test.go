@@ -1,4 +1,4 @@
-package objects
+package record
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,14 +30,12 @@ import (
 // setting is a tier of a double whose requests are counted.
 type setting struct {
 	*objecttier.Tier
-	t      testing.TB
-	rec    *Recorder
+	rec    *Recorder // of the window
+	counts *Objects
 	double *s3test.Server
-	// Of the window. A connection whose request has ended asks for it whenever it is made.
-	start, end atomic.Int64
-	clock      func() time.Duration
-	res        result.Result
-	hists      result.Histograms
+	clock  func() time.Duration
+	res    result.Result
+	hists  result.Histograms
 }
 
 // inBubble is one in memory and virtual time.
@@ -57,17 +54,13 @@ func open(t testing.TB, d *s3test.Server, change func(*objecttier.Config)) *sett
 	clk := tiertest.Wall()
 	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 	require.NoError(t, err)
-	s := &setting{t: t, double: d, clock: clk.Now}
-	s.start.Store(int64(workloads.Never))
-	s.end.Store(int64(workloads.Never))
-	s.rec = New(len(set.All()), clk.Now, func() (time.Duration, time.Duration) {
-		return time.Duration(s.start.Load()), time.Duration(s.end.Load())
-	})
+	s := &setting{double: d, clock: clk.Now, rec: New(1)}
+	s.counts = NewObjects(s.rec, len(set.All()), clk.Now)
 	c := objecttier.Config{
 		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
 			Credentials: store.StaticCredentials("key", "secret", ""),
 			Payload:     store.Unsigned, Retries: 10, Timeout: 30 * time.Second,
-			ConnectTimeout: 5 * time.Second, Connections: 64, Clock: clk, Observer: s.rec,
+			ConnectTimeout: 5 * time.Second, Connections: 64, Clock: clk, Observer: s.counts,
 			Random: func() float64 { return 1 }},
 		Prefix: "a/b", Names: objecttier.Names{Format: objecttier.Own}, MultipartAbove: 96 << 10,
 		PartSize: 40 << 10, RangeSize: 36 << 10, Depth: 3, Nonce: "test",
@@ -84,16 +77,15 @@ func open(t testing.TB, d *s3test.Server, change func(*objecttier.Config)) *sett
 
 // openWindow and closeWindow do what a trial does.
 func (s *setting) openWindow() {
-	s.OpenWindow()
-	s.start.Store(int64(s.clock()))
+	s.counts.OpenWindow(s.Tier)
+	s.rec.Open(s.clock(), workloads.Never)
 }
 
-func (s *setting) OpenWindow() { s.rec.OpenWindow(s.Tier) }
-
 func (s *setting) closeWindow() {
-	s.end.Store(int64(s.clock()))
-	s.rec.CloseWindow(s.Tier)
-	s.hists = s.rec.Fill(&s.res, s.Tier)
+	s.rec.SetEnd(s.clock())
+	s.counts.CloseWindow(s.Tier)
+	s.rec.Close()
+	s.hists = s.counts.Fill(&s.res, s.Tier)
 	s.res.Distribute(s.hists)
 }
 
@@ -173,7 +165,7 @@ func counted(operations map[string]result.ObjectCounts) map[string]logged {
 	return all
 }
 
-func inWindow(o *result.Objects) map[string]result.ObjectCounts {
+func ofWindow(o *result.Objects) map[string]result.ObjectCounts {
 	all := map[string]result.ObjectCounts{}
 	for name, n := range o.Operations {
 		all[name] = n.ObjectCounts
@@ -224,7 +216,7 @@ func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 		s.closeWindow()
 		o := s.res.Objects
 		kinds, endpoints, status := s.log(begun)
-		assert.Equal(t, kinds, counted(inWindow(o)))
+		assert.Equal(t, kinds, counted(ofWindow(o)))
 		assert.Equal(t, status, o.Status)
 		for i, e := range s.res.Endpoints {
 			assert.Equal(t, endpoints[i], logged{e.Attempts, e.BytesRead + e.BytesWritten}, e.URL)
@@ -247,8 +239,8 @@ func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 			o.FirstByte.Count)
 		// All that the store has seen is in one of both.
 		s.load(t, "behind", 20)
-		s.rec.Fill(&s.res, s.Tier)
-		both := inWindow(s.res.Objects)
+		s.counts.Fill(&s.res, s.Tier)
+		both := ofWindow(s.res.Objects)
 		for name, n := range s.res.Objects.Outside {
 			sum := both[name]
 			sum.Requests, sum.Attempts = sum.Requests+n.Requests, sum.Attempts+n.Attempts
@@ -358,7 +350,7 @@ func TestAWindowThatNeverOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 1, nil)
 		require.NoError(t, s.put(t.Context(), tiers.Object{Key: "k", Gen: 1, Size: 3000}))
-		assert.Empty(t, s.rec.Fill(&s.res, s.Tier))
+		assert.Empty(t, s.counts.Fill(&s.res, s.Tier))
 		assert.Empty(t, s.res.Objects.Operations)
 		kinds, _, _ := s.log(0)
 		assert.Equal(t, kinds, counted(s.res.Objects.Outside))
@@ -367,22 +359,14 @@ func TestAWindowThatNeverOpens(t *testing.T) {
 
 var errSome = errors.New("some")
 
-func TestConnectionsThatFail(t *testing.T) {
-	r := New(1, func() time.Duration { return 1 },
-		func() (time.Duration, time.Duration) { return 0, 2 })
-	r.Connected("a", 5, nil)
-	r.Connected("a", 7, errSome)
-	assert.Equal(t, result.ObjectCounts{Requests: 2, Attempts: 2, Failed: 1}, r.inside[connect])
-	assert.EqualValues(t, 1, r.times[connect].Count(), "of those that came about")
-}
-
 // The end of the window cuts off what is in flight, and nothing that begins behind it.
 func TestTheWindowsEndCutsOffWhatBeganInIt(t *testing.T) {
-	rec := New(1, func() time.Duration { return 11 * time.Second },
-		func() (start, end time.Duration) { return time.Second, 10 * time.Second })
+	rec := New(1)
+	rec.Open(time.Second, 10*time.Second)
+	counts := NewObjects(rec, 1, func() time.Duration { return 11 * time.Second })
 	for _, begun := range []time.Duration{500, 9_000, 10_500} {
-		rec.Request(store.Request{Op: store.Get, Begun: begun * time.Millisecond,
+		counts.Request(store.Request{Op: store.Get, Begun: begun * time.Millisecond,
 			Ended: 11 * time.Second, Cancelled: true, Err: context.Canceled})
 	}
-	assert.Equal(t, result.ObjectCounts{Cancelled: 1}, rec.inside[store.Get])
+	assert.Equal(t, result.ObjectCounts{Cancelled: 1}, counts.inside[store.Get])
 }

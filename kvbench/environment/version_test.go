@@ -1,4 +1,4 @@
-package version
+package environment
 
 import (
 	"os"
@@ -12,19 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeTree makes a directory of files.
-func fakeTree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	return root
-}
-
-func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, Current()) }
+func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, Version()) }
 
 func TestStamped(t *testing.T) {
 	rev := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}
@@ -39,7 +27,7 @@ func TestCheckedOut(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skipf("there is no git: %v", err)
 	}
-	root := fakeTree(t, map[string]string{"go.mod": "module kvbench\n"})
+	root := string(rootOf(t, map[string]string{"go.mod": "module kvbench\n"}))
 	assert.Empty(t, checkedOut(root), "no checkout")
 	git := func(args ...string) string {
 		out, err := exec.Command("git", append([]string{"-C", root, "-c", "user.name=x", "-c",
@@ -56,7 +44,7 @@ func TestCheckedOut(t *testing.T) {
 	assert.Equal(t, commit, checkedOut(root))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module x\n"), 0o644))
 	assert.Equal(t, commit+"+dirty", checkedOut(root))
-	assert.Empty(t, checkedOut(fakeTree(t, map[string]string{".git/HEAD": "hello\n"})), "nonsense")
+	assert.Empty(t, checkedOut(string(rootOf(t, map[string]string{".git/HEAD": "hello\n"}))), "nonsense")
 	inside := filepath.Join(root, "copy")
 	require.NoError(t, os.Mkdir(inside, 0o755))
 	assert.Empty(t, checkedOut(inside), "another checkout's")

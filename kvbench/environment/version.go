@@ -1,4 +1,4 @@
-package version
+package environment
 
 import (
 	"cmp"
@@ -12,25 +12,25 @@ import (
 	"sync"
 )
 
-// Unknown is the version of a binary without a stamp, outside of its checkout.
-const Unknown = "unknown"
+// UnknownVersion is the version of a binary without a stamp, outside of its checkout.
+const UnknownVersion = "unknown"
 
-// Remedy says how to make results name the commit that they were measured with.
-const Remedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or " +
+// VersionRemedy says how to make results name the commit that they were measured with.
+const VersionRemedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or " +
 	"one of go test -c -buildvcs=true"
 
-// revision is set by `make dist` (-ldflags "-X kvbench/kvbench/version.revision=…"): test binaries
+// revision is set by `make dist` (-ldflags "-X kvbench/kvbench/environment.revision=…"): test binaries
 // carry no version control stamp of their own, but with go test -c -buildvcs=true.
 var revision string
 
 // ByGoTest is what go test, and nothing else, passes to each test binary (cmd/go/internal/test).
 const ByGoTest = "-test.paniconexit0"
 
-// Current is the revision of this program: linked in, stamped by the Go command, or of the checkout
+// Version is the revision of this program: linked in, stamped by the Go command, or of the checkout
 // in which go test has just built it. It is determined once, at its first use, because the checkout
 // may change later. A kept binary may be older than the checkout in which it runs, so its revision
 // is unknown.
-var Current = sync.OnceValue(func() string {
+var Version = sync.OnceValue(func() string {
 	v := revision
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
 		v = cmp.Or(stamped(info.Settings), strings.TrimPrefix(info.Main.Version, "(devel)"))
@@ -40,7 +40,7 @@ var Current = sync.OnceValue(func() string {
 			v += " (checkout)"
 		}
 	}
-	return cmp.Or(v, Unknown)
+	return cmp.Or(v, UnknownVersion)
 })
 
 func stamped(settings []debug.BuildSetting) string {

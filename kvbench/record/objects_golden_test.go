@@ -1,4 +1,4 @@
-package objects
+package record
 
 import (
 	"encoding/json"
@@ -8,11 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/merge"
-	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -45,8 +42,8 @@ func TestGoldenResult(t *testing.T) {
 		clk := tiertest.Wall()
 		set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 		require.NoError(t, err)
-		rec := record.New(1)
-		r := New(2, clk.Now, rec.Window)
+		rec := New(1)
+		r := NewObjects(rec, 2, clk.Now)
 		cfg := objecttier.Config{
 			Store: store.Config{Bucket: "kvb", Endpoints: set, Region: "us-east-1",
 				Credentials: store.StaticCredentials("AKIAIOSFODNN7EXAMPLE", "secret", ""),
@@ -59,10 +56,10 @@ func TestGoldenResult(t *testing.T) {
 		tier, err := objecttier.Open(t.Context(), cfg)
 		require.NoError(t, err)
 		goldenLoad(t, tier, d, rec, r, clk, slow)
-		info := record.Info{Result: goldenInfo(tier)}
+		info := Info{Result: goldenInfo(tier)}
+		r.Store = DescribeStore(cfg, endpoint.RoundRobin, "-s3-endpoint", "head")
 		info.Times = r.Fill(&info.Result, tier)
-		info.Objects.Store = Describe(cfg, endpoint.RoundRobin, "-s3-endpoint", "head")
-		res := record.Build(info, rec)
+		res := Build(info, rec)
 		res.Histograms = nil // compressed bytes differ between versions of Go
 		// A transport may dial for a request that another connection then takes.
 		delete(res.Objects.Operations, "connect")
@@ -76,14 +73,14 @@ func TestGoldenResult(t *testing.T) {
 }
 
 // goldenLoad fills the tier, opens the window, looks up, reads, writes and removes.
-func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3test.Server, rec *record.Recorder,
-	r *Recorder, clk clock.Clock, slow s3test.Rule) {
+func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3test.Server, rec *Recorder,
+	r *Objects, clk clock.Clock, slow s3test.Rule) {
 	put := func(o tiers.Object) {
 		timing, err := tier.Put(t.Context(), o, func(off, n int64) io.ReadSeeker {
 			return io.NewSectionReader(zeros{}, off, n)
 		}, func(c tiers.Chunk) { rec.Chunk(0, tiers.Storage, tiers.Prefill, c) })
 		require.NoError(t, err)
-		rec.Operation(record.OpSample{At: clk.Now(), Level: tiers.Storage, Op: tiers.Write,
+		rec.Operation(OpSample{At: clk.Now(), Level: tiers.Storage, Op: tiers.Write,
 			Phase: tiers.Prefill, Bytes: o.Size, Timing: timing})
 	}
 	get := func(o tiers.Object) {
@@ -91,7 +88,7 @@ func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3test.Server, rec *reco
 		timing, err := tier.Get(t.Context(), o, bufs, func([]byte, int64) error { return nil },
 			func(c tiers.Chunk) { rec.Chunk(0, tiers.Storage, tiers.Decode, c) })
 		require.NoError(t, err)
-		rec.Operation(record.OpSample{At: clk.Now(), Level: tiers.Storage, Op: tiers.Read,
+		rec.Operation(OpSample{At: clk.Now(), Level: tiers.Storage, Op: tiers.Read,
 			Phase: tiers.Decode, Bytes: o.Size, First: true, Timing: timing})
 	}
 	for n := range 20 {
@@ -157,54 +154,3 @@ func goldenInfo(tier *objecttier.Tier) result.Result {
 type zeros struct{}
 
 func (zeros) ReadAt(p []byte, _ int64) (int, error) { clear(p); return len(p), nil }
-
-// Ranks share a store: their requests add up, endpoint by endpoint, and so do their times.
-func TestRanksOfAnObjectStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ranks []*result.Result
-		for rank := range 2 {
-			s := inBubble(t, 2, nil)
-			s.openWindow()
-			for i := range 30 {
-				o := tiers.Object{Key: fmt.Sprint(rank, i), Gen: 1, Size: 30_000}
-				require.NoError(t, s.put(t.Context(), o))
-				require.NoError(t, s.get(t.Context(), o))
-			}
-			s.closeWindow()
-			r := &s.res
-			r.Benchmark, r.Rank, r.Ranks, r.Histograms = "B", rank, 2,
-				map[string]result.HistogramData{}
-			for name, h := range s.hists {
-				data, err := h.Encode()
-				require.NoError(t, err)
-				r.Histograms[name] = data
-			}
-			r.Network = &result.Network{ReceivedBytes: new(int64(1_000_000)),
-				MinRTTNS: new(int64(100 - rank))}
-			r.DeviceWitness.AppReadBytes = 900_000
-			ranks = append(ranks, r)
-		}
-		out, err := merge.Ranks(ranks, nil)
-		require.NoError(t, err)
-		o := out.Objects
-		assert.EqualValues(t, 60, o.Operations["get"].Requests)
-		assert.EqualValues(t, 60, o.Operations["get"].Latency.Count)
-		assert.EqualValues(t, 60, o.FirstByte.Count)
-		assert.EqualValues(t, 120, o.Status["200"])
-		assert.EqualValues(t, 2, o.Outside["bucket"].Requests)
-		require.Len(t, out.Endpoints, 2, "the doubles have the same addresses")
-		for i, e := range out.Endpoints {
-			assert.Equal(t, ranks[0].Endpoints[i].URL, e.URL)
-			assert.EqualValues(t, 60, e.Requests)
-			assert.EqualValues(t, 1_800_000, e.BytesRead+e.BytesWritten)
-		}
-		assert.EqualValues(t, 2_000_000, *out.Network.ReceivedBytes)
-		assert.EqualValues(t, 99, *out.Network.MinRTTNS)
-		assert.InDelta(t, 1.111, *out.Network.ReadRatio, 0.001)
-		assert.Nil(t, out.Network.AckedBytes, "of none of them known")
-		one, err := merge.Ranks(ranks[:1], nil)
-		require.NoError(t, err)
-		assert.Equal(t, ranks[0].Objects, one.Objects)
-		assert.Equal(t, ranks[0].Endpoints, one.Endpoints)
-	})
-}
