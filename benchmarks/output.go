@@ -111,7 +111,7 @@ func (s *session) epilogue() {
 		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
 	}
 	// Of several ranks: what MLPerf's tools look for, when the last result has come.
-	if err := s.clients.Summarize(os.Stderr); err != nil {
+	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
 	list("failed benchmarks", slices.Compact(s.failures))
@@ -187,7 +187,7 @@ func (s *session) left() string {
 // their own logs only, and a killed rank nowhere. leftByOthers waits at most patience for a disk that
 // does not answer.
 func (s *session) leftByOthers() (left workdir.Remains) {
-	ranks := s.clients.OthersHere()
+	ranks := s.clients.othersHere()
 	if len(ranks) == 0 || s.points[0].KeepFiles || s.points[0].OnObjects() {
 		return left
 	}

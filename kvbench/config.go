@@ -163,8 +163,8 @@ type Config struct {
 	// handful of requests needs no verdict.
 	ClimbAfter time.Duration
 
-	Group group.Group // of clients that begin together; nil: there is but this one
-	Clock clock.Clock // nil = wall time
+	Group *group.Member // of clients that begin together; nil: there is but this one
+	Clock clock.Clock   // nil = wall time
 	// Usage reads the process's resource usage until now, nil = host.ReadUsage. Processors ignore a
 	// virtual Clock: waiting for them is not part of its time.
 	Usage func() host.Usage

@@ -250,9 +250,8 @@ func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *obje
 	if c.Folder == nil || t.Group.Size() == 1 {
 		return objecttier.Open(ctx, c)
 	}
-	const name = "the prefix of rank 0"
 	if t.Group.Rank() > 0 {
-		if _, err := t.Group.Barrier(ctx, name); err != nil {
+		if err := t.Group.Barrier(ctx); err != nil {
 			return nil, err
 		}
 		c.Join = true
@@ -261,7 +260,7 @@ func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *obje
 	if tier, err = objecttier.Open(ctx, c); err != nil {
 		return nil, err
 	}
-	if _, err = t.Group.Barrier(ctx, name); err != nil {
+	if err = t.Group.Barrier(ctx); err != nil {
 		ctx := context.WithoutCancel(ctx)
 		return nil, errors.Join(err, tier.Clear(ctx, func(int64) {}), tier.Close())
 	}
@@ -369,7 +368,7 @@ func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir
 			err = errors.Join(err, dir.Close())
 		}
 	}()
-	if _, err = t.Group.Barrier(ctx, "the directory of rank 0"); err != nil {
+	if err = t.Group.Barrier(ctx); err != nil {
 		return dir, err
 	}
 	if dir == nil {
@@ -382,7 +381,7 @@ func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir
 		return dir, err
 	}
 	late := err
-	if _, err = t.Group.Barrier(ctx, "the directories of all ranks"); err == nil && late != nil {
+	if err = t.Group.Barrier(ctx); err == nil && late != nil {
 		if dir, err = workdir.Join(opt); errors.Is(err, workdir.ErrNotShared) {
 			err = late
 		}

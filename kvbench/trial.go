@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvbench/kvbench/group"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
@@ -77,8 +76,8 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	defer t.ending.cancel(nil)
 	t.trial, t.Clock, t.Group, t.Simulated = t, cfg.Clock, cfg.Group, sim != nil
-	if t.Group == nil || t.Simulated { // virtual time is the trial's own
-		t.Group = group.Alone{}
+	if t.Simulated { // virtual time is the trial's own
+		t.Group = nil
 	}
 	if t.Clock == nil {
 		t.Clock = clock.NewWall()
@@ -238,8 +237,7 @@ func (t *trial) prepare(caller context.Context) error {
 	}
 	// Without this reset the result shows the peak of the process.
 	_ = host.ResetPeakRSS()
-	_, err := t.Group.Barrier(ctx, t.phase.Name)
-	return err
+	return t.Group.Barrier(ctx)
 }
 
 // load runs the workload through warm-up and window and returns when the window

@@ -50,7 +50,6 @@ type Workload interface {
 
 // Phase is the measured part of a workload.
 type Phase struct {
-	Name   string
 	Window time.Duration // 0 = until Limit is reached or the work is done
 	Warmup time.Duration // load before the window opens
 	Limit  int64         // end the window with that many completed requests, 0 = no bound
@@ -94,7 +93,7 @@ type Env struct {
 	Content   *content.Content
 	Dir       *workdir.Dir // nil without a storage tier of files in one directory
 	Rec       *record.Recorder
-	Group     group.Group
+	Group     *group.Member
 	// Simulated: no byte is moved, and what Prepare does takes no time.
 	Simulated bool
 

@@ -109,7 +109,7 @@ type adopter interface {
 
 // Phase implements kvbench.Workload: it ends with the last checkpoint. Clients meet before each
 // checkpoint, not before the phase.
-func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{Name: "checkpoint"} }
+func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{} }
 
 // Prepare implements kvbench.Workload: it gives each accelerator its buffers, or finds the files to
 // read and empties the page cache.
@@ -179,7 +179,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	// A checkpoint is complete when all clients have written their part. The marker's end is later
 	// than the last of them by some round trips of messages.
 	if e.Group.Size() > 1 {
-		if _, err := e.Group.Barrier(ctx, "the end of all ranks"); err != nil {
+		if err := e.Group.Barrier(ctx); err != nil {
 			return err
 		}
 		l.mu.Lock()
@@ -212,8 +212,8 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 
 // start waits at the group's barrier and returns the moment at which all accelerators of all
 // clients begin, and its wall-clock time. The windows of the clients open there.
-func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, error) {
-	_, err := l.env.Group.Barrier(ctx, fmt.Sprintf("%s checkpoint %d", l.Op, step))
+func (l *Load) start(ctx context.Context) (time.Duration, time.Time, error) {
+	err := l.env.Group.Barrier(ctx)
 	since, wall := l.env.Clock.Now(), time.Now()
 	if err == nil {
 		l.env.Group.Opened()

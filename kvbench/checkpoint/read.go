@@ -90,7 +90,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	t := &transfer.Transfer{Pool: l.env.Pool, Content: l.content, Chunk: int(l.Chunk),
 		Depth: l.Depth, Stretches: l.Readers, Verify: l.Verify, Sample: sampleEvery,
 		Clock: l.env.Clock}
-	since, wall, err := l.start(ctx, step)
+	since, wall, err := l.start(ctx)
 	if err != nil {
 		return run, err
 	}

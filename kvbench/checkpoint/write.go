@@ -30,7 +30,7 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	}
 	// Buffers and threads exist: only the checkpoint is timed. The reference times the start of its
 	// processes, too.
-	since, wall, err := l.start(ctx, step)
+	since, wall, err := l.start(ctx)
 	if err != nil {
 		return run, err
 	}
