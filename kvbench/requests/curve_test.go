@@ -90,17 +90,3 @@ func TestCurveEqualsReplays(t *testing.T) {
 	}
 	assert.Len(t, seen, 6, "the capacities differ in what they hit")
 }
-
-// Where a block grows between requests, the curve is as near as its first sizes are.
-func TestCurveOfGrowingBlocks(t *testing.T) {
-	tiertest.OneThread(t)
-	path := filepath.Join(t.TempDir(), "agents.jsonl")
-	distinct := agentTrace(t, path, 1500)
-	for _, c := range []struct{ share, ratio float64 }{{0.1, 0.65489}, {0.05, 0.41993}} {
-		capacity := int64(c.share * float64(distinct*smallTokens.Bytes(512)))
-		s := curveOf(t, path, capacity)
-		assert.Positive(t, s.Resized)
-		i := slices.IndexFunc(s.Points, func(p reuse.Point) bool { return p.Capacity == capacity })
-		assert.InDelta(t, c.ratio, float64(s.Points[i].Hits)/float64(s.Blocks), 0.02)
-	}
-}
