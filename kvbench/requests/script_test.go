@@ -249,7 +249,8 @@ func scriptPart(r *result.Result, name string) string {
 	case "lookups":
 		for _, kind := range result.LookupKinds {
 			if n := r.Lookups.ByKind[kind]; n.Hits+n.Misses+n.NotYetWritten > 0 {
-				say("%s: %d hits, %d misses, %d not yet written", kind, n.Hits, n.Misses, n.NotYetWritten)
+				say("%s: %d hits, %d of which waited for the writer, %d misses, %d not yet written", kind,
+					n.Hits, n.Pending, n.Misses, n.NotYetWritten)
 			}
 		}
 		s := r.Python().Summary.CacheStats
