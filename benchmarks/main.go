@@ -77,7 +77,7 @@ func Main(m *testing.M, suite Suite) int {
 		return 0
 	case err != nil:
 		return refuse(err)
-	case set.VersionRequested():
+	case set.Requested("version"):
 		fmt.Println("kvbench", version.Current())
 		if version.Current() == version.Unknown {
 			fmt.Println("(go test -c gives a binary its revision with -buildvcs=true; " +
@@ -145,6 +145,12 @@ func (s *session) run(m *testing.M) int {
 		return s.unchecked(err)
 	}
 	s.plan = plan
+	if s.set.Requested("plan") {
+		if err := plan.write(os.Stdout); err != nil {
+			return refuse(err)
+		}
+		return 0
+	}
 	s.setGoFlags()
 	s.alone.Store(s.points[0].Alone())
 	s.openTerminal()

@@ -128,28 +128,25 @@ func (s *session) epilogue() {
 }
 
 // summaries prints the warnings, verdicts and rates of every trial. Of the trials of one benchmark the
-// first complete one, or else the first, has its whole summary.
+// one that stands for them has its whole summary.
 func summaries(results []*result.Result) {
-	whole := map[string]*result.Result{}
+	trials := map[string][]*result.Result{}
 	for _, r := range results {
-		if w := whole[r.Name]; w == nil ||
-			w.Status != result.StatusComplete && r.Status == result.StatusComplete {
-			whole[r.Name] = r
-		}
+		trials[r.Name] = append(trials[r.Name], r)
 	}
 	for _, r := range results {
 		fmt.Fprintln(os.Stderr)
 		write := report.WriteShort
-		if r == whole[r.Name] {
+		if r == report.Typical(trials[r.Name]) {
 			write = report.WriteSummary
 		}
 		if write(os.Stderr, r) != nil {
 			return // the reader is gone
 		}
 	}
-	if len(whole) < len(results) {
-		fmt.Fprint(os.Stderr, "\nThe first complete trial of each benchmark has its whole "+
-			"summary here; the others have theirs in the summary.txt next to their results.\n")
+	if len(trials) < len(results) {
+		fmt.Fprint(os.Stderr, "\nThe trial of each benchmark that is nearest to the median has its "+
+			"whole summary here; the others have theirs in the summary.txt next to their results.\n")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestAPathIsOneWordOfAShell(t *testing.T) {
 	}
 }
 
-// Of the trials of each benchmark one has its whole summary: the first that is complete.
+// Of the trials of each benchmark one has its whole summary: the first complete one where they are alike.
 func TestOneTrialHasItsWholeSummary(t *testing.T) {
 	of := func(name, status string, trial int) *result.Result {
 		return &result.Result{Name: name, Benchmark: name, Status: status, Trial: trial, Count: 4}

@@ -1,7 +1,9 @@
 package benchmarks
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -9,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"text/tabwriter"
+	"time"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -177,6 +181,75 @@ func round(group []*line, n int) []*line {
 		slices.Reverse(order)
 	}
 	return order
+}
+
+// write prints the plan: a row for each line of the output, in its order, then what will be skipped and
+// which parameters have no effect.
+func (p *plan) write(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "benchmark\ttrials\twindow\tstorage\torder")
+	var notes []string
+	trials, windows := 0, time.Duration(0)
+	for _, l := range p.lines {
+		if why := cmp.Or(l.v.Skip(), l.part.skip); why != "" {
+			notes = append(notes, "skipped: "+l.name()+" "+why)
+			continue
+		}
+		trials += len(l.trials)
+		windows += time.Duration(len(l.trials)) * l.v.Window.Length
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", l.name(), len(l.trials), l.v.Window,
+			p.storageOf(l.v), l.order())
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, name := range p.ignored {
+		notes = append(notes, "set, and ignored: "+name)
+	}
+	ranks := ""
+	if n := p.points[0].Ranks; n > 1 {
+		ranks = fmt.Sprintf(", each on %d ranks", n)
+	}
+	_, err := fmt.Fprintf(out, "\n%s%s. Their windows take %s in all; filling, warm-up, settling and the removal "+
+		"of files come in addition.\nNothing was run.\n%s", units.Plural(trials, "trial"), ranks,
+		windows, strings.Join(append(notes, ""), "\n"))
+	return err
+}
+
+// storageOf names the tiers of a point with their capacities, and the directories of the storage tier.
+func (p *plan) storageOf(v *params.Values) string {
+	c, measures := p.storage[v]
+	if !measures {
+		return "none"
+	}
+	var tiers []string
+	add := func(name string, capacity int64, where string) {
+		if capacity > 0 {
+			tiers = append(tiers, strings.TrimSpace(name+" "+units.Bytes.Text(capacity)+where))
+		}
+	}
+	add("gpu", c.GPUBytes, "")
+	add("cpu", c.CPUBytes, "")
+	where := " in " + strings.Join(cacheDirs(v), ", ")
+	if v.Simulated() {
+		where = ", simulated"
+	}
+	add("", c.StorageBytes, where)
+	if c.StorageBytes == 0 { // a checkpoint's
+		tiers = append(tiers, strings.TrimPrefix(where, " in "))
+	}
+	return strings.Join(tiers, ", ")
+}
+
+// order describes the order of a line's trials, "" where they run one after the other.
+func (l *line) order() string {
+	switch {
+	case l.follows:
+		return "each reads what a trial of the line above wrote"
+	case l.v.Bench.Name == result.BenchmarkEngines && len(l.group) > 1:
+		return fmt.Sprintf("one trial of each of %d engines in turn, in random order", len(l.group))
+	}
+	return ""
 }
 
 // check returns why every line cannot run, if that is so of all: a run that measures nothing must not

@@ -109,12 +109,12 @@ func rank(text *strings.Builder, lines []*rankedLine) {
 	slices.SortStableFunc(lines, func(a, b *rankedLine) int {
 		return cmp.Compare(b.median.Center, a.median.Center)
 	})
-	t := report.Table{Topic: "ranking", Columns: []report.Column{{Text: " "},
-		{Text: "found tok/s", Unit: units.Count}, {Text: "interval"},
-		{Text: "of the first", Unit: units.Share}, {Text: "trials", Unit: units.Count},
-		{Text: "found", Unit: units.Share}, {Text: "a read", Unit: units.Bytes},
-		{Text: "in flight", Unit: units.Number}, {Text: "from memory", Unit: units.Share},
-		{Text: "verdict"}}}
+	t := report.Section{Topic: "ranking", Columns: []report.Column{{},
+		{Name: "found tok/s", Unit: units.Count}, {Name: "interval"},
+		{Name: "of the first", Unit: units.Share}, {Name: "trials", Unit: units.Count},
+		{Name: "found", Unit: units.Share}, {Name: "a read", Unit: units.Bytes},
+		{Name: "in flight", Unit: units.Number}, {Name: "from memory", Unit: units.Share},
+		{Name: "verdict"}}}
 	partly, paced := 0, ""
 	for _, l := range lines {
 		t.Rows = append(t.Rows, l.row(lines[0].median.Center))

@@ -10,8 +10,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
-	"kvbench/workloads/sessions"
 	"kvbench/workloads/traces"
 	"kvbench/workloads/users"
 )
@@ -20,7 +18,9 @@ import (
 func source(v *params.Values) (workloads.Source, error) {
 	seed := v.StreamSeed()
 	if v.OfSessions() {
-		return madeUpSessions(v, seed)
+		return traces.NewSynthetic(traces.Config{Profile: v.Profile, Speedup: v.TraceSpeedup,
+			Live: v.Users, MaxRequests: v.MaxRequests, Seed: seed}, v.ContextWindow(),
+			v.SessionBlock()), nil
 	}
 	if v.Bench.Load == params.LoadUsers {
 		population := users.New(users.Config{
@@ -38,16 +38,6 @@ func source(v *params.Values) (workloads.Source, error) {
 		return population, nil
 	}
 	return traceSource(v, seed)
-}
-
-// madeUpSessions are those of a profile. They have no end, and nothing was read
-// for them: nothing shows what was read.
-func madeUpSessions(v *params.Values, seed uint64) (workloads.Source, error) {
-	made := users.NewSessions(users.SessionsConfig{Profile: v.Profile.Sessions, Seed: seed,
-		Window: v.ContextWindow(), BlockTokens: v.SessionBlock()})
-	live, err := sessions.NewLive(sessions.Config{Next: made.Next, Live: v.Users,
-		Speedup: v.TraceSpeedup, Stream: profile.NewStream(seed, -1), MaxRequests: v.MaxRequests})
-	return struct{ workloads.Source }{live}, err
 }
 
 // corpus returns the documents of a run with RAG, else nil.

@@ -135,7 +135,7 @@ func TestLiveSessionsOfATraceThatHasThem(t *testing.T) {
 	require.Len(t, bad, 1)
 	assert.Contains(t, bad[0], "-num-users and -arrival closed-loop: must be absent")
 	assert.Contains(t, bad[0], "mooncake-small.jsonl has none")
-	for args, want := range map[string]any{both[0]: &traces.Trace{}, both[1]: &traces.Sessions{}} {
+	for args, want := range map[string]any{both[0]: &traces.Trace{}, both[1]: &traces.Live{}} {
 		s, err := source(values(with, args))
 		require.NoError(t, err)
 		assert.IsType(t, want, s)

@@ -145,7 +145,7 @@ func (t *trial) begin(ctx context.Context) error {
 func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	t.startTracing(ctx)
 	if t.tracer != nil {
-		// Not for the window: detaching kprobes takes up to a second.
+		// Not for the window: detaching fexit takes up to a second.
 		defer func() { _ = t.tracer.Close() }()
 	}
 	unprepared := t.prepare(ctx)

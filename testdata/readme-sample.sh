@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the examples of README.md, kvbench/README.md and tools/README.md again and puts what they print into the fenced blocks:
+# Runs the examples of README.md and benchmarks/measurements again and puts what they print into the fenced blocks:
 #
 #	testdata/readme-sample.sh [sample] [compare] [fio]
 #
@@ -40,8 +40,8 @@ sample() {
 	show "go test ./benchmarks -run '^\$' -bench 'StorageCeiling|MaxStorageStress' -benchtime 20s -division open -num-users 16 -storage-capacity-gb 8 -cache-dir /var/tmp/kv -results-dir $results" >"$work/sample"
 	awk '/^PASS$/ { exit } /^Benchmark/ { left_out = !/op=read|MaxStorageStress/ } !/^Unit / && !left_out' "$work/sample" >"$work/lines"
 	sed -n '/^MaxStorageStress (option 1)/,/^ok/{/^ok/d; p}' "$work/sample" >"$work/summary"
-	put kvbench/README.md benchmark-output "$work/lines"
-	put kvbench/README.md summary-output "$work/summary"
+	put benchmarks/measurements/example.md benchmark-output "$work/lines"
+	put benchmarks/measurements/example.md summary-output "$work/summary"
 	excerpt >"$work/excerpt"
 	put README.md output "$work/excerpt"
 }
@@ -74,7 +74,7 @@ compare() {
 		printf '$ %s\n' "go tool benchstat -filter '.unit:(read-B/s OR write-B/s OR read-p95-ns OR cpu-ns/B)' disk.txt memory.txt"
 		go tool benchstat -filter '.unit:(read-B/s OR write-B/s OR read-p95-ns OR cpu-ns/B)' disk.txt="$work/disk.txt" memory.txt="$work/memory.txt"
 	} >"$work/compare"
-	put tools/README.md benchstat-output "$work/compare"
+	put benchmarks/measurements/example.md benchstat-output "$work/compare"
 }
 
 fio_compare() {
@@ -88,7 +88,7 @@ fio_compare() {
 		show "go test ./benchmarks -run '^\$' -bench 'StorageCeiling/op=read|DecodeOnly' -benchtime 20s -division open -model tiny-1b -num-users 16 -request-rate 200 -storage-capacity-gb 8 -cache-dir /var/tmp/kv -results-dir $results > kvbench.txt"
 		show "go tool benchstat -filter .unit:read-B/s kvbench.txt"
 	} | sed -E 's/, [0-9.]+MiB\/s-.*io=/, io=/' >"$work/fio"
-	put tools/README.md fio-output "$work/fio"
+	put benchmarks/measurements/plain-io.md fio-output "$work/fio"
 }
 
 [ $# -gt 0 ] || set -- sample compare fio

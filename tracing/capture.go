@@ -51,7 +51,7 @@ type Capture struct {
 	Needs  []string `json:"needs,omitempty"`  // what is missing for it
 
 	Attach string `json:"attach,omitempty"` // how the programs were attached: tp_btf
-	// FileAttach is how calls on files are traced: fexit, kprobe, or as system calls by tp_btf.
+	// FileAttach is how calls on files are traced: fexit, or as system calls by tp_btf.
 	FileAttach string `json:"file_attach,omitempty"`
 	// NotBetter has the reason for each better way of attaching that was not used.
 	NotBetter []string `json:"not_better,omitempty"`

@@ -11,7 +11,7 @@ type Application struct {
 }
 
 // Diagnosis returns one sentence about what limited the run, as far as the device shows it.
-func (t *Trace) Diagnosis(of Application) string {
+func (t *Trace) Diagnosis(app Application) string {
 	p := &t.Capture
 	if p.Status != StatusTraced {
 		return "unknown: requests were not traced"
@@ -27,19 +27,19 @@ func (t *Trace) Diagnosis(of Application) string {
 	each := func(ns int64) string { // per request
 		return Microseconds(float64(ns) / float64(requests) / 1000)
 	}
-	if of.ReadBytes == 0 && p.Device != "" { // calls on files of this device
-		of.ReadBytes = int64(t.VFSReadSize.Sum * 1024)
+	if app.ReadBytes == 0 && p.Device != "" { // calls on files of this device
+		app.ReadBytes = int64(t.VFSReadSize.Sum * 1024)
 	}
 	switch {
-	case of.Remote || p.Device == "" && len(p.Members) == 0 && of.ReadBytes+of.WriteBytes > 0:
+	case app.Remote || p.Device == "" && len(p.Members) == 0 && app.ReadBytes+app.WriteBytes > 0:
 		return "unknown: the storage is no block device of this host"
-	case requests == 0 && of.ReadBytes+of.WriteBytes+t.VFSRead.Count+t.VFSWrite.Count > 0:
+	case requests == 0 && app.ReadBytes+app.WriteBytes+t.VFSRead.Count+t.VFSWrite.Count > 0:
 		return "cache-served: no request reached the device, memory answered"
 	case requests == 0:
 		return "idle: no request reached the device"
-	case p.CacheServed(of):
+	case p.CacheServed(app):
 		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the "+
-			"page cache the rest", 100*float64(p.OwnReadBytes())/float64(of.ReadBytes))
+			"page cache the rest", 100*float64(p.OwnReadBytes())/float64(app.ReadBytes))
 	case queued > served:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s "+
 			"at the device", each(queued), each(served))
@@ -60,8 +60,8 @@ func (t *Trace) Diagnosis(of Application) string {
 const cacheShare = 0.95
 
 // CacheServed reports whether the device read much less than the application did.
-func (c *Capture) CacheServed(of Application) bool {
-	return of.ReadBytes > 0 && float64(c.OwnReadBytes()) < cacheShare*float64(of.ReadBytes)
+func (c *Capture) CacheServed(app Application) bool {
+	return app.ReadBytes > 0 && float64(c.OwnReadBytes()) < cacheShare*float64(app.ReadBytes)
 }
 
 // OwnReadBytes returns the bytes that the device read for the watched processes. Requests at the members

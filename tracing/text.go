@@ -12,7 +12,7 @@ import (
 
 // WriteText prints the trace for people: what was captured, each distribution with its percentiles
 // and bars, the mean depth, and a sentence of diagnosis.
-func (t *Trace) WriteText(w io.Writer, of Application) error {
+func (t *Trace) WriteText(w io.Writer, app Application) error {
 	p := &t.Capture
 	out := &textWriter{}
 	if p.Status != StatusTraced {
@@ -58,7 +58,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 		out.line("  flushes %d (waited for by %d requests), discards %d (%s)%s", p.Flushes,
 			p.FlushWaits, p.Discards, size(float64(p.DiscardBytes)), whose)
 	}
-	out.line("Diagnosis: %s", t.Diagnosis(of))
+	out.line("Diagnosis: %s", t.Diagnosis(app))
 	out.owners(p.Owners)
 	for _, h := range t.All() {
 		out.histogram(h)

@@ -15,36 +15,33 @@ type Trace struct {
 	Course *Course `json:"over_time,omitempty"`
 }
 
-// Histograms are the distributions by the names of the Python benchmark. Those without samples are
-// empty. Times are microseconds, sizes KiB.
+// Histograms are the distributions by the names of the Python benchmark, in the order of reports. Those
+// without samples are empty. D2C and Q2D are terms of btt. The tags are the fields of Kind.
 type Histograms struct {
-	D2CRead  Histogram `json:"d2c_read_us,omitzero"` // dispatch to completion
-	D2CWrite Histogram `json:"d2c_write_us,omitzero"`
-	Q2DRead  Histogram `json:"q2d_read_us,omitzero"` // queue to dispatch
-	Q2DWrite Histogram `json:"q2d_write_us,omitzero"`
-
-	VFSRead       Histogram `json:"vfs_read_us,omitzero"`
-	VFSWrite      Histogram `json:"vfs_write_us,omitzero"`
-	VFSReadSize   Histogram `json:"vfs_read_sz_kb,omitzero"`
-	VFSWriteSize  Histogram `json:"vfs_write_sz_kb,omitzero"`
-	Fsync         Histogram `json:"fsync_us,omitzero"`
-	WriteToFsync  Histogram `json:"write_to_fsync_us,omitzero"`
-	FadviseToRead Histogram `json:"fadvise_to_read_us,omitzero"`
-
-	SizeRead   Histogram `json:"bssplit_read_kb,omitzero"`
-	SizeWrite  Histogram `json:"bssplit_write_kb,omitzero"`
-	DepthRead  Histogram `json:"qd_read,omitzero"` // in flight at dispatch, itself included
-	DepthWrite Histogram `json:"qd_write,omitzero"`
-	LBARead    Histogram `json:"lba_read_gb,omitzero"`
-	LBAWrite   Histogram `json:"lba_write_gb,omitzero"`
-
-	Flush     Histogram `json:"d2c_flush_us,omitzero"`   // flush requests at the device
-	FlushWait Histogram `json:"flush_wait_us,omitzero"`  // from the request for a flush to its end
-	Discard   Histogram `json:"d2c_discard_us,omitzero"` // discards at the device
-	Idle      Histogram `json:"idle_us,omitzero"`        // gaps in which no request was in flight
+	D2CRead       Histogram `json:"d2c_read_us,omitzero" title:"D2C read" what:"device: dispatch to completion" units:"µs" python:"D2C Read (us)"`
+	D2CWrite      Histogram `json:"d2c_write_us,omitzero" title:"D2C write" what:"device: dispatch to completion" units:"µs" python:"D2C Write (us)"`
+	Q2DRead       Histogram `json:"q2d_read_us,omitzero" title:"Q2D read" what:"scheduler: queue to dispatch" units:"µs" python:"Q2D Read (us)"`
+	Q2DWrite      Histogram `json:"q2d_write_us,omitzero" title:"Q2D write" what:"scheduler: queue to dispatch" units:"µs" python:"Q2D Write (us)"`
+	Flush         Histogram `json:"d2c_flush_us,omitzero" title:"D2C flush" what:"device: its own flushes" units:"µs"`
+	FlushWait     Histogram `json:"flush_wait_us,omitzero" title:"flush wait" what:"from asking for a flush to its end" units:"µs"`
+	Discard       Histogram `json:"d2c_discard_us,omitzero" title:"D2C discard" what:"device: discards" units:"µs"`
+	Idle          Histogram `json:"idle_us,omitzero" title:"idle" what:"gaps with nothing in flight" units:"µs"`
+	VFSRead       Histogram `json:"vfs_read_us,omitzero" title:"VFS read" what:"read calls as the application sees them" units:"µs" python:"VFS Read (us)"`
+	VFSWrite      Histogram `json:"vfs_write_us,omitzero" title:"VFS write" what:"write calls as the application sees them" units:"µs" python:"VFS Write (us)"`
+	VFSReadSize   Histogram `json:"vfs_read_sz_kb,omitzero" title:"VFS read size" what:"bytes asked for by one read call" units:"KiB"`
+	VFSWriteSize  Histogram `json:"vfs_write_sz_kb,omitzero" title:"VFS write size" what:"bytes given to one write call" units:"KiB"`
+	Fsync         Histogram `json:"fsync_us,omitzero" title:"fsync" what:"flushes as the application sees them" units:"µs" python:"fsync (us)"`
+	WriteToFsync  Histogram `json:"write_to_fsync_us,omitzero" title:"write to fsync" what:"gap between the last write and its flush" units:"µs" python:"Write-to-fsync (us)"`
+	FadviseToRead Histogram `json:"fadvise_to_read_us,omitzero" title:"fadvise to read" what:"gap between dropping pages and reading" units:"µs" python:"fadvise-to-read (us)"`
+	SizeRead      Histogram `json:"bssplit_read_kb,omitzero" title:"block size read" what:"sizes of block requests" units:"KiB" python:"Block Size Read (KiB)"`
+	SizeWrite     Histogram `json:"bssplit_write_kb,omitzero" title:"block size write" what:"sizes of block requests" units:"KiB" python:"Block Size Write (KiB)"`
+	DepthRead     Histogram `json:"qd_read,omitzero" title:"queue depth read" what:"requests in flight at dispatch" units:"requests" python:"Queue Depth Read"`
+	DepthWrite    Histogram `json:"qd_write,omitzero" title:"queue depth write" what:"requests in flight at dispatch" units:"requests" python:"Queue Depth Write"`
+	LBARead       Histogram `json:"lba_read_gb,omitzero" title:"LBA read" what:"where on the device" units:"GiB" python:"LBA Heatmap Read (GiB)"`
+	LBAWrite      Histogram `json:"lba_write_gb,omitzero" title:"LBA write" what:"where on the device" units:"GiB" python:"LBA Heatmap Write (GiB)"`
 }
 
-// Kind describes a histogram of a trace. D2C and Q2D are terms of btt.
+// Kind describes a histogram of a trace.
 type Kind struct {
 	Key    string // in results, as in the Python benchmark's
 	Title  string
@@ -54,29 +51,14 @@ type Kind struct {
 }
 
 // Kinds are all histograms in the order in which reports show them.
-var Kinds = []Kind{
-	{"d2c_read_us", "D2C read", "device: dispatch to completion", "µs", "D2C Read (us)"},
-	{"d2c_write_us", "D2C write", "device: dispatch to completion", "µs", "D2C Write (us)"},
-	{"q2d_read_us", "Q2D read", "scheduler: queue to dispatch", "µs", "Q2D Read (us)"},
-	{"q2d_write_us", "Q2D write", "scheduler: queue to dispatch", "µs", "Q2D Write (us)"},
-	{"d2c_flush_us", "D2C flush", "device: its own flushes", "µs", ""},
-	{"flush_wait_us", "flush wait", "from asking for a flush to its end", "µs", ""},
-	{"d2c_discard_us", "D2C discard", "device: discards", "µs", ""},
-	{"idle_us", "idle", "gaps with nothing in flight", "µs", ""},
-	{"vfs_read_us", "VFS read", "read calls as the application sees them", "µs", "VFS Read (us)"},
-	{"vfs_write_us", "VFS write", "write calls as the application sees them", "µs", "VFS Write (us)"},
-	{"vfs_read_sz_kb", "VFS read size", "bytes asked for by one read call", "KiB", ""},
-	{"vfs_write_sz_kb", "VFS write size", "bytes given to one write call", "KiB", ""},
-	{"fsync_us", "fsync", "flushes as the application sees them", "µs", "fsync (us)"},
-	{"write_to_fsync_us", "write to fsync", "gap between the last write and its flush", "µs", "Write-to-fsync (us)"},
-	{"fadvise_to_read_us", "fadvise to read", "gap between dropping pages and reading", "µs", "fadvise-to-read (us)"},
-	{"bssplit_read_kb", "block size read", "sizes of block requests", "KiB", "Block Size Read (KiB)"},
-	{"bssplit_write_kb", "block size write", "sizes of block requests", "KiB", "Block Size Write (KiB)"},
-	{"qd_read", "queue depth read", "requests in flight at dispatch", "requests", "Queue Depth Read"},
-	{"qd_write", "queue depth write", "requests in flight at dispatch", "requests", "Queue Depth Write"},
-	{"lba_read_gb", "LBA read", "where on the device", "GiB", "LBA Heatmap Read (GiB)"},
-	{"lba_write_gb", "LBA write", "where on the device", "GiB", "LBA Heatmap Write (GiB)"},
-}
+var Kinds = func() (kinds []Kind) {
+	for field := range reflect.TypeFor[Histograms]().Fields() {
+		tag := field.Tag.Get
+		key, _, _ := strings.Cut(tag("json"), ",")
+		kinds = append(kinds, Kind{key, tag("title"), tag("what"), tag("units"), tag("python")})
+	}
+	return kinds
+}()
 
 // Named is a histogram with its Kind.
 type Named struct {
@@ -86,14 +68,10 @@ type Named struct {
 
 // All returns the histograms that have samples, in the order of Kinds.
 func (h *Histograms) All() (list []Named) {
-	byKey := map[string]Histogram{}
-	for field, value := range reflect.ValueOf(h).Elem().Fields() {
-		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		byKey[key] = value.Interface().(Histogram)
-	}
-	for _, k := range Kinds {
-		if n := byKey[k.Key]; n.Count != 0 {
-			list = append(list, Named{k, n})
+	fields := reflect.ValueOf(h).Elem()
+	for i, kind := range Kinds {
+		if n := fields.Field(i).Interface().(Histogram); n.Count != 0 {
+			list = append(list, Named{kind, n})
 		}
 	}
 	return list

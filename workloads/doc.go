@@ -2,14 +2,13 @@
 // loads and the engine share.
 //
 //	request.go   Request: a user's request for entries; Entry, Kind, Class, QoS; keys of entries
-//	source.go    Source: a load, request by request; Scalable, Corpus; TraceReport: rows read
+//	source.go    Source: a load, request by request; Scalable; TraceReport: rows read
 //	plan.go      Planner: a request becomes operations on a cache, whatever its content
 //	digest.go    Digest: whether two loads had the same requests and the same hits
 //
-// The packages below: model (bytes per token), compute (time to compute tokens), profile (behaviour of
-// users, draws), users (synthetic users), formats (recorded traffic, row by row), sessions (concurrent
-// sessions of agents), traces (recorded requests), iotrace (recorded operations), checkpoint (files of
-// checkpoints).
+// The packages below: model (bytes per token), compute (time to compute tokens), users (synthetic users, their
+// behaviour, draws), formats (recorded traffic, row by row), traces (recorded requests, and sessions of
+// agents), iotrace (recorded operations), checkpoint (files of checkpoints).
 //
 // These packages use no clock, goroutine, cache file or flag. Times are passed in and count from the
 // load's origin, so that the same code runs with a wall clock and with virtual time. The backlog of an

@@ -55,25 +55,15 @@ func TestPlans(t *testing.T) {
 				d.Fatalf(t, "unknown argument %s", arg)
 			}
 		}
-		kinds := map[string]Kind{
-			"prefill-decode": PrefillDecode,
-			"prefill-only":   PrefillOnly,
-			"decode-only":    DecodeOnly,
-		}
+		kinds := map[string]Kind{"prefill-decode": PrefillDecode, "prefill-only": PrefillOnly,
+			"decode-only": DecodeOnly}
 		kind, known := kinds[d.Cmd]
 		require.True(t, known, d.Cmd)
 		r.Kind = kind
 		var b strings.Builder
 		for _, op := range p.Plan(nil, &r) {
-			fmt.Fprintf(
-				&b,
-				"%-20s %-9s %-9s %5d tokens %6d bytes",
-				op.Kind,
-				op.Purpose,
-				op.Key,
-				op.Tokens,
-				op.Bytes,
-			)
+			fmt.Fprintf(&b, "%-20s %-9s %-9s %5d tokens %6d bytes", op.Kind, op.Purpose, op.Key,
+				op.Tokens, op.Bytes)
 			if op.Times > 1 {
 				fmt.Fprintf(&b, " %d times", op.Times)
 			}
@@ -88,13 +78,8 @@ func TestPlanRereads(t *testing.T) {
 		{0, 32, 0}, {1, 32, 1}, {31, 32, 1}, {32, 32, 1}, {33, 32, 2}, {64, 32, 2},
 		{65, 32, 3}, {800, 32, 25}, {800, 0, 25}, {10, 1, 10},
 	} {
-		ops := Planner{
-			Batched:     true,
-			DecodeBatch: test.batch,
-		}.Plan(
-			nil,
-			&Request{SystemPrompt: -1, GenerateTokens: test.generate},
-		)
+		ops := Planner{Batched: true, DecodeBatch: test.batch}.Plan(nil,
+			&Request{SystemPrompt: -1, GenerateTokens: test.generate})
 		got := 0
 		for _, op := range ops {
 			if op.Kind == Reread {
@@ -106,13 +91,8 @@ func TestPlanRereads(t *testing.T) {
 }
 
 func TestPlanDoesNotAllocate(t *testing.T) {
-	r := &Request{
-		SystemPrompt:       2,
-		SystemPromptTokens: 6,
-		History:            make([]Entry, 20),
-		Own:                Entry{"u1/c1/t3", 300},
-		GenerateTokens:     100,
-	}
+	r := &Request{SystemPrompt: 2, SystemPromptTokens: 6, History: make([]Entry, 20),
+		Own: Entry{"u1/c1/t3", 300}, GenerateTokens: 100}
 	space := make([]Op, 0, 64)
 	p := Planner{Sizer: model.Sizer{BytesPerToken: 10}, Batched: true}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { space = p.Plan(space[:0], r) }))

@@ -73,15 +73,6 @@ func (r *TraceReport) Add(file TraceReport) {
 	r.First = r.First[:min(len(r.First), MaxRowErrors)]
 }
 
-// Corpus is the documents that are in the cache before a load begins. It is safe for concurrent use.
-type Corpus interface {
-	// Documents returns the number of documents and the first that is kept: the documents before it are
-	// written and removed again. They are numbered from 0.
-	Documents() (n, first int)
-	// Chunks appends the entries of a document to dst.
-	Chunks(dst []Entry, doc int) []Entry
-}
-
 // TraceReport describes the content of the files. It counts rows in the first cycle only, so that it does
 // not depend on the number of cycles.
 type TraceReport struct {

@@ -14,10 +14,10 @@ import (
 	"kvbench/tools/golden"
 )
 
-// The pages whose blocks and tables these tests compare with the code.
+// The pages whose block and table these tests compare with the code.
 const (
-	numbersPage    = moduleRoot + "/kvbench/README.md"    // units, the full example
-	benchmarksPage = moduleRoot + "/benchmarks/README.md" // benchmarks, parameters
+	examplePage    = moduleRoot + "/benchmarks/measurements/example.md"
+	benchmarksPage = moduleRoot + "/benchmarks/README.md"
 )
 
 // always are the units on the line of every benchmark with requests that reads and writes.
@@ -34,10 +34,10 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// fenced returns the lines of the block ```name of the page about numbers.
+// fenced returns the lines of the block ```name of the example's page.
 func fenced(t *testing.T, name string) string {
 	t.Helper()
-	_, rest, found := strings.Cut(page(t, numbersPage), "\n```"+name+"\n")
+	_, rest, found := strings.Cut(page(t, examplePage), "\n```"+name+"\n")
 	require.True(t, found, "the page has no block %s; testdata/readme-sample.sh fills it", name)
 	block, _, found := strings.Cut(rest, "\n```\n")
 	require.True(t, found, "the block %s does not end", name)
@@ -74,40 +74,17 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 	assert.NotZero(t, requests, "the sample shows no benchmark with requests")
 }
 
-// TestReadmeTables compares the READMEs' tables of benchmarks and units and PARAMETERS.md with the
-// code. With -update it writes them.
+// TestReadmeTables compares README's table of benchmarks and PARAMETERS.md with the code. With -update
+// it writes them.
 func TestReadmeTables(t *testing.T) {
 	golden.Check(t, "../../PARAMETERS.md", parametersPage())
-	between(t, benchmarksPage, "benchmarks", benchmarkTable())
-	between(t, numbersPage, "units", unitTable())
-}
-
-// between compares what stands in a page between two comments with a table.
-func between(t *testing.T, path, name, table string) {
-	t.Helper()
-	begin := "<!-- " + name + ": go test ./benchmarks/e2e -run Readme -update writes this table -->\n"
-	head, rest, found := strings.Cut(page(t, path), begin)
-	require.True(t, found, path)
-	_, tail, found := strings.Cut(rest, "<!-- end of "+name+" -->")
-	require.True(t, found, path)
-	golden.Check(t, "../"+path, head+begin+table+"<!-- end of "+name+" -->"+tail)
-}
-
-// unitTable is the values of the benchmark line. Units of one meaning stand in one row.
-func unitTable() string {
-	var b strings.Builder
-	b.WriteString("| unit | meaning |\n|---|---|\n")
-	for i, u := range result.Lines {
-		if u.Doc == "" {
-			continue
-		}
-		b.WriteString("| `" + u.Name + "`")
-		for k := i + 1; k < len(result.Lines) && result.Lines[k].Doc == ""; k++ {
-			b.WriteString(", `" + result.Lines[k].Name + "`")
-		}
-		b.WriteString(" | " + u.Doc + " |\n")
-	}
-	return b.String()
+	begin := "<!-- benchmarks: go test ./benchmarks/e2e -run Readme -update writes this table -->\n"
+	end := "<!-- end of benchmarks -->"
+	head, rest, found := strings.Cut(page(t, benchmarksPage), begin)
+	require.True(t, found)
+	_, tail, found := strings.Cut(rest, end)
+	require.True(t, found)
+	golden.Check(t, "../"+benchmarksPage, head+begin+benchmarkTable()+end+tail)
 }
 
 // benchmarkTable is what each benchmark does.

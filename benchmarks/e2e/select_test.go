@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,6 +42,27 @@ func TestUnsuitablePointsOfASweepAreListed(t *testing.T) {
 		assert.Equal(t, []any{5, int64(30), int64(64 << 10)},
 			[]any{r.Workload.Workers, r.Completions(), r.PlainIO.BlockBytes})
 	}
+}
+
+// -plan lists the lines with trials, windows and storage, and what is skipped. It makes no directory.
+func TestPlanRunsNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	args := append(b.places(), "-test.bench=StorageCeiling/op=read|ShareGPT|DataGen", "-test.benchtime=90s",
+		"-test.count=2", "-plan")
+	o := b.ok(append(args, "-sweep=io-depth=1,2", "-storage-capacity-gb=0.25")...)
+	for _, depth := range []string{"1", "2"} {
+		assert.Regexp(t, `(?m)^StorageCeiling/io-depth=`+depth+`/op=read +2 +90s +256 MiB in `+
+			regexp.QuoteMeta(b.cache)+` *$`, o.stdout)
+	}
+	assert.Contains(t, o.stdout, "6 trials. Their windows take 9m0s in all;")
+	assert.Contains(t, o.stdout, "\nskipped: ShareGPT/io-depth=1 needs -dataset-path\n")
+	assert.NoDirExists(t, b.cache)
+	assert.NoDirExists(t, b.results)
+	// What could not run is refused, as it would be without -plan.
+	o = b.run(append(args, "-storage-capacity-gb=1000000")...)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "-storage-capacity-gb: must be at most")
 }
 
 // A memory tier is as large as was given; what does not fit into it is listed. Its line has the

@@ -13,7 +13,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // testDirectory is this package's, absolute: testdata lies in it.
@@ -29,7 +29,7 @@ func TestPythonKeysAct(t *testing.T) {
 	v := pythonFile(t, "-generation-mode=fast", "-model=house-mla")
 	ms := time.Millisecond
 	p := v.Profile
-	assert.Equal(t, profile.Template{Name: "coding", Context: [2]int{2048, 20000},
+	assert.Equal(t, users.Template{Name: "coding", Context: [2]int{2048, 20000},
 		Generate: [2]int{80, 400}, Think: [2]float64{0.3, 1}}, p.Templates[1])
 	assert.Equal(t, workloads.QoS{P95: 60 * ms, P99: 110 * ms, P999: 160*ms + 500*time.Microsecond,
 		P9999: 210 * ms, Priority: 30}, p.QoS[workloads.Interactive])

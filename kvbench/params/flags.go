@@ -63,9 +63,9 @@ func (s *Set) HelpRequested() (filter string, is bool) {
 	return filter, filter != ""
 }
 
-// VersionRequested reports whether -version was given.
-func (s *Set) VersionRequested() bool {
-	wanted, err := strconv.ParseBool(strings.Join(s.given["version"], ""))
+// Requested reports whether a flag was given that prints something instead of a run: version or plan.
+func (s *Set) Requested(action string) bool {
+	wanted, err := strconv.ParseBool(strings.Join(s.given[action], ""))
 	return err == nil && wanted
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 //go:embed parameters.txt
@@ -211,7 +211,7 @@ var generationModes = []string{"none", "fast", "realistic"}
 
 // newValues are empty values with the users of the Python benchmark, which are MLPerf's.
 func newValues(base string) *Values {
-	return &Values{base: base, Profile: profile.Default(), given: make(map[string]setting),
+	return &Values{base: base, Profile: users.Default(), given: make(map[string]setting),
 		refused:         make(map[string]bool),
 		GenerationTimes: [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
 }

@@ -13,7 +13,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // Values are all parameters in force for one benchmark. Sizes are bytes, rates per second, paths
@@ -158,7 +158,7 @@ type Values struct {
 
 	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the
 	// YAML file.
-	Profile profile.Profile
+	Profile users.Profile
 	// GenerationTime is the sleep per generated token that GenerationMode means, of the times of all
 	// modes.
 	GenerationTime  time.Duration

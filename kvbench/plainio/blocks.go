@@ -6,7 +6,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // Blocks reads or writes blocks of one size at random places inside the storage tier's files, one
@@ -21,7 +21,7 @@ type Blocks struct {
 	*field
 	bench *Bench
 	lease *lease // the workers' buffers
-	draws []profile.Stream
+	draws []users.Stream
 	drawn []int64
 }
 
@@ -60,7 +60,7 @@ func (r *Blocks) equip(ctx context.Context) (err error) {
 	}
 	r.drawn = make([]int64, r.bench.Workers)
 	for w := range r.bench.Workers {
-		r.draws = append(r.draws, profile.NewStream(r.bench.Seed, w))
+		r.draws = append(r.draws, users.NewStream(r.bench.Seed, w))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/transfer"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // field is files of one size that stay open, with requests at any place in them, like an engine
@@ -179,7 +179,7 @@ func (f *field) close() (err error) {
 
 // anywhere returns requests at random places, from the n-th draw on, all aligned to the request's
 // size, until the function until returns true.
-func (f *field) anywhere(draws profile.Stream, n *int64, request int64,
+func (f *field) anywhere(draws users.Stream, n *int64, request int64,
 	until func() bool) transfer.Next {
 	places := int(f.size / request)
 	return func(io *tiers.IO) tiers.Submitter {
@@ -187,7 +187,7 @@ func (f *field) anywhere(draws profile.Stream, n *int64, request int64,
 			return nil
 		}
 		*n++
-		i := draws.Between(profile.DrawObject, *n, 0, len(f.files)*places-1)
+		i := draws.Between(users.DrawObject, *n, 0, len(f.files)*places-1)
 		io.Off, io.N = int64(i%places)*request, int(request)
 		if f.op == tiers.Write && f.holds() {
 			f.stampBlocks(io.Buf.B[:request])

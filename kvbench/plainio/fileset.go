@@ -8,7 +8,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // fileSet is the objects of a routine in one tier: objects to read, which stay, and a capacity for
@@ -37,7 +37,7 @@ type moveFunc func(ctx context.Context, worker int, op tiers.Op, o tiers.Object,
 
 // workerState is a worker's own state.
 type workerState struct {
-	draws profile.Stream
+	draws users.Stream
 	n     int64 // operations begun
 }
 
@@ -72,7 +72,7 @@ func (s *fileSet) Readable() []tiers.Object {
 func (s *fileSet) seedWorkers(b *Bench) {
 	s.states = make([]workerState, b.Workers)
 	for w := range s.states {
-		s.states[w].draws = profile.NewStream(b.Seed, w)
+		s.states[w].draws = users.NewStream(b.Seed, w)
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *fileSet) step(ctx context.Context, b *Bench, worker int, op tiers.Op) e
 	from := int64(0)
 	switch {
 	case op == tiers.Read:
-		o = s.objects[h.draws.Between(profile.DrawObject, h.n, 0, len(s.objects)-1)]
+		o = s.objects[h.draws.Between(users.DrawObject, h.n, 0, len(s.objects)-1)]
 		if size = o.Size; !s.entire {
 			size = part(o.Size)
 		}

@@ -12,7 +12,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // Knee measures a fixed grid, request size times requests in flight, at random places inside files,
@@ -189,7 +189,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	err = concurrently(ctx, r.env, p.n, func(ctx context.Context, i int) error {
 		t, h := &tallies[i], &hists[i%len(hists)]
 		n := int64(0)
-		next := r.anywhere(profile.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size, over.Load)
+		next := r.anywhere(users.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size, over.Load)
 		return r.cut(p.size, i).pass(ctx, r.env.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
 			if over.Load() {
 				return false

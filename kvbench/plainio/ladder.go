@@ -12,7 +12,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // Climb measures plain I/O on a tier, step by step, as the Ladder describes: it is a
@@ -234,7 +234,7 @@ func (r *sweepStep) count(op tiers.Op, i int) counter {
 // stream is stream i of n: object after object, through one buffer. The first object of each stream
 // is shorter by a different part, so that flushes of many streams do not coincide.
 func (r *sweepStep) stream(ctx context.Context, buf leased, i, n int) error {
-	draws := profile.NewStream(r.Seed, r.steps<<16+i)
+	draws := users.NewStream(r.Seed, r.steps<<16+i)
 	if r.within != nil {
 		next := r.within.anywhere(draws, new(int64), r.within.Size, r.over.Load)
 		return buf.pass(ctx, r.env.Clock, &tiers.IO{}, next, r.count(r.within.Op, i))
@@ -244,9 +244,9 @@ func (r *sweepStep) stream(ctx context.Context, buf leased, i, n int) error {
 		var old tiers.Object
 		var from int64
 		if len(r.Objects) > 0 {
-			old = r.Objects[draws.Between(profile.DrawObject, 2*k, 0, len(r.Objects)-1)]
+			old = r.Objects[draws.Between(users.DrawObject, 2*k, 0, len(r.Objects)-1)]
 			chunks := int((old.Size-1)/r.request(old.Size)) + 1
-			from = r.chunk * int64(draws.Between(profile.DrawObject, 2*k+1, 0, chunks-1))
+			from = r.chunk * int64(draws.Between(users.DrawObject, 2*k+1, 0, chunks-1))
 		}
 		var err error
 		switch op := r.mix.next(old.Size-from, size); {

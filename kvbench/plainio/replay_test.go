@@ -33,7 +33,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -109,7 +108,7 @@ func replayed(t *testing.T, d *datadriven.TestData) string {
 // verified, hits and evictions are those of the simulation with that capacity.
 func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 	const capacity, population = 30 << 20, 20
-	p := profile.Default()
+	p := users.Default()
 	load, err := requests.New(requests.Config{
 		Source: func() (workloads.Source, error) {
 			return users.New(users.Config{

@@ -14,7 +14,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tools/golden"
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 func TestResultGolden(t *testing.T) {
@@ -97,7 +97,7 @@ func TestLoadAccounting(t *testing.T) {
 }
 
 func TestSLACountsWhatHasMissedIt(t *testing.T) {
-	info := Info{QoS: profile.Default().QoS}
+	info := Info{QoS: users.Default().QoS}
 	info.Load = map[string]result.ClassOutcome{"batch": {Offered: 7, Queued: 7},
 		"interactive": {Offered: 10, InFlight: 9, Late: 3}}
 	rec := openRecorder(1, time.Second)

@@ -10,7 +10,7 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // The fixture is a made-up trial of 30 s on a cpu and a storage tier: 1,200 requests whose sizes
@@ -221,7 +221,7 @@ func fixtureInfo() Info {
 			},
 		},
 		Sizer: model.NewSizer(mdl, 1, model.TPEngine),
-		QoS:   profile.Default().QoS, ContextWindow: 131072,
+		QoS:   users.Default().QoS, ContextWindow: 131072,
 		Cost: compute.Cost{PerToken: 1e-4}, Computing: fixtureWindow / 2,
 	}
 	info.FirstToken = &result.FirstToken{}

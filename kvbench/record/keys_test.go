@@ -14,7 +14,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // pythonKeys is the schema of the Python benchmark that its tools read, as paths. Its arrays of
@@ -128,7 +128,7 @@ func TestEveryKeyOfThePythonBenchmark(t *testing.T) {
 // The Python project's aggregation adds numbers up and fails on null; its spreadsheet leaves an
 // empty cell. Both read what is here: without an autoscaler its summary is null, as there.
 func TestThePythonKeysHoldNumbers(t *testing.T) {
-	small := Info{QoS: profile.Default().QoS}
+	small := Info{QoS: users.Default().QoS}
 	small.Tiers = []result.Tier{{Level: "storage"}}
 	rec := openRecorder(1, time.Second)
 	rec.Request(RequestSample{Class: workloads.Batch,

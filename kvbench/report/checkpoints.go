@@ -10,65 +10,84 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// checkpointLines report what was written or read, how fast, what limited it, and which rules of the
-// closed division were kept: lines of a topic, which may be empty, and a text. Of nil there are none.
-// Network is that of an object store, nil of files.
-func checkpointLines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
+// checkpoints report what was written or read, how fast, what limited it, and which rules of the
+// closed division were kept, with a row for each checkpoint.
+func checkpoints(r *result.Result) (s Section) {
+	c := r.Checkpoint
 	if c == nil {
-		return nil
+		return s
 	}
-	add := func(topic, format string, args ...any) {
-		lines = append(lines, [2]string{topic, fmt.Sprintf(format, args...)})
+	s = Section{Title: "Checkpoints", Columns: columns("operation", units.Count, "checkpoint",
+		units.Nanoseconds, "time", "fastest accelerator", units.Number, "slowest one", units.Bytes,
+		"bytes", units.BytesPerSec, "rate", units.Bytes, "cached before", "at the device",
+		units.Number, "cold")}
+	add := func(op string, runs []result.CheckpointRun) {
+		for _, x := range runs {
+			cold := any(nil) // unknown; a pointer to a bool is no value of a table
+			if x.Cold != nil {
+				cold = *x.Cold
+			}
+			s.add(op, x.Index, x.DurationNS, x.MinNS, x.Slowest, x.Bytes, x.Rate(), x.CachedBytes,
+				x.DeviceBytes, cold)
+		}
 	}
+	add("write", c.Writes)
+	add("read", c.Reads)
 	// Said with the size, because it is what a reader compares.
 	scale := ""
 	if c.Scale != 1 {
 		scale = fmt.Sprintf(" (scale 1/%d: not for comparison)", c.Scale)
 	}
 	if c.Streamed() {
-		add("stream", "one file, %s each time", bytes(c.Bytes))
+		s.line("stream", "one file, %s each time", bytes(c.Bytes))
 	} else {
-		add("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s each "+
-			"time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
+		s.line("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s "+
+			"each time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
 			bytes(c.Bytes), scale)
 		if c.First != nil && c.Count != nil {
-			add("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
+			s.line("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
 				*c.First+*c.Count-1)
 		}
 	}
 	// A result has one of the two, but for one that was put together.
-	if runs := c.Writes; len(runs) > 0 {
-		add("write", "%s; flush of a file %s", spread(c, runs), flushes(c))
+	if len(c.Writes) > 0 {
+		s.line("write", "%s; flush of a file %s", spread(c, c.Writes), flushes(c))
 	}
 	if runs, warm := c.Reading(); len(runs) > 0 {
-		add("read", "%s; %s", spread(c, runs), origin(c, runs, network))
+		s.line("read", "%s; %s", spread(c, runs), origin(c, runs, r.Network))
 		if len(warm) > 0 {
-			add("", "WARM, and no part of these numbers: %s", spread(c, warm))
+			s.line("", "WARM, and no part of these numbers: %s", spread(c, warm))
 		}
-		if c.GapNS != nil && *c.GapNS < 0 {
-			add("", "recovery unknown: by the wall clocks the first read began %s before the last "+
-				"write ended, so the clocks differ", seconds(-*c.GapNS))
-		} else if c.GapNS != nil {
-			// What a training run would have waited for, had it died with its last checkpoint.
-			emptied := ""
-			if *c.FlushNS > 0 {
-				emptied = fmt.Sprintf("%s for emptying the page cache (%s) and ", ns(*c.FlushNS),
-					c.Flush)
-			}
-			add("", "recovery %s: %s%s after the last write, then the first read",
-				seconds(*c.RecoveryNS), emptied, seconds(*c.GapNS))
-		}
+		s.recovery(c)
 	}
 	if p := c.Stages; p != nil && len(c.Writes) > 0 {
-		add("pipeline", "%s", pipeline(p))
+		s.put("pipeline", pipeline(p))
 	}
 	if len(c.Rules) > 0 {
-		add("rules", "%s", rulesText(c.Rules))
+		s.put("rules", rulesText(c.Rules))
 	}
 	for _, n := range c.Notes {
-		add("", "%s", n)
+		s.put("", n)
 	}
-	return lines
+	return s
+}
+
+// recovery is what a training run would have waited for, had it died with its last checkpoint.
+func (s *Section) recovery(c *result.Checkpoint) {
+	switch {
+	case c.GapNS == nil:
+	case *c.GapNS < 0:
+		s.line("", "recovery unknown: by the wall clocks the first read began %s before the last "+
+			"write ended, so the clocks differ", seconds(-*c.GapNS))
+	default:
+		emptied := ""
+		if *c.FlushNS > 0 {
+			emptied = fmt.Sprintf("%s for emptying the page cache (%s) and ", ns(*c.FlushNS),
+				c.Flush)
+		}
+		s.line("", "recovery %s: %s%s after the last write, then the first read",
+			seconds(*c.RecoveryNS), emptied, seconds(*c.GapNS))
+	}
 }
 
 // spread is how long checkpoints took, and their rates: means and standard deviations.

@@ -1,45 +1,42 @@
-// Package report shows a result to people: the summary at the end of a trial, the lines of a
-// benchmark's log, the fio job of its kernel trace.
+// Package report shows a result to people: as sections that text, page and workbook print alike.
 //
-//	summary.go  the summary from the top
-//	short.go    what one trial of several has of its own; the few lines for a benchmark's log
-//	bytes.go    its tables of what lies in the tiers and what they moved
-//	latency.go  its tables of latencies; what the storage answered late, or not at all
+//	section.go  Section: facts in words and a table; the one list of sections, in the order of
+//	            reading; a section as text
+//	summary.go  the summary at the end of a trial, of one trial of several, and the few lines for a
+//	            benchmark's log; the verdict; what to doubt
+//	settings.go what ran: load, storage, input, clients, simulation, autoscaler, replay
+//	checkpoints.go, plain.go, knee.go, knee_engines.go  these loads
+//	latency.go  times of entries, of requests and of contexts; late answers of the storage
 //	first_token.go  the time to the first token, and from which length on loading is worth it
 //	objects.go  an object store: its requests, its endpoints, its network
-//	parts.go    Tables: what only some results have, for text, page and workbook
-//	checkpoints.go, plain.go, knee.go, knee_engines.go  the sentences about these loads
-//	table.go    Table and how each document draws one; tables in columns of text
+//	tiers.go    what the tiers hold and moved; several directories
+//	cache.go    hits, the policy, the comparison with a recording, the load by class
+//	harness.go  the cost of measuring, the kernel's counters
 //	trials.go   the line that sums up the trials of one benchmark
 //	trace.go    the kernel's trace and the fio job that is distilled from it
 //
-// A section is a function of the result: a table where there are rows, sentences where there is one
-// answer. What does not apply is left out, and what is unknown is a dash: absent is never 0. A new
-// section is its function, its place in WriteSummary, and a look at the golden files.
+// A section is a function of the result. What does not apply is left out, and what is unknown is a
+// dash: absent is never 0. A new section is its function, its place in the list, and a look at the
+// golden files.
+//
+// The documents differ only in how they write a value. Text and page write it with its unit; the
+// workbook writes a bare number below a head with the unit, so that a reader can compute with it.
+// In the workbook rows of many results stand in one sheet, where they are sorted and filtered: so a
+// row's name says what it is without the rows around it, and a column's without those before it.
+//
+// Columns stand in the order of reading: requests before results, and columns for few readers last.
 //
 // An object store takes the place of filesystem and device in other summaries: the lines about
 // storage say how it is used, and its cross-check is the kernel's count of bytes from the network.
 // Its requests stand below the latencies of entries, because an entry is one of them or several.
 //
+// A percentile with too few samples is unknown in the result itself (result.Supported decides that
+// for all documents), and a trial that failed has no numbers: package load leaves them out.
+//
 // The texts are made by Go and not by text/template, which calls methods by their names: the linker
 // then keeps every method of the program, and a benchmark's binary is a third larger, with 2 MiB
 // more of it in memory.
 //
-// The summary is one page: its sections share the format of lines, margins and unknown numbers, and
-// a change shows in all golden files.
-//
-// A table that the page and the workbook have too is described here once: a name of each column for
-// each document, one unit, and values. The documents differ in what they draw and in how they write
-// numbers, not in what there is. Sentences differ, because the text stands in lines with a margin
-// and the page in paragraphs.
-//
-// Columns stand in the order of reading: requests before results, and columns for few readers last.
-// A new column gets a name in each document that has it; check the golden files of all three then.
-//
-// Rows of many results stand in one sheet of the workbook, so that facts about a result as a whole
-// (the mode of an autoscaler, the tolerance of a validation) are a column there, by which people
-// filter.
-//
-// The text is made of a result alone, so that a file prints the same as its run. Golden files of
-// package record check its words and numbers.
+// The text is made of a result alone, so that a file prints the same as its run. Golden files check
+// its words and numbers.
 package report

@@ -8,51 +8,25 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// firstTokens is the time to the first token and its parts, whose means add up to it. The JSON has
-// it per class.
-func firstTokens(r *result.Result) (t Table) {
+// firstTokens is the time to the first token and its parts, whose means add up to it; the time that
+// the cache saved; and the length from which on loading is worth it. Without a rate of computing it
+// says that misses were free: a reader who compares capacities has to know. The JSON has the times
+// per class.
+func firstTokens(r *result.Result) (s Section) {
+	s.Title, s.Topic = "First Token", "first token"
 	f := r.FirstToken
-	if f == nil || f.Requests == 0 {
-		return t
-	}
-	// The queue's percentiles stand with the times of requests; here it is a part of the mean.
-	t.Topic = "first token"
-	t.Columns = head(units.Plural(f.Requests, "request"), units.Nanoseconds, "mean", units.Share,
-		"share", units.Nanoseconds, "p50", "p95", "p99", "p99.9", "max")
-	add := func(name string, ns int64, d result.Distribution) {
-		t.add(name, float64(ns)/float64(f.Requests), units.Ratio(ns, f.Sums.TTFT), d.P50, d.P95,
-			d.P99, d.P999, d.Max)
-	}
-	add("time to first token", f.Sums.TTFT, f.TTFT)
-	add("  queue", f.Sums.Queue, result.Distribution{})
-	add("  loading", f.Sums.Load, f.Load)
-	add("  waiting for the GPU", f.Sums.GPUWait, f.GPUWait)
-	name := "  computing"
-	if f.Sums.Overlap > 0 { // the parts add up to all of it
-		name = "  computing after that"
-	}
-	add(name, f.Sums.Compute-f.Sums.Overlap, f.Compute)
-	return t
-}
-
-// firstToken writes the table, the time that the cache saved, and the length from which on loading
-// is worth it. Without a rate of computing it says that misses were free: a reader who compares
-// capacities has to know.
-func (s *summary) firstToken() {
-	f := s.FirstToken
 	// A load without prompts has no misses; where misses were free, times and rates of two
 	// capacities cannot be compared.
 	switch {
-	case f == nil && s.Prompt != nil:
-		s.put("first token", "misses were free: computing took no time, so that a smaller cache "+
-			"looks faster; -prefill-rate or -gpu lets a miss cost what it costs")
-		return
+	case f == nil && r.Prompt != nil:
+		s.put("", "misses were free: computing took no time, so that a smaller cache looks "+
+			"faster; -prefill-rate or -gpu lets a miss cost what it costs")
+		return s
 	case f == nil || f.Requests == 0:
-		return
+		return s
 	}
-	s.tables(firstTokens(s.Result))
-	if p := &f.Found; p.Requests > 0 {
-		s.line("", "%s", foundParts(f))
+	if f.Found.Requests > 0 {
+		s.put("", foundParts(f))
 	}
 	s.line("", "%s; computing n tokens takes %s", worth(f), costText(f.Prefill))
 	s.line("", "%s; the GPU was busy %s", saved(f), percent(f.GPUBusyShare))
@@ -60,6 +34,21 @@ func (s *summary) firstToken() {
 		s.line("", "%s had most of what they found from the tiers above the storage, which says "+
 			"nothing of it: they are not among these", units.Plural(above.Requests, "more request"))
 	}
+	// The queue's percentiles stand with the times of requests; here it is a part of the mean.
+	s.Columns = partColumns("per first token")
+	add := func(name string, ns int64, d result.Distribution) {
+		s.part(name, f.Requests, ns, f.Sums.TTFT, d)
+	}
+	add("time to first token", f.Sums.TTFT, f.TTFT)
+	add("queue", f.Sums.Queue, result.Distribution{})
+	add("loading", f.Sums.Load, f.Load)
+	add("waiting for the GPU", f.Sums.GPUWait, f.GPUWait)
+	name := "computing"
+	if f.Sums.Overlap > 0 { // the parts add up to all of it
+		name = "computing after that"
+	}
+	add(name, f.Sums.Compute-f.Sums.Overlap, f.Compute)
+	return s
 }
 
 // foundParts says whether loading was worth it, at which rate it is, and for how many requests it
@@ -94,10 +83,11 @@ func foundParts(f *result.FirstToken) string {
 // each other without a judgement: the storage's time includes its queue, and an idle GPU has none.
 func saved(f *result.FirstToken) string {
 	s, n := &f.Sums, f.Requests
-	text := fmt.Sprintf("computing every prompt whole takes an idle GPU %s a request; what was "+
-		"found saved %s of it (%s) and took %s of I/O to load", ns(s.ComputeAll/n),
-		ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), ns((s.Load-s.LoadWaits)/n))
-	if s.LoadWaits > 0 { // the time of loading in the table above
+	text := fmt.Sprintf("computing every prompt of %s whole takes an idle GPU %s a request; what "+
+		"was found saved %s of it (%s) and took %s of I/O to load", units.Plural(n, "request"),
+		ns(s.ComputeAll/n), ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio),
+		ns((s.Load-s.LoadWaits)/n))
+	if s.LoadWaits > 0 { // the time of loading in the table
 		text += ", " + ns(s.Load/n) + " with waiting"
 	}
 	if s.Overlap > 0 {
@@ -146,10 +136,10 @@ func breakEven(b *result.BreakEven, measured []result.LoadingTime) string {
 }
 
 // lengths is the range of lengths measured.
-func lengths(of []result.LoadingTime) string {
-	text := count(int64(of[0].Tokens))
-	if len(of) > 1 {
-		text += "–" + count(int64(of[len(of)-1].Tokens))
+func lengths(measured []result.LoadingTime) string {
+	text := count(int64(measured[0].Tokens))
+	if n := len(measured); n > 1 {
+		text += "–" + count(int64(measured[n-1].Tokens))
 	}
 	return text + " tokens"
 }

@@ -9,23 +9,20 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// knee lists the cells of the grid in which the knee was found, for the page. The text has
-// kneeGrid, and the workbook no sheet of it.
-func knee(r *result.Result) (t Table) {
+// knee lists the cells of the grid in which the knee was found, and says what it means.
+func knee(r *result.Result) (s Section) {
 	if r.PlainIO == nil || r.PlainIO.Knee == nil {
-		return t
+		return s
 	}
 	k := r.PlainIO.Knee
-	t = Table{Title: "The knee", Sheet: "Knee",
+	s = Section{Title: "Knee", Short: kneeGrid(k),
 		Note: "Requests of each size at random places, so many in flight. Rates are medians of " +
 			"three short measurements. The knee is the cell with the fewest bytes in flight " +
 			"within 5 % of what the best cell reached in each of its measurements.",
-		Columns: []Column{{Page: "size", Unit: units.Bytes}, {Page: "in flight", Unit: units.Count},
-			{Page: "bytes in flight", Unit: units.Bytes}, {Page: "rate", Unit: units.BytesPerSec},
-			{Page: "lowest", Unit: units.BytesPerSec}, {Page: "highest", Unit: units.BytesPerSec},
-			{Page: "p99", Unit: units.Milliseconds}, {Page: "measured", Unit: units.Count},
-			{Page: "knee"}}}
-	t.Words = sentences(kneeLines(r))
+		Columns: []Column{{"size", units.Bytes}, {"in flight", units.Count},
+			{"bytes in flight", units.Bytes}, {"rate", units.BytesPerSec},
+			{"lowest", units.BytesPerSec}, {"highest", units.BytesPerSec},
+			{"p99", units.Nanoseconds}, {"measured", units.Count}, {"knee", units.Number}}}
 	equal := k.Equal()
 	for _, p := range k.Points {
 		// In words, because a page is read aloud.
@@ -38,21 +35,18 @@ func knee(r *result.Result) (t Table) {
 		case slices.Contains(equal, p):
 			mark = "equal within the spread"
 		}
-		t.add(p.RequestBytes, int64(p.InFlight), p.Bytes(), p.Rate, p.Min, p.Max,
-			ms(p.P99NS), int64(p.Rounds), mark)
+		s.add(p.RequestBytes, int64(p.InFlight), p.Bytes(), p.Rate, p.Min, p.Max, p.P99NS,
+			int64(p.Rounds), mark)
 	}
-	return t
+	s.meaning(r, k)
+	return s
 }
 
 // kneeGrid is the same for the text: a row for each number in flight, a column for each request
 // size. Each cell has the median and, in brackets, the lowest and the highest measurement, all in
 // one unit; an asterisk marks the knee, and an equals sign the cells that equal it within the
 // spread.
-func kneeGrid(r *result.Result) (t Table) {
-	if r.PlainIO == nil || r.PlainIO.Knee == nil {
-		return t
-	}
-	k := r.PlainIO.Knee
+func kneeGrid(k *result.Knee) *Section {
 	var sizes []int64
 	var depths []int
 	var rates []any
@@ -63,11 +57,11 @@ func kneeGrid(r *result.Result) (t Table) {
 	slices.Sort(sizes)
 	slices.Sort(depths)
 	sizes, depths = slices.Compact(sizes), slices.Compact(depths)
-	text := units.BytesPerSec.Beside(rates...)
+	text := units.BytesPerSec.InOneUnit(rates...)
 	_, unit, _ := strings.Cut(text(k.Best), " ")
-	t = Table{Topic: "grid", Columns: []Column{{Text: "in flight, " + unit}}}
+	s := &Section{Topic: "grid", Columns: columns("in flight, " + unit)}
 	for _, size := range sizes {
-		t.Columns = append(t.Columns, Column{Text: units.Bytes.Text(size)})
+		s.Columns = append(s.Columns, Column{units.Bytes.Text(size), units.Number})
 	}
 	number := func(v float64) string {
 		text, _, _ := strings.Cut(text(v), " ")
@@ -92,7 +86,7 @@ func kneeGrid(r *result.Result) (t Table) {
 			}
 			row = append(row, cell)
 		}
-		t.add(row...)
+		s.add(row...)
 	}
-	return t
+	return s
 }

@@ -10,90 +10,73 @@ import (
 // enough is the share of the best cell that an engine's setting has to reach, like the knee.
 const enough = 0.95
 
-// kneeLines report where the knee is, and what that means in the settings of inference engines: lines
-// of a topic, which may be empty, and a text. A grid that was not measured to its end has no knee,
-// and no settings.
+// meaning reports where the knee is, and what that means in the settings of inference engines. A
+// grid that was not measured to its end has no knee, and no settings.
 //
 // An engine's threads each read or write one object after the other: its threads are requests in
 // flight, and its objects are their size. The settings and their defaults are those of the engines'
 // main branches of September 2026.
-func kneeLines(r *result.Result) (lines [][2]string) {
-	if r.PlainIO == nil || r.PlainIO.Knee == nil {
-		return nil
-	}
-	k := r.PlainIO.Knee
-	add := func(topic, format string, args ...any) {
-		lines = append(lines, [2]string{topic, fmt.Sprintf(format, args...)})
-	}
+func (s *Section) meaning(r *result.Result, k *result.Knee) {
 	cells := units.Plural(len(k.Points), "cell")
 	what := fmt.Sprintf("%d of %s, %s in flight: %s", k.InFlight, bytes(k.RequestBytes),
 		bytes(k.Bytes()), rate(k.Rate))
 	switch k.EndedBy {
 	case result.KneeInterrupted:
-		add("knee", "not known: the grid was interrupted after %s, with %s measured", ns(k.NS),
+		s.line("knee", "not known: the grid was interrupted after %s, with %s measured", ns(k.NS),
 			cells)
-		return lines
+		return
 	case result.KneeTime:
-		add("knee", "not known: the time was up after %s, before each of %s was measured three "+
+		s.line("knee", "not known: the time was up after %s, before each of %s was measured three "+
 			"times", ns(k.NS), cells)
-		add("", "the window has the best so far, %s in the grid", what)
-		return lines
+		s.line("", "the window has the best so far, %s in the grid", what)
+		return
 	}
-	add("knee", "%s, within 5 %% of the %s that the best cell reached in each measurement; p99 %s",
-		what, rate(k.Best), ns(k.P99NS))
+	s.line("knee", "%s, within 5 %% of the %s that the best cell reached in each measurement; "+
+		"p99 %s", what, rate(k.Best), ns(k.P99NS))
 	if equal := k.Equal(); len(equal) > 0 {
 		others := "1 other cell equals it"
 		if len(equal) > 1 {
 			others = fmt.Sprint(len(equal), " other cells equal it")
 		}
-		add("", "%s within the spread (=), %s to %s in flight with the knee", others,
+		s.line("", "%s within the spread (=), %s to %s in flight with the knee", others,
 			bytes(min(k.Bytes(), equal[0].Bytes())),
 			bytes(max(k.Bytes(), equal[len(equal)-1].Bytes())))
 	}
 	if last := k.Points[len(k.Points)-1]; 2*k.Bytes() >= last.Bytes() {
-		add("", "the knee is at the edge of the grid, %s in flight: more may move more",
+		s.line("", "the knee is at the edge of the grid, %s in flight: more may move more",
 			bytes(last.Bytes()))
 	}
 	moved, write := r.StorageTraffic()
+	verb, use := "read", "load"
 	if moved.Requests == 0 {
-		moved = write
+		moved, verb, use = write, "write", "store"
 	}
 	if v := moved.BytesPerSecond; v != nil {
-		add("", "the window moved %s, %s of the cell's median", rate(*v),
+		s.line("", "the window moved %s, %s of the cell's median", rate(*v),
 			units.Percent(units.Ratio(*v, k.Rate)))
 	}
-	add("", "%s in %s, each the median of three measurements (lowest to highest) in random order, "+
-		"seed %d", cells, ns(k.NS), k.OrderSeed)
-	engineLines(r, k, add)
-	return lines
-}
+	s.line("", "%s in %s, each the median of three measurements (lowest to highest) in random "+
+		"order, seed %d", cells, ns(k.NS), k.OrderSeed)
 
-// engineLines report what the knee means for inference engines.
-func engineLines(r *result.Result, k *result.Knee, add func(string, string, ...any)) {
-	add("engines", "as many objects at a time as come within 5 %% of the best cell")
+	s.put("engines", "as many objects at a time as come within 5 % of the best cell")
 	most := 0
 	for _, o := range engineObjects {
 		text, n := inFlight(k, o.bytes)
-		add("", "%s: %s", o.what, text)
+		s.line("", "%s: %s", o.what, text)
 		most = n
 	}
-	read, _ := r.StorageTraffic()
-	verb, use := "read", "load"
-	if read.Requests == 0 {
-		verb, use = "write", "store"
-	}
-	add("", "vLLM: n_%s_threads (16), each of which %ss all objects of a request, one after the "+
+	s.line("", "vLLM: n_%s_threads (16), each of which %ss all objects of a request, one after the "+
 		"other: as many requests have to %[3]s at once", verb, verb, use)
 	settings := "LMCache: num_workers (4)"
-	if read.Requests > 0 {
+	if verb == "read" {
 		settings += ", or read_io_depth (0 = off), which is the reads of all its workers together"
 		if size := engineObjects[len(engineObjects)-1].bytes; most > 0 {
 			settings += fmt.Sprintf("; read_max_bytes_in_flight (0 = 1536 MiB): %s at least, %s of "+
 				"%s", bytes(int64(most)*size), units.Plural(int64(most), "object"), bytes(size))
 		}
 	}
-	add("", "%s", settings)
-	add("", "NIXL: the blocks of a batch (16), times the batches in flight: 4 of KVBM's, "+
+	s.put("", settings)
+	s.put("", "NIXL: the blocks of a batch (16), times the batches in flight: 4 of KVBM's, "+
 		"64 blocks")
 }
 

@@ -8,14 +8,14 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// plainLines describe plain I/O, the queue-depth sweep that found its number in flight, and the
-// cost of removal: lines of a topic, which may be empty, and a text. Other loads have none.
-func plainLines(r *result.Result) (lines [][2]string) {
+// plain describes plain I/O, the queue-depth sweep that found its number in flight, and the cost of
+// removal. Other loads have none.
+func plain(r *result.Result) (s Section) {
 	p := r.PlainIO
 	if p == nil {
-		return nil
+		return s
 	}
-	add := func(topic, text string) { lines = append(lines, [2]string{topic, text}) }
+	s.Title = "Plain I/O"
 	line := fmt.Sprintf("%ss of %s, %s at most", kept(r), bytes(p.FileBytes),
 		bytes(p.FootprintBytes))
 	if p.BlockBytes > 0 {
@@ -27,19 +27,19 @@ func plainLines(r *result.Result) (lines [][2]string) {
 	if r.EndedBy == result.EndedByFootprint {
 		line += ", which were full before the window's time was up: writing on would need removals"
 	}
-	add("plain I/O", line)
+	s.put("plain I/O", line)
 	if len(p.Ladder) > 0 {
 		var steps []string
-		for _, r := range p.Ladder {
-			steps = append(steps, fmt.Sprintf("%s with %d", rate(r.Rate()), r.InFlight))
+		for _, step := range p.Ladder {
+			steps = append(steps, fmt.Sprintf("%s with %d", rate(step.Rate()), step.InFlight))
 		}
-		add("", fmt.Sprintf("%d requests in flight, by a ladder before the window: %s",
-			r.Workload.Workers, strings.Join(steps, ", ")))
+		s.line("", "%d requests in flight, by a queue-depth sweep before the window: %s", r.Workload.Workers,
+			strings.Join(steps, ", "))
 	}
 	if r.Removal != nil {
-		add("removal", removed(r))
+		s.put("removal", removed(r))
 	}
-	return lines
+	return s
 }
 
 // kept names what plain I/O writes: files or objects.
@@ -52,13 +52,41 @@ func kept(r *result.Result) string {
 
 // removed reports, for a log and a summary, the rate at which files were removed, and when the device
 // had discarded them. What a store does after its response is unknown.
-func removed(of *result.Result) string {
-	r, what := of.Removal, kept(of)
+func removed(r *result.Result) string {
+	m, what := r.Removal, kept(r)
 	text := fmt.Sprintf("%s, %s in all, were removed: %s %ss/s, %s freed; the last was gone after "+
-		"%s", units.Plural(r.Files, what), bytes(r.Bytes), number(r.FilesPerSecond), what,
-		rate(r.BytesPerSecond), ns(r.UnlinkNS))
-	if of.Objects == nil {
-		text += ", discarded after " + ns(r.QuietNS)
+		"%s", units.Plural(m.Files, what), bytes(m.Bytes), number(m.FilesPerSecond), what,
+		rate(m.BytesPerSecond), ns(m.UnlinkNS))
+	if r.Objects == nil {
+		text += ", discarded after " + ns(m.QuietNS)
 	}
 	return text
+}
+
+// blockIO is requests inside files: their rate, latency and cost. The requested number in flight
+// stands next to the actual one: if they differ the process, not the device, was late. A request
+// here is a whole operation, so its latency is in no other table but that of I/O requests.
+func blockIO(r *result.Result) (s Section) {
+	p := r.PlainIO
+	if p == nil || p.BlockBytes == 0 {
+		return s
+	}
+	s = Section{Title: "Requests Inside Files", Topic: "block I/O",
+		Note: "Requests of one size at random places in files that stay open, without flushes. " +
+			"In flight is the mean number at the device, CPU what this process used of its " +
+			"processors for a request.",
+		Columns: columns("operation", units.Bytes, "size", units.Count, "requested", units.Number,
+			"in flight", "requests/s", units.BytesPerSec, "rate", units.Nanoseconds, "mean", "p50",
+			"p99", "p99.9", "CPU")}
+	lat := r.Latency.Levels["storage"]
+	read, write := r.StorageTraffic()
+	row := func(op string, n result.TierTraffic, l result.Distribution) {
+		if n.Requests > 0 {
+			s.add(op, p.BlockBytes, int64(r.Workload.Workers), n.MeanInFlight, p.RequestsPerSecond,
+				n.BytesPerSecond, l.Mean, l.P50, l.P99, l.P999, p.CPUNSPerRequest)
+		}
+	}
+	row("read", read, lat.Read.Request)
+	row("write", write, lat.Write.Request)
+	return s
 }

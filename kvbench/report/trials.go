@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"kvbench/kvbench/result"
@@ -11,6 +14,39 @@ import (
 // spreadLimit is the largest (max - min) / median of trials that may be quoted. The value is a
 // convention.
 const spreadLimit = 0.2
+
+// Typical is the trial that stands for several of one benchmark in all documents: of the complete
+// ones the first whose headline is nearest to their median, since a mean of several shows stalls
+// that none of them had. Without a complete one it is the first. It is nil of none.
+func Typical(trials []*result.Result) *result.Result {
+	complete := slices.DeleteFunc(slices.Clone(trials),
+		func(r *result.Result) bool { return r.Status != result.StatusComplete })
+	for _, unit := range []string{"read-B/s", "write-B/s", "ns/op"} {
+		known := map[*result.Result]float64{}
+		for _, r := range complete {
+			for _, m := range r.Metrics() {
+				if m.Unit == unit {
+					known[r] = m.Value
+				}
+			}
+		}
+		if median, ok := units.Median(slices.Collect(maps.Values(known))); ok {
+			distance := func(r *result.Result) float64 {
+				if v, ok := known[r]; ok {
+					return math.Abs(v - median)
+				}
+				return math.Inf(1)
+			}
+			return slices.MinFunc(complete, func(a, b *result.Result) int {
+				return cmp.Compare(distance(a), distance(b))
+			})
+		}
+	}
+	for _, r := range append(complete, trials...) {
+		return r
+	}
+	return nil
+}
 
 // Trials sums up the trials of each benchmark that has several: the median of the storage's rates
 // with the least and the largest, what limited the trials, and whether that is fit to quote.
@@ -66,7 +102,7 @@ func trialsText(trials []*result.Result) string {
 				"(-count)"
 		}
 		// One unit for all three, or 980 MiB/s looks larger than 1.02 GiB/s.
-		show := units.BytesPerSec.Beside(most)
+		show := units.BytesPerSec.InOneUnit(most)
 		did := [...]string{"read", "written", "freed"}[i]
 		text += fmt.Sprintf(", %s %s (%s to %s)", did, show(median), show(least), show(most))
 	}

@@ -8,6 +8,20 @@ import (
 	"kvbench/kvbench/result"
 )
 
+// A complete trial near the median stands for all; the first where none is complete.
+func TestTypical(t *testing.T) {
+	trial := func(rate float64, status string) *result.Result {
+		return &result.Result{Status: status, Tiers: []result.Tier{{Level: "storage",
+			Read: result.TierTraffic{Bytes: 1, BytesPerSecond: &rate}}}}
+	}
+	a, b, c, d := trial(9, result.StatusComplete), trial(5, result.StatusFailed),
+		trial(1, result.StatusComplete), trial(2, result.StatusComplete)
+	assert.Nil(t, Typical(nil))
+	assert.Same(t, b, Typical([]*result.Result{b, b}))
+	assert.Same(t, a, Typical([]*result.Result{b, a, c}), "as near as the other")
+	assert.Same(t, d, Typical([]*result.Result{b, a, c, d}))
+}
+
 // The trials of a benchmark end with one line that says whether they can be quoted.
 func TestTrialsHaveAClosingLine(t *testing.T) {
 	const gib = 1 << 30

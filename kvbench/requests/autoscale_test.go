@@ -19,7 +19,6 @@ import (
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -61,7 +60,7 @@ func TestSearches(t *testing.T) {
 func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	tiertest.OneThread(t)
 	const bandwidth = 20 << 30
-	p := profile.Default()
+	p := users.Default()
 	perUser := func(n int) float64 { // bytes/s of the first n users
 		sum := 0.0
 		for _, u := range users.Population(p, 42, n, false) {
@@ -106,7 +105,7 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 // Both modes on a real directory: users and workers really start and stop.
 func TestAutoscalersOnARealDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := profile.Default()
+		p := users.Default()
 		for i := range p.Templates {
 			p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64},
 				[2]int{4, 40}, [2]float64{0.01, 0.02}

@@ -28,8 +28,8 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/traces"
+	"kvbench/workloads/users"
 )
 
 // smallTokens makes a block of 512 tokens 64 KiB.
@@ -47,7 +47,7 @@ func blockConfig(path string, workers int) runConfig {
 		Config{
 			Source: func() (workloads.Source, error) {
 				return traces.New(formats.Blocks,
-					traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
+					traces.Config{Paths: []string{path}, Cycles: 1, Profile: users.Default()})
 			},
 			Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers,
 			EndedBy: result.EndedByInput,
@@ -205,7 +205,7 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 		c := blockConfig("", 8)
 		c.Source = func() (workloads.Source, error) {
 			return traces.New(formats.Blocks,
-				traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
+				traces.Config{Paths: []string{smallTrace}, Profile: users.Default()})
 		}
 		c.Window, c.EndedBy = window, ""
 		c.Storage.StorageBytes = 8 * 512 * 128

@@ -116,6 +116,9 @@ func TestWhyThereIsNoLadder(t *testing.T) {
 			c.Storage = kvbench.StorageConfig{Levels: plenty(), Use: c.Storage.Use}
 		},
 		"^the run did not end in order$": func(c *runConfig, interrupted context.CancelCauseFunc) {
+			src := newScript(singles(3, 1)...)
+			src.endless = true
+			c.Source = func() (workloads.Source, error) { return src, nil }
 			c.OnDispatch = func(*workloads.Request, []workloads.Op) { interrupt(interrupted) }
 		},
 	} {

@@ -10,7 +10,6 @@ import (
 
 	"kvbench/tiers/clock"
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -21,7 +20,7 @@ func one(id int, class workloads.Class, think float64) users.User {
 
 // ofUsers is an open-loop load of the given users.
 func ofUsers(change func(*users.Config), list ...users.User) workloads.Source {
-	cfg := users.Config{Profile: profile.Default(), Users: list, Seed: 1, MultiTurn: true}
+	cfg := users.Config{Profile: users.Default(), Users: list, Seed: 1, MultiTurn: true}
 	if change != nil {
 		change(&cfg)
 	}

@@ -24,7 +24,6 @@ import (
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -122,9 +121,9 @@ func TestAFailureWhileFillingEndsTheRun(t *testing.T) {
 }
 
 func ragConfig(documents, keep int, population int64) runConfig {
-	p := profile.Default()
+	p := users.Default()
 	p.RAG.MaxDocuments = keep
-	p.Templates = []profile.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9},
+	p.Templates = []users.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9},
 		Think: [2]float64{0, 0}}}
 	corpus := users.NewCorpus(p.RAG, documents, model.Model{}, smallTokens, 42)
 	return runConfig{engine{

@@ -19,7 +19,6 @@ import (
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -217,7 +216,7 @@ func singles(n, tokens int) []*workloads.Request {
 
 // population is a load of synthetic users.
 func population(n int, change func(*users.Config)) workloads.Source {
-	p := profile.Default()
+	p := users.Default()
 	cfg := users.Config{Profile: p, Users: users.Population(p, 42, n, true), Seed: 42,
 		MultiTurn: true, PrefixCaching: true}
 	if change != nil {

@@ -16,7 +16,6 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -44,8 +43,8 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: upper,
 						Capacity: cpu * entry * unit}}, levels...)
 				}
-				p := profile.Default()
-				p.Templates = []profile.Template{{Name: "small", Context: [2]int{entry / 10, entry},
+				p := users.Default()
+				p.Templates = []users.Template{{Name: "small", Context: [2]int{entry / 10, entry},
 					Generate: [2]int{1, 100}, Think: [2]float64{1, 2}}}
 				p.SystemPromptShare = 0.5
 				src := users.New(users.Config{

@@ -21,7 +21,6 @@ import (
 	"kvbench/tiers/sim"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -106,7 +105,7 @@ func turns(t *testing.T) runConfig {
 	cfg := optionOne(t, 0)
 	cfg.EndedBy, cfg.Workers = result.EndedByMaxRequests, 1
 	cfg.Source = func() (workloads.Source, error) {
-		p := profile.Default()
+		p := users.Default()
 		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 10, false),
 			Seed: 42, MultiTurn: true, PrefixCaching: true, ClosedLoop: true,
 			MaxRequests: 100}), nil
@@ -148,7 +147,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 		"decode only": {func() runConfig {
 			cfg := turns(t)
 			cfg.Source = func() (workloads.Source, error) {
-				p := profile.Default()
+				p := users.Default()
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 5, false),
 					Seed: 1, DecodeOnly: true, ClosedLoop: true, MaxRequests: 100}), nil
 			}

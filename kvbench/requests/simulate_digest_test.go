@@ -15,7 +15,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -45,7 +44,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			s.Device = drive()
 		}, "1a0d55d58748750c"},
 		"decode only": {func(c *runConfig, s *kvbench.SimConfig) {
-			p := profile.Default()
+			p := users.Default()
 			c.Source = func() (workloads.Source, error) {
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false),
 					Seed: 1, DecodeOnly: true}), nil
@@ -74,7 +73,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			c.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: time.Second}
 			c.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
 			c.Source = func() (workloads.Source, error) {
-				p := profile.Default()
+				p := users.Default()
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false),
 					Seed: 42, MultiTurn: true}), nil
 			}

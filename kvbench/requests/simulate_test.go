@@ -23,7 +23,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -37,7 +36,7 @@ func optionOne(t testing.TB, window time.Duration) runConfig {
 
 // usersConfig is a load of synthetic users as the MLPerf options have them.
 func usersConfig(mdl model.Model, population int, window time.Duration) runConfig {
-	p := profile.Default()
+	p := users.Default()
 	sizer := model.NewSizer(mdl, 1, model.TPEngine)
 	return runConfig{engine{
 		Info: record.Info{
@@ -167,7 +166,7 @@ const queueUsers = 1000
 
 // queueEntry is the mean size in bytes of what prefillOnly writes.
 func queueEntry() (mean float64) {
-	for _, u := range users.Population(profile.Default(), 7, queueUsers, false) {
+	for _, u := range users.Population(users.Default(), 7, queueUsers, false) {
 		mean += float64(max(1, u.Context/4)+u.Context) / 2 / queueUsers * 131072
 	}
 	return mean
@@ -178,7 +177,7 @@ func prefillOnly(t *testing.T, rate float64, window time.Duration) runConfig {
 	t.Helper()
 	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
-	p := profile.Default()
+	p := users.Default()
 	cfg := usersConfig(model, queueUsers, window)
 	cfg.Source = func() (workloads.Source, error) {
 		return users.New(users.Config{

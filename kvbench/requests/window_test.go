@@ -20,7 +20,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/traces"
 	"kvbench/workloads/users"
 )
@@ -47,7 +46,7 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 	cfg := testConfig(plenty(), nil, 4).finite()
 	cfg.Source = func() (workloads.Source, error) {
 		return traces.New(formats.Azure, traces.Config{Paths: []string{path},
-			Cycles: 2, Profile: profile.Default(), AllowMalformed: true})
+			Cycles: 2, Profile: users.Default(), AllowMalformed: true})
 	}
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 80, r.Requests.Completed)

@@ -19,13 +19,15 @@ var rules = map[string]string{"sum": "added", "max": "largest", "min": "smallest
 	"same": "where all agree", "list": "joined", "drop": "absent", "any": "of those that have it",
 	"-": "derived", "": ""}
 
-// TestReference compares the reference of result files with the structures and their comments. With
-// -update it writes it.
+// TestReference compares the reference of results with the units of the benchmark line, and with the
+// structures and their comments. With -update it writes it.
 func TestReference(t *testing.T) {
 	types := commented(t)
 	var b strings.Builder
-	b.WriteString("# The keys of a result file\n\nWritten by `go test ./kvbench/result -run Reference " +
-		"-update` from the structures of [result](result) and their comments.\n" +
+	b.WriteString("# The numbers of a result\n\nWritten by `go test ./kvbench/result -run Reference " +
+		"-update` from the units and structures of [result](result) and their comments.\n" +
+		"[Units](#units) are on the benchmark line, the other tables are the keys of the JSON file.\n\n" +
+		"## Units\n\n" + unitTable() + "\n## Keys\n\n" +
 		"*Of several ranks* says what becomes of the ranks' values in the result of all. Keys that end " +
 		"in `_ns` hold nanoseconds, in `_s` seconds, in `_bytes` bytes. Null is unknown, and never 0.\n")
 	met := map[reflect.Type]bool{}
@@ -51,6 +53,23 @@ func TestReference(t *testing.T) {
 	}
 	section(reflect.TypeFor[Result]())
 	golden.Check(t, "../../RESULT.md", b.String())
+}
+
+// unitTable is the values of the benchmark line. Units of one meaning stand in one row.
+func unitTable() string {
+	var b strings.Builder
+	b.WriteString("| unit | meaning |\n|---|---|\n")
+	for i, u := range Lines {
+		if u.Doc == "" {
+			continue
+		}
+		b.WriteString("| `" + u.Name + "`")
+		for k := i + 1; k < len(Lines) && Lines[k].Doc == ""; k++ {
+			b.WriteString(", `" + Lines[k].Name + "`")
+		}
+		b.WriteString(" | " + u.Doc + " |\n")
+	}
+	return b.String()
 }
 
 // rows are the keys of a structure, and of those that are embedded in it.

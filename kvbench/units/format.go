@@ -80,11 +80,11 @@ func (u Unit) Text(v any) string {
 	return digits(f)
 }
 
-// Beside returns the format for values of a unit that are printed together. Sizes and rates of
-// bytes have the unit of the largest value, so that 980 MiB/s is not taken for more than 1.02
-// GiB/s. Sizes that differ by a factor of 1000 or more, and all times, keep the unit that fits
-// each: those of one table may differ by a million.
-func (u Unit) Beside(values ...any) func(v any) string {
+// InOneUnit returns the format for values that are printed together. Sizes and rates of bytes have
+// the unit of the largest value, so that 980 MiB/s is not taken for more than 1.02 GiB/s. Sizes that
+// differ by a factor of 1000 or more, and all times, keep the unit that fits each: those of one
+// table may differ by a million.
+func (u Unit) InOneUnit(values ...any) func(v any) string {
 	least, largest := math.Inf(1), 0.0
 	for _, v := range values {
 		if f, _, ok := Float(v); ok && f != 0 {
@@ -104,11 +104,55 @@ func (u Unit) Beside(values ...any) func(v any) string {
 		if !ok {
 			return text
 		}
-		if f /= scale; f == 0 || math.Abs(f) >= 1 {
-			return digits(f) + " " + name
-		}
-		return strconv.FormatFloat(f, 'g', 3, 64) + " " + name // three digits of these, too
+		return digits(f/scale) + " " + name
 	}
+}
+
+// lineUnits are the units of values of benchmark lines, by the end of the unit's name as benchfmt
+// tidies it (sec instead of ns). The first that fits counts: times per byte end in bytes, too.
+var lineUnits = []struct {
+	end  string
+	unit Unit
+	per  string
+}{
+	{"sec/MiB", Seconds, "/MiB"}, {"sec/io", Seconds, "/io"}, {"sec/B", Seconds, "/B"},
+	{"sec", Seconds, ""}, {"sec/op", Seconds, ""}, {"B/s", BytesPerSec, ""},
+	{"-bytes", Bytes, ""}, {"B/op", Bytes, ""}, {"B", Bytes, ""}, {"-ratio", Number, ""},
+}
+
+// OfLine returns the format for values of a unit of benchmark lines: 4.65 GiB/s, 1.24 ms, 0.93. Of
+// rates of bytes the values that are printed together have one unit.
+func OfLine(unit string, together ...any) func(v float64) string {
+	u, per := Number, " "+unit
+	for _, l := range lineUnits {
+		if strings.HasSuffix(unit, l.end) {
+			u, per = l.unit, l.per
+			break
+		}
+	}
+	text := u.Text
+	if u == BytesPerSec && len(together) > 0 {
+		text = u.InOneUnit(together...)
+	}
+	return func(v float64) string {
+		if Finite(v) == nil {
+			return Unknown
+		}
+		return text(v) + per
+	}
+}
+
+// Change formats a difference as a share of the first of two values: +2.5 %. From nothing to
+// something is no percentage.
+func Change(share float64) string {
+	if Finite(share) == nil {
+		return Unknown
+	}
+	text := fmt.Sprintf("%+.1f %%", 100*share)
+	if text[1:] == "0.0 %" {
+		return text[1:]
+	}
+	return text
 }
 
 // Plural returns "1 thing" or "2 things".
@@ -155,12 +199,14 @@ func OrZero[T any](v *T) (zero T) {
 }
 
 // digits formats with three significant digits: more would pretend a precision below the spread of
-// runs. A whole number has no fraction.
+// runs. A whole number has no fraction, and 0.5 is 0.50.
 func digits(v float64) string {
 	text := strconv.FormatFloat
 	switch a := math.Abs(v); {
-	case a != 0 && a < 0.01:
+	case a != 0 && a < 0.0995:
 		return text(v, 'g', 3, 64)
+	case a != 0 && a < 0.9995:
+		return strings.TrimSuffix(text(v, 'f', 3, 64), "0")
 	case a < 10:
 		return strings.TrimSuffix(text(v, 'f', 2, 64), ".00")
 	case a < 100:
@@ -174,12 +220,22 @@ var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 // binary formats bytes, with powers of 1024 throughout the suite.
 func binary(v float64) string { return fitted(v, 1024, binaryUnits...) }
 
-// duration formats nanoseconds with the unit that fits; from 100 s on as Go does, in whole seconds.
+// duration formats nanoseconds with the unit that fits; from 100 s on with two units, as people plan
+// with them, and with years where a drive outlives its warranty.
 func duration(ns float64) string {
-	if math.Abs(ns) >= 100e9 {
-		return time.Duration(ns).Round(time.Second).String()
+	const day = 24 * time.Hour
+	switch d := time.Duration(ns).Round(time.Second); {
+	case math.Abs(ns) < 100e9:
+		return fitted(ns, 1000, "ns", "µs", "ms", "s")
+	case math.Abs(ns) >= 365*float64(day):
+		return fmt.Sprintf("%.1f years", ns/365/float64(day))
+	case d.Abs() >= 2*day:
+		return fmt.Sprintf("%dd%dh", d/day, d.Abs()%day/time.Hour)
+	case d.Abs() >= time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d.Abs()%time.Hour/time.Minute)
+	default:
+		return d.String()
 	}
-	return fitted(ns, 1000, "ns", "µs", "ms", "s")
 }
 
 // fitted formats v in the unit that fits.

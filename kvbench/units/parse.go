@@ -68,19 +68,6 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// Scaled writes bytes by the format of the largest unit that they fill. The formats are for TiB,
-// GiB, MiB, KiB and B in this order, "" for a unit that is not used; what fills none of them has
-// the last.
-func Scaled(n float64, formats ...string) string {
-	unit, chosen := 0.0, ""
-	for i, format := range formats {
-		if format != "" && (unit == 0 || n < unit) {
-			unit, chosen = float64(sizeUnits[i].bytes), format
-		}
-	}
-	return fmt.Sprintf(chosen, n/unit)
-}
-
 // FormatGiB writes bytes as GiB, with the fewest digits that ParseSize reads back to n (below 8
 // PiB).
 func FormatGiB(n int64) string {

@@ -55,15 +55,6 @@ func FuzzParseSize(f *testing.F) {
 	})
 }
 
-func TestScaled(t *testing.T) {
-	for n, want := range map[float64]string{0: "0 B", 1023: "1023 B", 1 << 20: "1.0 MiB",
-		1 << 19: "524288 B", 3 << 30: "3.00 GiB", 5 << 50: "5120.00 TiB"} {
-		assert.Equal(t, want,
-			Scaled(n, "%.2f TiB", "%.2f GiB", "%.1f MiB", "", "%.0f B"))
-	}
-	assert.Equal(t, "0 MiB", Scaled(7, "%.2f TiB", "%.1f GiB", "%.0f MiB"))
-}
-
 func TestTheNearestNameKeepsItsDigits(t *testing.T) {
 	best, _ := Nearest("llama3-8b", []string{"mistral-7b", "llama2-7b", "llama3.1-8b"})
 	assert.Equal(t, "llama3.1-8b", best)

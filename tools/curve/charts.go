@@ -1,7 +1,6 @@
 package curve
 
 import (
-	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tools/view"
 )
@@ -14,7 +13,7 @@ func (r *Report) Page() view.Page {
 	for _, f := range r.facts() {
 		p.Facts = append(p.Facts, view.Fact{Key: f[0], Values: []string{f[1]}})
 	}
-	p.Parts = []report.Table{r.table()}
+	p.Parts = []view.Part{{Section: r.table()}}
 	return p
 }
 

@@ -1,6 +1,7 @@
 package curve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -14,7 +15,6 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
-	"kvbench/workloads/reuse"
 	"kvbench/workloads/traces"
 )
 
@@ -28,19 +28,14 @@ type Options struct {
 	tpIO   string
 	// Sizes as texts: rows of the table, and the drive.
 	capacities, drive string
-	// The counted part of the trace, and the speed-up of its times.
-	warmup, start string
-	speedup       float64
-	malformed     bool // any share of malformed rows
-	// Sessions that are live at a time, and the seed of their starts.
-	users int
-	seed  int64          // the seed of the benchmarks' streams at rank 0
-	flags *pflag.FlagSet // the flags as typed
+	warmup            string  // its requests do not count
+	speedup           float64 // divides the times of the trace
+	trace             *traceFlags
 }
 
 // NewOptions adds the flags to a flag set.
 func NewOptions(fs *pflag.FlagSet) *Options {
-	o := &Options{flags: fs}
+	o := &Options{trace: newTraceFlags(fs)}
 	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
 	fs.StringVar(&o.dtype, "kv-dtype", model.OwnType, "")
 	fs.IntVar(&o.tp, "tensor-parallel", 1, "")
@@ -49,11 +44,7 @@ func NewOptions(fs *pflag.FlagSet) *Options {
 	fs.StringVar(&o.capacities, "capacities", "", "")
 	fs.StringVar(&o.drive, "drive", "", "")
 	fs.StringVar(&o.warmup, "warmup", "0s", "")
-	fs.StringVar(&o.start, "trace-start", "0s", "")
 	fs.Float64Var(&o.speedup, "trace-speedup", 1, "")
-	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
-	fs.IntVar(&o.users, "num-users", 100, "") // as in the open division
-	fs.Int64Var(&o.seed, "seed", 42, "")
 	return o
 }
 
@@ -81,16 +72,6 @@ func (o *Options) question(paths []string) (q question, err error) {
 			refuse(name, format, args...)
 		}
 	}
-	span := func(name, text string) time.Duration {
-		d, err := units.ParseDuration(text)
-		if err == nil && d < 0 {
-			err = errors.New("0s or more")
-		}
-		if err != nil {
-			refuse(name, "%v, given %s", err, text)
-		}
-		return d
-	}
 	if q.model, err = model.Find(o.model, nil); err != nil {
 		problems = append(problems, fmt.Errorf("-model: %w", err))
 	} else if !slices.Contains(model.DTypes(), o.dtype) {
@@ -102,7 +83,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 	check(rule == model.TPEngine || rule == model.TPMLPerf, "tp-rule", "%s or %s, given %q",
 		model.TPEngine, model.TPMLPerf, o.tpRule)
 	check(o.tp >= 1 && o.tp <= 65536, "tensor-parallel", "1 to 65536, given %d", o.tp)
-	// As in the benchmarks: one rank's, as if each had a tier of its own, or those of all in one.
+	// As in the benchmarks: one rank's, as if each had a tier of its own, or the bytes of all in one.
 	q.sizer = model.NewSizer(q.model, o.tp, rule)
 	switch o.tpIO {
 	case "one":
@@ -117,7 +98,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 	default:
 		refuse("tp-io", "one or all, given %q", o.tpIO)
 	}
-	// A bare number is GiB, as that of -storage-capacity-gb is.
+	// A bare number is GiB, as with -storage-capacity-gb.
 	for text := range strings.SplitSeq(o.capacities, ",") {
 		if o.capacities == "" {
 			break
@@ -139,30 +120,11 @@ func (o *Options) question(paths []string) (q question, err error) {
 	// The benchmarks' 0, as fast as possible, has no time, and so no rates.
 	check(o.speedup > 0 && !math.IsInf(o.speedup, 0), "trace-speedup",
 		"above 0, given %g: rates need times", o.speedup)
-	q.warmup = span("warmup", o.warmup)
-	q.trace = traces.Config{Cycles: 1, Speedup: o.speedup, Start: span("trace-start", o.start),
-		AllowMalformed: o.malformed, Live: o.users, Seed: uint64(o.seed)}
-	check(o.users >= 1 && o.users <= 100000, "num-users", "1 to 100000, given %d", o.users)
-	// Like a replay: the seed decides which sessions overlap.
-	check(o.seed >= 0, "seed", "0 or more, given %d", o.seed)
-	if len(paths) == 0 {
-		problems = append(problems, errors.New("no trace: name a file, a directory or a glob "+
-			"pattern of block traces, for example: kvreport curve mooncake.jsonl"))
-	}
-	// Rows of several files follow each other, as in a replay, but for sessions.
-	for _, p := range paths {
-		files, err := formats.Blocks.Files(p)
-		if err != nil {
-			problems = append(problems, err)
-		}
-		q.trace.Paths = append(q.trace.Paths, files...)
-	}
-	// Only a flag that was typed is refused, not its default.
-	o.flags.Visit(func(f *pflag.Flag) {
-		if f.Name == "num-users" {
-			problems = append(problems, formats.OnlySessions("-num-users", q.trace.Paths))
-		}
-	})
+	q.warmup, err = duration("warmup", o.warmup)
+	problems = append(problems, err)
+	q.trace, err = o.trace.config(paths, "curve mooncake.jsonl")
+	q.trace.Speedup = o.speedup
+	problems = append(problems, err)
 	return q, errors.Join(problems...)
 }
 
@@ -230,9 +192,9 @@ type Report struct {
 	DriveBytes         int64    `json:"drive_bytes,omitempty"`
 	Points             []Point  `json:"points"`
 
-	// The bytes of a token that count, by -tp-io: those of one rank, or of all together.
-	kept  float64
-	drive *Point // the row of the drive
+	ideal int64 // hits of a cache without limit
+	// The bytes of a token that count, by -tp-io: one rank's, or those of all together.
+	kept float64
 }
 
 // Place is a capacity and its share of the best hit ratio.
@@ -295,14 +257,13 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if q.drive > 0 {
 		asked = append(asked, q.drive)
 	}
-	curve := reuse.New(reuse.Config{Sizer: q.sizer, Capacities: asked, Warmup: q.warmup})
-	if err := rows.Each(curve.Add); err != nil {
+	c := newCounter(q.sizer, asked, q.warmup)
+	if err := rows.Each(c.add); err != nil {
 		return nil, err
 	}
 	// Left-out rows are reported: the curve of half a trace is another curve.
 	read := rows.Report()
-	s := curve.Summary()
-	if s.Requests == 0 {
+	if c.requests == 0 {
 		return nil, fmt.Errorf("no request is left of %s: -warmup %s passes them all",
 			units.Plural(read.Rows, "row"), q.warmup)
 	}
@@ -317,68 +278,42 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if len(read.First) > 0 {
 		r.FirstMalformed = read.First[0].Error()
 	}
-	r.take(&s)
+	c.report(r)
+	r.places()
 	return r, nil
 }
 
-// take converts counts to ratios and rates.
-func (r *Report) take(s *reuse.Summary) {
-	r.Requests, r.Blocks, r.Tokens, r.Bytes = s.Requests, s.Blocks, s.Tokens, s.Bytes
-	// A trace shorter than an interval has no peak but its mean.
-	r.DurationS, r.IntervalS = s.Duration.Seconds(), min(reuse.Interval, s.Duration).Seconds()
-	r.SmallestBlock, r.LargestBlock = s.SmallestBlock, s.LargestBlock
-	r.LargestRequestBytes, r.Distinct, r.FootprintBytes = s.LargestRequest, s.Distinct, s.Footprint
-	r.Resized = s.Resized
-	// The largest capacity holds everything, whether or not it was given.
-	best := s.Points[len(s.Points)-1]
-	r.IdealHitRatio = units.Ratio(best.Hits, s.Blocks)
-	r.IdealTokenHitRatio = units.Ratio(best.HitTokens, s.Tokens)
-	place := func(p *reuse.Point) Place {
-		return Place{p.Capacity, units.Ratio(p.Hits, s.Blocks), units.Ratio(p.Hits, best.Hits)}
+// add adds a point, with the values that depend on its capacity.
+func (r *Report) add(p Point) {
+	p.Tokens = float64(p.CapacityBytes) / r.kept
+	p.Read, p.Write = units.Ratio(p.ReadBytes, r.DurationS), units.Ratio(p.WriteBytes, r.DurationS)
+	if p.Write != nil { // without a drive each capacity counts as a drive for its wear
+		p.DriveWrites = units.Ratio(*p.Write*24*3600, cmp.Or(r.DriveBytes, p.CapacityBytes))
 	}
-	if knee := s.Knee(); knee != nil {
-		r.Knee = new(place(knee))
-	}
-	for _, share := range shares {
-		if p := s.Reaching(share); p != nil {
-			r.Reaches = append(r.Reaches, place(p))
-		}
-	}
-	for _, p := range s.Points {
-		// Without a drive each capacity counts as a drive for its wear.
-		drive := r.DriveBytes
-		if drive == 0 {
-			drive = p.Capacity
-		}
-		written := units.Ratio(p.WriteBytes, r.DurationS)
-		point := Point{
-			CapacityBytes: p.Capacity,
-			Tokens:        float64(p.Capacity) / r.kept,
-			Asked:         p.Asked, Fits: !p.Small,
-			Hits: p.Hits, Kept: p.Unreachable, Written: p.Written,
-			HitRatio: units.Ratio(p.Hits, s.Blocks), OfIdeal: units.Ratio(p.Hits, best.Hits),
-			TokenHitRatio:  units.Ratio(p.HitTokens, s.Tokens),
-			PrefixHitRatio: units.Ratio(p.PrefixHits, s.Requests),
-			ReadBytes:      p.ReadBytes, WriteBytes: p.WriteBytes,
-			Read: units.Ratio(p.ReadBytes, r.DurationS), Write: written,
-			PeakRead:  units.Ratio(p.PeakRead, r.IntervalS),
-			PeakWrite: units.Ratio(p.PeakWrite, r.IntervalS),
-			FullS:     seconds(p.Full), ForecastS: seconds(p.Beyond),
-		}
-		if written != nil {
-			point.DriveWrites = units.Ratio(*written*24*3600, drive)
-		}
-		r.Points = append(r.Points, point)
-		if r.DriveBytes == p.Capacity {
-			r.drive = &r.Points[len(r.Points)-1]
-		}
-	}
+	r.Points = append(r.Points, p)
 }
 
-// seconds is a time, nil if negative: unknown.
-func seconds(d time.Duration) *float64 {
-	if d < 0 {
-		return nil
+// places sets the bend of the curve, and the capacities that reach shares of the best hit ratio.
+//
+// The bend is the point farthest above the straight line from 0 to the best point: up to it a byte brings
+// more hits than on average, beyond it fewer (Satopaa et al., "Finding a Kneedle in a Haystack", 2011). Both
+// axes are linear, like the price of bytes.
+func (r *Report) places() {
+	if r.ideal == 0 {
+		return
 	}
-	return new(d.Seconds())
+	most, left := 0.0, shares
+	for _, p := range r.Points {
+		if !p.Fits {
+			continue
+		}
+		place := Place{p.CapacityBytes, p.HitRatio, p.OfIdeal}
+		above := *p.OfIdeal - float64(p.CapacityBytes)/float64(r.FootprintBytes)
+		if p.CapacityBytes <= r.FootprintBytes && above > most {
+			r.Knee, most = &place, above
+		}
+		for len(left) > 0 && float64(p.Hits) >= left[0]*float64(r.ideal) {
+			r.Reaches, left = append(r.Reaches, place), left[1:]
+		}
+	}
 }

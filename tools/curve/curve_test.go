@@ -203,7 +203,7 @@ func TestMistakes(t *testing.T) {
 	}
 	assert.Equal(t, 9, strings.Count(err.Error(), "\n"))
 	_, err = run()
-	assert.ErrorContains(t, err, "no trace: name a file")
+	assert.ErrorContains(t, err, "no trace: name files")
 	_, err = run("-warmup", "10h", smallTrace)
 	assert.ErrorContains(t, err, "no request is left of 60 rows: -warmup 10h0m0s passes them all")
 }
@@ -216,12 +216,5 @@ func TestDrives(t *testing.T) {
 		if err == nil {
 			assert.Equal(t, want, got, text)
 		}
-	}
-}
-
-func TestSpans(t *testing.T) {
-	for s, want := range map[float64]string{2.5: "2.50 s", 95.9: "95.9 s", 229: "3m49s",
-		39600: "11h0m", 90 * 3600: "3d18h", 4 * 365 * 86400: "4.0 years"} {
-		assert.Equal(t, want, span(s))
 	}
 }

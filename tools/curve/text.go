@@ -109,7 +109,9 @@ func (r *Report) facts() (list [][2]string) {
 		say("", "%s", strings.Join(reached, ", "))
 	}
 	// For a user who buys a drive, or who has one that never evicts.
-	if d := r.drive; d != nil {
+	drive := slices.IndexFunc(r.Points, func(p Point) bool { return p.CapacityBytes == r.DriveBytes })
+	if drive >= 0 {
+		d := r.Points[drive]
 		// When it is full is unknown where the second half of a trace brings nothing new.
 		full := ""
 		switch {
@@ -198,22 +200,20 @@ func (r *Report) rows() (rows []Point) {
 }
 
 // table has a row for each of rows; the text and the page show the same table.
-func (r *Report) table() report.Table {
+func (r *Report) table() report.Section {
 	// The heading says whether writes are of the tier or of a drive: endurance ratings are of
 	// drives.
 	drive := "capacity writes/day"
 	if r.DriveBytes > 0 {
 		drive = "drive writes/day"
 	}
-	both := func(name string, unit units.Unit) report.Column {
-		return report.Column{Text: name, Page: name, Unit: unit}
-	}
-	t := report.Table{Title: "Capacities",
-		Columns: []report.Column{both("capacity", ""), both("tokens", units.Count),
-			both("hit ratio", units.HitRatio), both("of best", units.Share),
-			both("of tokens", units.HitRatio), both("read", units.BytesPerSec),
-			both("peak", units.BytesPerSec), both("write", units.BytesPerSec),
-			both("peak", units.BytesPerSec), both(drive, units.Number), both("full after", "")}}
+	t := report.Section{Title: "Capacities",
+		Columns: []report.Column{{Name: "capacity"}, {Name: "tokens", Unit: units.Count},
+			{Name: "hit ratio", Unit: units.HitRatio}, {Name: "of best", Unit: units.Share},
+			{Name: "of tokens", Unit: units.HitRatio}, {Name: "read", Unit: units.BytesPerSec},
+			{Name: "peak", Unit: units.BytesPerSec}, {Name: "write", Unit: units.BytesPerSec},
+			{Name: "peak", Unit: units.BytesPerSec}, {Name: drive, Unit: units.Number},
+			{Name: "full after"}}}
 	// Unknown values are dashes, and a forecast is marked.
 	for _, p := range r.rows() {
 		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown
@@ -260,21 +260,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// span writes seconds as people plan with them: two units, days above all, and years where a drive
-// outlives its warranty.
-func span(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	const day = 24 * time.Hour
-	switch {
-	case d >= 365*day:
-		return fmt.Sprintf("%.1f years", d.Hours()/24/365)
-	case d >= 2*day:
-		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return units.Seconds.Text(s)
-}
+var span = units.Seconds.Text
 
 // decimal is the size of a drive as it is sold, with the digits that are printed on it.
 func decimal(n int64) string {

@@ -248,7 +248,7 @@ func (r Report) WriteText(w io.Writer) error {
 			"in %d)", r.DuplicateBlocks, 100*r.DuplicateShare, 100*r.PlusMinusShare, r.SampledOneIn)
 	}
 	left := float64(r.Bytes) * (1 - r.DuplicateShare)
-	size := units.Bytes.Beside(r.Bytes, left, r.ZstdBytes, r.HoleBytes)
+	size := units.Bytes.InOneUnit(r.Bytes, left, r.ZstdBytes, r.HoleBytes)
 	_, err := fmt.Fprintf(w, `files             %d, %s in %d blocks of 4 KiB, %d of them all zero
 duplicate blocks  %s
 deduplicated      %s

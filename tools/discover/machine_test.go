@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,8 +19,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// fake is a machine made of files: a two-socket server with an NVMe drive in a slot that is too
-// slow, a rotating disk, and two cards that NVML knows.
+// fake is the machine of testdata/server.txtar, with cards that NVML knows.
 func fake(t *testing.T) machine {
 	t.Helper()
 	page = 4096
@@ -27,78 +27,21 @@ func fake(t *testing.T) machine {
 		t.Skip("the fabricated machine has the directory tree of Linux")
 	}
 	root := t.TempDir()
-	put := func(name, text string) {
-		path := filepath.Join(root, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	files, err := txtar.ParseFile("testdata/server.txtar")
+	require.NoError(t, err)
+	require.NoError(t, txtar.Write(files, root))
+	for line := range strings.Lines(string(files.Comment)) {
+		from, to, is := strings.Cut(strings.TrimSpace(line), " -> ")
+		if !is {
+			continue
+		}
+		from, to = filepath.Join(root, from), filepath.Join(root, to)
+		require.NoError(t, os.MkdirAll(filepath.Dir(from), 0o755))
+		require.NoError(t, os.Symlink(to, from))
 	}
-	link := func(name, target string) {
-		path := filepath.Join(root, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		rel, err := filepath.Rel(filepath.Dir(path), filepath.Join(root, target))
-		require.NoError(t, err)
-		require.NoError(t, os.Symlink(rel, path))
-	}
-	for cpu, place := range [][2]string{{"0", "0"}, {"0", "1"}, {"1", "0"}, {"1", "1"}, {"0", "0"},
-		{"0", "1"}, {"1", "0"}, {"1", "1"}} {
-		at := "sys/devices/system/cpu/cpu" + string(rune('0'+cpu)) + "/topology/"
-		put(at+"physical_package_id", place[0]+"\n")
-		put(at+"core_id", place[1]+"\n")
-	}
-	put("sys/devices/system/cpu/cpufreq/policy0", "")
-	put("sys/devices/system/node/node0/cpulist", "0-1,4-5\n")
-	put("sys/devices/system/node/node0/meminfo",
-		"Node 0 MemTotal:       67108864 kB\nNode 0 MemFree: 1 kB\n")
-	put("sys/devices/system/node/node1/cpulist", "2-3,6-7\n")
-	put("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:       67108864 kB\n")
-	put("proc/cpuinfo", "flags : fpu aes\n")
-
-	slot := "sys/devices/pci0000:40/0000:40:01.1/0000:41:00.0/"
-	for name, text := range map[string]string{
-		"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe",
-		"current_link_width": "4", "max_link_width": "4", "numa_node": "1",
-		"nvme/nvme0/model": "ACME FLASH 7  ", "nvme/nvme0/serial": "S123",
-		"nvme/nvme0/firmware_rev": "1.2.3", "nvme/nvme0/transport": "pcie",
-		"nvme/nvme0/queue_count": "129", "nvme/nvme0/state": "live",
-		"nvme/nvme0/subsysnqn":    "nqn.2026-01.acme:7",
-		"nvme/nvme0/nvme0n1/size": "7501476528", "nvme/nvme0/nvme0n1/queue/rotational": "0",
-		"nvme/nvme0/nvme0n1/queue/scheduler":          "none [mq-deadline]",
-		"nvme/nvme0/nvme0n1/queue/max_sectors_kb":     "512",
-		"nvme/nvme0/nvme0n1/queue/max_hw_sectors_kb":  "2048",
-		"nvme/nvme0/nvme0n1/queue/max_segments":       "127",
-		"nvme/nvme0/nvme0n1/queue/nr_requests":        "1023",
-		"nvme/nvme0/nvme0n1/queue/logical_block_size": "512",
-		"nvme/nvme0/nvme0n1/queue/write_cache":        "write through",
-	} {
-		put(slot+name, text+"\n")
-	}
-	link(slot+"nvme/nvme0/nvme0n1/device", slot+"nvme/nvme0")
-	link("sys/block/nvme0n1", slot+"nvme/nvme0/nvme0n1")
-	put("sys/devices/pci0000:00/ata1/host0/block/sda/size", "31251759104\n")
-	put("sys/devices/pci0000:00/ata1/host0/block/sda/queue/rotational", "1\n")
-	link("sys/block/sda", "sys/devices/pci0000:00/ata1/host0/block/sda")
-	put("sys/devices/virtual/block/loop0/size", "8\n")
-	link("sys/block/loop0", "sys/devices/virtual/block/loop0")
-	put("sys/devices/virtual/block/dm-0/size", "4000\n")
-	require.NoError(t, os.MkdirAll(filepath.Join(root, "sys/devices/virtual/block/dm-0/slaves"),
-		0o755))
-	link("sys/devices/virtual/block/dm-0/slaves/sda", "sys/devices/pci0000:00/ata1/host0/block/sda")
-	link("sys/block/dm-0", "sys/devices/virtual/block/dm-0")
-
-	card := "sys/devices/pci0000:80/0000:81:00.0/"
-	for name, text := range map[string]string{"vendor": "0x10de", "device": "0x2335",
-		"class": "0x030200", "current_link_speed": "32.0 GT/s PCIe",
-		"current_link_width": "16", "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16",
-		"numa_node": "0"} {
-		put(card+name, text+"\n")
-	}
-	link("sys/bus/pci/devices/0000:81:00.0", card)
-
-	put("sys/kernel/btf/vmlinux", strings.Repeat("b", 5_500_000))
-	put("sys/kernel/tracing/events/x", "")
-	put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
-	put("proc/self/status", "Name:\tx\nCapEff:\t000000c000000000\n")
-
+	btf := filepath.Join(root, "sys/kernel/btf/vmlinux")
+	require.NoError(t, os.MkdirAll(filepath.Dir(btf), 0o755))
+	require.NoError(t, os.WriteFile(btf, make([]byte, 5_500_000), 0o644))
 	return machine{
 		Root: host.Root(root),
 		environment: func(string) result.Environment {
@@ -141,27 +84,6 @@ func TestServer(t *testing.T) {
 	again, err := json.Marshal(h)
 	require.NoError(t, err)
 	assert.JSONEq(t, out, string(again), "what is written is read back whole")
-}
-
-func TestServerDetails(t *testing.T) {
-	m := fake(t)
-	h := m.hardware("/")
-	assert.Equal(t, []any{2, 4, 8}, []any{*h.CPU.Sockets, *h.CPU.Cores, h.CPU.Threads})
-	var names []string
-	for _, d := range h.Devices {
-		names = append(names, d.Name)
-	}
-	assert.ElementsMatch(t, []string{"nvme0n1", "sda", "dm-0"}, names,
-		"loop devices hold nothing of their own")
-	assert.EqualValues(t, 0, *h.GPUs[0].Link.NUMANode, "NVML does not tell it, sysfs does")
-	for _, what := range []string{"-io direct", "-storage-capacity-gb 2825",
-		"echo 1024 > /sys/block/nvme0n1/queue/max_sectors_kb", "-precondition",
-		"echo none > /sys/block/nvme0n1/queue/scheduler", "check the slot of nvme0n1",
-		"-cpu-mem-gb 50", "-gpu-mem-gb 42 -num-gpus 1",
-		"-gpu-bandwidth-gbps 59", "cpupower frequency-set -g performance", "raise the CPU limit",
-		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"} {
-		assert.True(t, advised(h, what), what)
-	}
 }
 
 // TestChunksThatADriveDoesNotTake: the advice has no value that the queue would refuse.
@@ -228,17 +150,6 @@ func TestGPUsWithoutNVML(t *testing.T) {
 	assert.Equal(t, "no NVIDIA card is on the PCI bus", h.GPUNote)
 }
 
-func TestTracingVerdicts(t *testing.T) {
-	m := fake(t)
-	yes := m.tracing("6.8.0")
-	assert.True(t, yes.Possible)
-	m.untraced = func() string { return "a seccomp filter" }
-	no := m.tracing("6.8.0")
-	assert.False(t, no.Possible, "whatever can be seen")
-	assert.Equal(t, "no: a seccomp filter", no.Verdict)
-	assert.Equal(t, yes.Features, no.Features)
-}
-
 // TestWhatTracingNeeds: the missing features, by their names.
 func TestWhatTracingNeeds(t *testing.T) {
 	for _, c := range []struct{ what, remove, put, text, kernel, want string }{
@@ -271,6 +182,9 @@ func TestWhatTracingNeeds(t *testing.T) {
 				}
 			}
 			assert.Equal(t, c.want, strings.Join(missing, " "))
+			assert.True(t, m.tracing(c.kernel).Possible, "whatever can be seen")
+			m.untraced = func() string { return "a seccomp filter" }
+			assert.Equal(t, "no: a seccomp filter", m.tracing(c.kernel).Verdict)
 		})
 	}
 }

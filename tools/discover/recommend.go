@@ -70,8 +70,8 @@ func (h Hardware) storage(a *advice) {
 	capacity, _, err := params.ChooseCapacity(host.Filesystem{Type: kind, Free: d.FreeBytes,
 		Total: d.TotalBytes, Root: d.Root, Shared: d.Network}, d.Path, 0, 1, false)
 	a.add(err == nil, fmt.Sprintf("-storage-capacity-gb %.0f", float64(capacity)/gib),
-		"what the default of 0 takes: 95 %% of the %.1f GiB that are free, and at least 5 %% "+
-			"and 10 GiB stay with others", float64(d.FreeBytes)/gib)
+		"what the default of 0 takes: 95 %% of the %s that are free, and at least 5 %% "+
+			"and 10 GiB stay with others", units.Bytes.Text(d.FreeBytes))
 	why := "nearly full"
 	if d.Network {
 		why = "a shared filesystem, whose free space may be others' too"
@@ -80,7 +80,7 @@ func (h Hardware) storage(a *advice) {
 	}
 	half := d.FreeBytes / 2 / gib
 	a.add(err != nil && half > 0, fmt.Sprintf("-storage-capacity-gb %d", half), "half of the "+
-		"%.1f GiB that are free; it must be given because %s is on %s", float64(d.FreeBytes)/gib,
+		"%s that are free; it must be given because %s is on %s", units.Bytes.Text(d.FreeBytes),
 		d.Path, why)
 	for _, dev := range h.Devices {
 		if dev.Name == d.Device {
@@ -139,8 +139,8 @@ func (d Device) splits() bool {
 func (h Hardware) tiers(a *advice) {
 	spare := h.Memory.AvailableBytes / 2 / gib // below a GiB there is nothing to spare
 	a.add(spare >= 1, fmt.Sprintf("-cpu-mem-gb %d", spare), "for a production mix: half of the "+
-		"%.1f GiB available (%s); 0, the default, sends everything to the storage",
-		float64(h.Memory.AvailableBytes)/gib, h.Memory.AvailableBecause)
+		"%s available (%s); 0, the default, sends everything to the storage",
+		units.Bytes.Text(h.Memory.AvailableBytes), h.Memory.AvailableBecause)
 	if len(h.GPUs) == 0 {
 		return
 	}
@@ -149,8 +149,8 @@ func (h Hardware) tiers(a *advice) {
 	bytes := units.OrZero(g.MemoryBytes)
 	a.add(g.MemoryBytes != nil,
 		fmt.Sprintf("-gpu-mem-gb %d -num-gpus %d", bytes*3/10/gib, len(h.GPUs)),
-		"for a production mix: about 30 %% of the %.0f GiB of each %s are left for KV when the "+
-			"model is loaded; change it to your model", float64(bytes)/gib, g.Name)
+		"for a production mix: about 30 %% of the %s of each %s are left for KV when the "+
+			"model is loaded; change it to your model", units.Bytes.Text(bytes), g.Name)
 	// The gpu tier is simulated: its link is a number that the user gives, and this is the one of
 	// the slot.
 	l := units.OrZero(g.Link)

@@ -15,8 +15,7 @@ import (
 var text string
 
 var textTemplate = template.Must(template.New("text").Funcs(template.FuncMap{
-	"size": size, "bytes": func(n int64) string { return size(&n) }, "join": strings.Join,
-	"spin": spin,
+	"size": size, "bytes": units.Bytes.Text, "join": strings.Join, "spin": spin,
 }).Parse(text))
 
 // WriteText writes the description for people, one fact a line, so that two machines can be
@@ -43,8 +42,8 @@ func spin(rotational *bool) string {
 // Limits are those of the request queue.
 func (d Device) Limits() string {
 	var parts []string
-	add := func(there bool, format string, v any) {
-		if there {
+	add := func(known bool, format string, v any) {
+		if known {
 			parts = append(parts, fmt.Sprintf(format, v))
 		}
 	}
@@ -58,10 +57,9 @@ func (d Device) Limits() string {
 	return strings.Join(parts, ", ")
 }
 
-// size has the digits of a data sheet: drives are sold by them.
 func size(n *int64) string {
 	if n == nil {
 		return "unknown size"
 	}
-	return units.Scaled(float64(*n), "%.2f TiB", "%.1f GiB", "%.0f MiB")
+	return units.Bytes.Text(*n)
 }

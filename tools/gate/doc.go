@@ -28,16 +28,17 @@
 // normal distribution is used, with the variance corrected for ties. A bandwidth that is equal to
 // the byte in most trials is underpowered whatever p says: the window decided it.
 //
-// n = 4? The least p of four against four is 1 of 70, of two turns 1 of 36: enough for one or two
+// n = 4? The least p of four against four is 1 of 70, of two blocks 1 of 36: enough for one or two
 // metrics. A metric that cannot get below alpha after the correction is "not enough samples" and no
 // pass; that depends on counts alone, never on values. Four trials find large losses only: the
 // column sees shows how large.
 //
-// Drift? Trials are compared within turns alone, old new new old. Linear drift within a turn adds
+// Drift? Trials are compared within blocks alone, old new new old. Linear drift within a block adds
 // the same to both sides. A random walk makes neighbours alike, which shrinks the difference of the
 // sides more than chance, so alarms get rarer. Noise in every second run, or in the second run of a
-// turn, hits both sides in turns of the other order. Without turns nothing helps: tools/README.md
-// shows a machine that alarms three times as often as it should. The gate reports it.
+// block, hits both sides in blocks of the other order. Without blocks nothing helps:
+// benchmarks/measurements/gate.md shows a machine that alarms three times as often as it should. The
+// gate reports it.
 //
 // Many metrics? All gated metrics are one family, corrected by Holm: the chance of one false alarm
 // in the whole gate is alpha. A metric with fewer than four trials is no member, which hides
@@ -59,8 +60,9 @@
 //
 // A benchmark that the new side lacks fails the gate, since deleting it is the easiest way to pass.
 //
-// simulation_test.go checks false alarms and power and makes the figures of tools/README.md.
-// testdata/alternating is from a real device: forty runs in ten turns of the same binary, in a file
+// simulation_test.go checks false alarms and power and makes the figures of
+// benchmarks/measurements/gate.md.
+// testdata/alternating is from a real device: forty runs in ten blocks of the same binary, in a file
 // on a loop device that a control group held to 400 MiB of reads and 300 MiB of writes a second,
 // windows of one second (TestGatesOfARealDeviceDoWhatTheySay).
 package gate

@@ -8,49 +8,30 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"golang.org/x/perf/benchunit"
-
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
-// scale is the common scale of a metric's values, or of all byte rates. Numbers next to each other
-// need one unit, or a reader takes 1.02 GiB/s for less than 980 MiB/s. As in benchstat the smallest
-// keeps three digits.
-func (r *Report) scale(unit string) benchunit.Scaler {
-	const rate = "B/s"
-	var values []float64
+// format is how values of a unit are written: all rates of bytes in one unit.
+func (r *Report) format(unit string) func(float64) string {
+	var rates []any
 	for _, row := range r.Rows {
-		alike := row.Unit == unit ||
-			strings.HasSuffix(row.Unit, rate) && strings.HasSuffix(unit, rate)
 		for _, c := range row.Cells {
-			if alike && c.N() > 0 {
-				values = append(values, c.Summary.Center)
+			if strings.HasSuffix(row.Unit, "B/s") && c.N() > 0 {
+				rates = append(rates, c.Summary.Center)
 			}
 		}
 	}
-	// By powers of 1000 or 1024, whichever the unit has.
-	return benchunit.CommonScale(values, benchunit.ClassOf(unit))
-}
-
-// value writes a number of a tidied unit as a person reads it: 1.235ms, 4.657GiB/s.
-func value(v float64, unit string, scale benchunit.Scaler) string {
-	text := scale.Format(v)
-	for _, u := range [][2]string{{"B/s", "B/s"}, {"sec/op", "s"}, {"-sec", "s"}, {"B/op", "B"},
-		{"-bytes", "B"}} {
-		if strings.HasSuffix(unit, u[0]) {
-			return text + u[1]
-		}
-	}
-	return text
+	return units.OfLine(unit, rates...)
 }
 
 // centre is a median with its confidence interval.
-func centre(c stats.Cell, unit string, scale benchunit.Scaler) string {
+func centre(c stats.Cell, format func(float64) string) string {
 	s := c.Summary
 	if c.N() == 0 {
-		return "–"
+		return units.Unknown
 	}
-	text := value(s.Center, unit, scale)
+	text := format(s.Center)
 	// With fewer than six samples there is no interval of 95 %.
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
 		return text + " ± ∞"
@@ -58,21 +39,15 @@ func centre(c stats.Cell, unit string, scale benchunit.Scaler) string {
 	if s.Center == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s ± %.1f%%", text,
-		100*max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
+	return text + " ± " + units.Share.Text(max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 }
 
 // change is the difference of the two medians that are shown, in the metric's own direction.
 func (r Row) change() string {
-	switch c := r.new().Change; {
-	case c == nil:
-		return "–"
-	// From nothing to something is no percentage.
-	case math.IsInf(c.Ratio, 0) || math.IsNaN(c.Ratio):
-		return "?"
-	default:
-		return strings.Replace(fmt.Sprintf("%+.1f%%", 100*c.Ratio), "+0.0%", "0.0%", 1)
+	if c := r.new().Change; c != nil {
+		return units.Change(c.Ratio)
 	}
+	return units.Unknown
 }
 
 // share is a loss, a limit or a power for people; from nothing to something is no percentage.
@@ -81,21 +56,22 @@ func share(v float64) string {
 	case math.IsInf(v, 0):
 		return "∞"
 	case math.IsNaN(v):
-		return "–"
+		return units.Unknown
 	}
-	return fmt.Sprintf("%.3g%%", 100*v)
+	return units.Share.Text(v)
 }
 
 // p shows the p value and, where they differ, the corrected one: readers check the test by the
 // first number and the verdict by the second.
 func (r Row) p() string {
 	if r.new().N() == 0 {
-		return "–"
+		return units.Unknown
 	}
+	text := units.Number.Text(r.P)
 	if r.Adjusted != r.P {
-		return fmt.Sprintf("%.4f → %.4f", r.P, r.Adjusted)
+		text += " → " + units.Number.Text(r.Adjusted)
 	}
-	return fmt.Sprintf("%.4f", r.P)
+	return text
 }
 
 // answer says the verdict in words.
@@ -152,12 +128,12 @@ func (r *Report) few(row Row) string {
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
 			r.Family)
 	}
-	return text + "; " + Needs(r.Tested, r.Options.Alpha, row.new().TookTurns())
+	return text + "; " + Needs(r.Tested, r.Options.Alpha, row.new().InBlocks())
 }
 
 // Needs says how many trials a side so many metrics need together.
-func Needs(metrics int, alpha float64, turns bool) string {
-	text := fmt.Sprintf("run with -count %d", stats.Needed(metrics, alpha, turns))
+func Needs(metrics int, alpha float64, blocks bool) string {
+	text := fmt.Sprintf("run with -count %d", stats.Needed(metrics, alpha, blocks))
 	if metrics > 1 {
 		text += fmt.Sprintf(" for these %d metrics", metrics)
 	}
@@ -184,15 +160,15 @@ func (r *Report) headline() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, together[v]))
 		}
 	}
-	turns := ""
-	if r.Turns {
-		turns = " within turns"
+	within := ""
+	if r.InBlocks {
+		within = " within turns"
 	}
 	answer := fmt.Sprintf("gate %s: %s", outcomes[r.Outcome()], strings.Join(parts, ", "))
 	switch {
 	case r.Family > 0:
 		return fmt.Sprintf("%s (rank test%s of a loss beyond the limit, alpha %g, Holm over %d)",
-			answer, turns, r.Options.Alpha, r.Family)
+			answer, within, r.Options.Alpha, r.Family)
 	// Passed by option, without a finding.
 	case r.Outcome() == Passed && counts[Few] > 0:
 		answer += ": nothing could be shown with so few trials"
@@ -239,7 +215,7 @@ var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "s
 func (r *Report) cells(row Row) []string {
 	old, new := row.old(), row.new()
 	if row.Verdict == Failed {
-		text := []string{"–", "–"}
+		text := []string{units.Unknown, units.Unknown}
 		for side, n := range row.Trials {
 			if n > 0 {
 				text[side] = fmt.Sprintf("%d of %d", n-row.Lacks[side], n)
@@ -252,10 +228,9 @@ func (r *Report) cells(row Row) []string {
 	if !row.judged() {
 		sees, power = "–", "–"
 	}
-	scale := r.scale(row.Unit)
-	return []string{row.Bench, row.Label, centre(old, row.Unit, scale),
-		centre(new, row.Unit, scale), row.change(), row.p(),
-		fmt.Sprintf("%d+%d", old.N(), new.N()), sees, power, r.answer(row)}
+	format := r.format(row.Unit)
+	return []string{row.Bench, row.Label, centre(old, format), centre(new, format), row.change(),
+		row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), sees, power, r.answer(row)}
 }
 
 // Formats are the forms of a report by the names that -format has for them.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/merge"
+	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 
@@ -80,7 +81,7 @@ type Report struct {
 	Notes    []string
 	Family   int      // metrics that were tested together
 	Tested   int      // that would have been, with samples enough
-	Turns    bool     // all of the family are compared within turns
+	InBlocks bool     // all of the family are compared within blocks
 	Refusals []string // why the sides cannot be compared, each reason once
 }
 
@@ -131,9 +132,8 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	}
 	// Predictions may be compared with each other, and are marked as such.
 	for _, b := range both {
-		how := b.Settings[oldSide].Of(merge.SettingSimulated)
-		if len(how) > 0 && how[0] != merge.Measured {
-			r.Notes = append(r.Notes, b.Name+": simulated "+how[0]+
+		if s := b.Settings[oldSide]; s.Simulated() {
+			r.Notes = append(r.Notes, b.Name+": simulated "+s.Text(merge.SettingSimulated)+
 				" on both sides: this compares predictions, not measurements")
 		}
 	}
@@ -300,11 +300,9 @@ func (r Row) lacksOperations() bool {
 // even: the window or a limit of the control group decided it, and would be the same on another
 // drive. In virtual time equal bandwidths are expected.
 func stuck(b *stats.Benchmark, m *stats.Metric) bool {
-	for _, s := range b.Settings {
-		if s != nil && !slices.Equal(s.Of(merge.SettingSimulated), []string{merge.Measured}) &&
-			len(s.Of(merge.SettingSimulated)) > 0 {
-			return false
-		}
+	if slices.ContainsFunc(b.Settings,
+		func(s *load.Settings) bool { return s != nil && s.Simulated() }) {
+		return false
 	}
 	times, most, all := map[float64]int{}, 0, 0
 	for _, c := range m.Cells {
@@ -321,35 +319,35 @@ func (r *Report) correct() {
 	// Rows with fewer trials than any test needs are no part of the family: they could not raise an
 	// alarm, and counting them would hide the alarms of the others.
 	var family []*Row
-	var losses, differ stats.Together
-	r.Turns = true
+	var changes []*stats.Change
+	var losses, least []float64
+	r.InBlocks = true
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		// So far Fine only means that a row can be tested.
 		if row.Verdict == Fine {
 			c := row.new().Change
-			family = append(family, row)
-			losses.Add(row.P, c.Least())
-			differ.Add(c.P, 2*c.Least())
-			r.Turns = r.Turns && row.old().TookTurns() && row.new().TookTurns()
+			family, changes = append(family, row), append(changes, c)
+			losses, least = append(losses, row.P), append(least, c.Least())
+			r.InBlocks = r.InBlocks && row.old().InBlocks() && row.new().InBlocks()
 		}
 		if row.Verdict != Missing && row.Verdict != Failed {
 			r.Tested++
 		}
 	}
 	r.Family = len(family)
-	r.Turns = r.Turns && r.Family > 0
+	r.InBlocks = r.InBlocks && r.Family > 0
 	alpha := r.Options.Alpha
-	worse, few := losses.Correct(alpha)
-	differences, _ := differ.Correct(alpha)
+	stats.Correct(changes)
+	losses, least = stats.Holm(losses), stats.Holm(least)
 	for k, row := range family {
-		c := row.new().Change
-		row.Adjusted, c.Adjusted, c.Headline = worse[k], differences[k], true
+		c := changes[k]
+		row.Adjusted = losses[k]
 		if row.Better != 0 {
 			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
 		}
 		switch {
-		case few[k]:
+		case least[k] >= alpha: // whatever the difference
 			row.Verdict = Few
 		case row.Better == 0:
 		case row.Adjusted < alpha:
@@ -364,7 +362,7 @@ func (r *Report) correct() {
 			row.Verdict = Blind
 		}
 	}
-	if !r.Turns && r.Family > 0 {
+	if !r.InBlocks && r.Family > 0 {
 		r.Notes = append(r.Notes, "old and new did not take turns, or their lines do not say so: "+
 			"what changed on the machine in between looks like a loss or hides one (kvreport "+
 			"turns, make gate)")

@@ -25,7 +25,7 @@ const (
 	alpha  = 0.05
 )
 
-// defaultSeed is the seed of the README's figures.
+// defaultSeed is the seed of the figures in benchmarks/measurements/gate.md.
 const defaultSeed = 20260908
 
 // seed is printed with every simulation; GATE_SEED repeats one.
@@ -61,7 +61,7 @@ func (m machine) gauge(r *rand.Rand) (cells [2]stats.Cell) {
 		v := 1e9 * math.Exp(level) * max(0.01, 1+m.spread*r.NormFloat64())
 		cells[side].Values = append(cells[side].Values, v)
 		if turn != "" {
-			cells[side].Turns = append(cells[side].Turns, turn)
+			cells[side].Blocks = append(cells[side].Blocks, turn)
 		}
 	}
 	return cells
@@ -69,7 +69,7 @@ func (m machine) gauge(r *rand.Rand) (cells [2]stats.Cell) {
 
 // contrasted is the contrast of cells whose new side loses a share.
 func contrasted(cells [2]stats.Cell, loss float64) *stats.Contrast {
-	new := stats.Side{Turns: cells[newSide].Turns}
+	new := stats.Side{Blocks: cells[newSide].Blocks}
 	for _, v := range cells[newSide].Values {
 		new.Values = append(new.Values, v*(1-loss))
 	}
@@ -89,13 +89,13 @@ type rates struct {
 func (m machine) simulate(r *rand.Rand, gates, benchmarks int) (x rates) {
 	const sighted = 300 // gates whose power is computed: that takes as long as fifty tests
 	for gate := range gates {
-		var all [2]stats.Together
+		var all [2][]float64 // p values
 		first := 0.0
 		for i := range benchmarks {
 			cells := m.gauge(r)
 			for k, loss := range []float64{0, DefaultLimit} {
 				c := contrasted(cells, loss)
-				all[k].Add(c.P(1, DefaultLimit), c.Least())
+				all[k] = append(all[k], c.P(1, DefaultLimit))
 			}
 			if i == 0 {
 				c := contrasted(cells, 1-(1-DefaultLimit)*(1-DefaultLimit))
@@ -109,16 +109,12 @@ func (m machine) simulate(r *rand.Rand, gates, benchmarks int) (x rates) {
 		}
 		share := 1 / float64(gates)
 		for k, rate := range []*float64{&x.none, &x.limit} {
-			adjusted, _ := all[k].Correct(alpha)
-			for _, p := range adjusted {
-				if p < alpha {
-					*rate += share
-					break
-				}
+			if slices.Min(stats.Holm(all[k])) < alpha {
+				*rate += share
 			}
 		}
-		all[0].P[0] = first
-		if adjusted, _ := all[0].Correct(alpha); adjusted[0] < alpha {
+		all[0][0] = first
+		if stats.Holm(all[0])[0] < alpha {
 			x.found += share
 		}
 	}
@@ -149,7 +145,7 @@ func TestFalseAlarmsStayWithinTheLevel(t *testing.T) {
 	assert.Greater(t, x.none, 2*alpha, "what drifts between two sides looks like a loss")
 }
 
-// BenchmarkFigures prints the table of tools/README.md: go test ./tools/gate -run '^$' -bench Figures
+// BenchmarkFigures prints the table of benchmarks/measurements/gate.md: go test ./tools/gate -run '^$' -bench Figures
 // -benchtime 1x, within a quarter of a minute.
 func BenchmarkFigures(b *testing.B) {
 	r := seed(b)
@@ -184,7 +180,7 @@ func judged(t *testing.T, benchmarks [][2]stats.Cell, loss float64) *Report {
 		for side, cell := range cells {
 			for k, v := range cell.Values {
 				rec := &load.Record{Name: fmt.Sprintf("B%d", i),
-					Config: []load.Setting{{Key: "turn", Value: cell.Turns[k]}},
+					Config: []load.Setting{{Key: "turn", Value: cell.Blocks[k]}},
 					Values: []benchfmt.Value{{Value: v * (1 - loss*float64(side)),
 						Unit: "read-B/s"}}}
 				c.Add([]string{"old", "new"}[side], rec)
@@ -201,16 +197,16 @@ func TestSimulatedGatesAreThoseOfJudge(t *testing.T) {
 	worse := 0
 	for range 40 {
 		var benchmarks [][2]stats.Cell
-		var all stats.Together
+		var all []float64
 		for range 3 {
 			cells := machine{"", 0.03, 0.03, true}.gauge(r)
 			benchmarks = append(benchmarks, cells)
 			c := contrasted(cells, 0.1)
-			all.Add(c.P(1, DefaultLimit), c.Least())
+			all = append(all, c.P(1, DefaultLimit))
 		}
-		adjusted, _ := all.Correct(alpha)
+		adjusted := stats.Holm(all)
 		report := judged(t, benchmarks, 0.1)
-		require.True(t, report.Turns)
+		require.True(t, report.InBlocks)
 		for i, row := range report.Rows {
 			assert.InDelta(t, adjusted[i], row.Adjusted, 1e-12)
 			assert.Equal(t, adjusted[i] < alpha, row.Verdict == Worse)
@@ -233,7 +229,7 @@ func real(t *testing.T) map[string][][2][]float64 {
 	for side, name := range sides {
 		_, err := load.Each([]string{"testdata/alternating/" + name + ".txt"}, load.Options{},
 			func(rec *load.Record) error {
-				turn, err := strconv.Atoi(rec.Turn())
+				turn, err := strconv.Atoi(rec.Block())
 				require.NoError(t, err)
 				list := all[rec.Name]
 				if turn > len(list) {
@@ -265,7 +261,7 @@ func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 	for _, limit := range []float64{0.02, 0.03, 0.05, 0.10} {
 		alarms, found, power := 0.0, make([]float64, len(names)), make([]float64, len(names))
 		for gate := range gates {
-			var all stats.Together
+			var all []float64
 			drawn := make([][2]stats.Cell, len(names))
 			for turn := range trials / 2 {
 				at, flip := r.IntN(len(measured[names[0]])), r.IntN(2)
@@ -274,14 +270,13 @@ func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 						cell := &drawn[i][side]
 						for _, v := range measured[name][at][side^flip] {
 							cell.Values = append(cell.Values, v)
-							cell.Turns = append(cell.Turns, fmt.Sprint(turn))
+							cell.Blocks = append(cell.Blocks, fmt.Sprint(turn))
 						}
 					}
 				}
 			}
 			for i, cells := range drawn {
-				at := contrasted(cells, limit)
-				all.Add(at.P(1, limit), at.Least())
+				all = append(all, contrasted(cells, limit).P(1, limit))
 				lost := contrasted(cells, 1-(1-limit)*(1-limit))
 				if lost.P(1, limit) < alpha/float64(len(names)) {
 					found[i] += 1 / float64(gates)
@@ -291,8 +286,7 @@ func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 						float64(gates/5)
 				}
 			}
-			adjusted, _ := all.Correct(alpha)
-			if slices.Min(adjusted) < alpha {
+			if slices.Min(stats.Holm(all)) < alpha {
 				alarms += 1 / float64(gates)
 			}
 		}

@@ -18,12 +18,12 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Turns runs two commands in turns, so that a change of the machine affects both: a turn is old,
-// new, new, old, and the next one begins with the new side. Linear drift within a turn then cancels
-// out, and drift from turn to turn is in no comparison.
+// Turns runs two commands in blocks, so that a change of the machine affects both: a block is old,
+// new, new, old, and the next one begins with the new side. Linear drift within a block then cancels
+// out, and drift from block to block is in no comparison. The output calls a block a turn.
 type Turns struct {
 	Commands [2]string // old and new, for the shell; each run prints one trial of each benchmark
-	Count    int       // runs of each side; of an odd number the last turn has one of each
+	Count    int       // runs of each side; of an odd number the last block has one of each
 	Dir      string    // gets old.txt and new.txt, the outputs, and old.log and new.log
 	Options  Options   // of the gate that follows: too few runs are reported early
 	Say      func(string)
@@ -39,9 +39,9 @@ var sides = [2]string{"old", "new"}
 // interruptGrace is how long a run may take after its interrupt to remove its files.
 const interruptGrace = time.Minute
 
-// order is the sides of the runs of a turn.
-func order(turn int) []int {
-	if turn%2 == 0 {
+// order is the sides of the runs of a block.
+func order(block int) []int {
+	if block%2 == 0 {
 		return []int{oldSide, newSide, newSide, oldSide}
 	}
 	return []int{newSide, oldSide, oldSide, newSide}
@@ -66,9 +66,9 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 	}
 	var done [2]int
 	for run := range 2 * t.Count {
-		turn := run / 4
-		side := order(turn)[run%4]
-		ok, results, err := t.one(ctx, run, turn, side)
+		block := run / 4
+		side := order(block)[run%4]
+		ok, results, err := t.one(ctx, run, block, side)
 		if err != nil {
 			return failed, err
 		}
@@ -117,7 +117,7 @@ func (t *Turns) metrics(side int) int {
 var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
 
 // one is a run of a side. It is ok when the command succeeds.
-func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results int, err error) {
+func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results int, err error) {
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
 	cmd.Stdout, cmd.Stderr = &out, &log
@@ -129,8 +129,8 @@ func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results 
 	ran := cmd.Run()
 	took := time.Since(began).Round(100 * time.Millisecond)
 	results = len(resultLine.FindAll(out.Bytes(), -1))
-	where := fmt.Sprintf("%d of %d (turn %d, %s)", run+1, 2*t.Count, turn+1, sides[side])
-	text := fmt.Sprintf("turn: %d\n%s\n", turn+1, bytes.TrimSuffix(out.Bytes(), []byte("\n")))
+	where := fmt.Sprintf("%d of %d (turn %d, %s)", run+1, 2*t.Count, block+1, sides[side])
+	text := fmt.Sprintf("turn: %d\n%s\n", block+1, bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 	if err := errors.Join(t.append(side, "txt", text),
 		t.append(side, "log", fmt.Sprintf("=== %s\n%s\n", where, &log))); err != nil {
 		return false, results, err

@@ -3,13 +3,13 @@ package main
 import (
 	"io"
 
-	"kvbench/tools/convert"
+	"kvbench/tools/curve"
 )
 
 // runConvert writes block traces as Mooncake's JSON lines. The summary of the rows goes to standard
 // error, so that the lines can be piped.
 func runConvert(c *Call) func([]string) error {
-	o := convert.NewOptions(c.FlagSet)
+	o := curve.NewConvertOptions(c.FlagSet)
 	out := c.String("o", "", "file to write; without it standard output")
 	return func(paths []string) error {
 		cfg, err := o.Check(paths)

@@ -77,7 +77,7 @@ func TestGateOfTheFirstToken(t *testing.T) {
 		code, out, errs := runsGate("-old", old, "-new", new, "-max-regress", metric+"=5%")
 		return code, out + errs
 	}
-	for metric, says := range map[string]string{"ttft-saved-ratio": "trials lost 102%",
+	for metric, says := range map[string]string{"ttft-saved-ratio": "trials lost 102 %",
 		"removals/s": "trials lost 7.", "break-even-tokens": "MISSING"} {
 		code, text := gate(better, worse, metric)
 		assert.Equal(t, No, code, metric)

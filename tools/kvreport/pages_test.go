@@ -21,19 +21,27 @@ import (
 
 const moduleRoot = "../.."
 
-// pages returns the text of each README.md of the module by its path.
+// pages returns the text of each README.md of the module, and of the measurements, by its path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(moduleRoot + "/*/README.md")
-	require.NoError(t, err)
-	pages := map[string]string{}
-	for _, path := range append(paths, moduleRoot+"/README.md") {
-		text, err := os.ReadFile(path)
+	return documents(t, "/README.md", "/*/README.md", "/benchmarks/measurements/*.md")
+}
+
+// documents returns the files that match patterns.
+func documents(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(moduleRoot + pattern)
 		require.NoError(t, err)
-		pages[path] = string(text)
+		require.NotEmpty(t, paths, pattern)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			texts[path] = string(text)
+		}
 	}
-	require.Greater(t, len(pages), 7, "a page per folder, and the first one")
-	return pages
+	return texts
 }
 
 func TestTheFirstPageIsShort(t *testing.T) {
@@ -162,67 +170,28 @@ func shellCommands(text string) [][]string {
 	return commands
 }
 
+// shellWord is a word of a line of shell, a comment, or what separates commands and redirections.
+var shellWord = regexp.MustCompile(`#.*|(?:'[^']*'|"[^"]*"|\$?\([^)]*\)|[^\s'"()|;&>])+|[|;&>]`)
+
 // splitShell cuts a line of shell into commands and words. Redirections go; $(…) and quoted text
 // are one word.
-func splitShell(line string) [][]string {
-	var all [][]string
+func splitShell(line string) (all [][]string) {
 	var words []string
-	var word strings.Builder
-	inWord := false
-	var quote rune
-	depth := 0
-	end := func() {
-		if inWord {
-			words = append(words, word.String())
-		}
-		word.Reset()
-		inWord = false
-	}
-	flush := func() {
-		end()
-		if i := slices.Index(words, ">"); i >= 0 {
-			words = words[:i]
-		}
-		if len(words) > 0 {
-			all = append(all, words)
-		}
-		words = nil
-	}
-	for _, r := range line {
+	redirected := false
+	for _, word := range append(shellWord.FindAllString(line, -1), ";") {
 		switch {
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			} else {
-				word.WriteRune(r)
+		case word[0] == '#':
+		case strings.Contains("|;&", word):
+			if len(words) > 0 {
+				all = append(all, words)
 			}
-		case r == '\'' || r == '"':
-			quote, inWord = r, true
-		case r == '(':
-			depth++
-			word.WriteRune(r)
-			inWord = true
-		case r == ')':
-			depth--
-			word.WriteRune(r)
-		case depth > 0:
-			word.WriteRune(r)
-		case r == '#' && !inWord:
-			flush()
-			return all
-		case r == '|' || r == ';' || r == '&':
-			flush()
-		case r == '>':
-			end()
-			words = append(words, ">")
-		case unicode.IsSpace(r):
-			end()
-		default:
-			word.WriteRune(r)
-			inWord = true
+			words, redirected = nil, false
+		case word == ">":
+			redirected = true
+		case !redirected:
+			words = append(words, strings.NewReplacer("'", "", `"`, "").Replace(word))
 		}
 	}
-	flush()
 	return all
 }
 
@@ -259,7 +228,7 @@ func TestFlagsInTheDocuments(t *testing.T) {
 
 func TestLinksInTheDocuments(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
-	texts := pages(t)
+	texts := documents(t, "/README.md", "/*/*.md", "/benchmarks/measurements/*.md")
 	for path, text := range texts {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {

@@ -22,14 +22,10 @@ var mayImport = map[string]string{
 	"workloads/model":      "",
 	"workloads/compute":    "",
 	"workloads/checkpoint": "",
-	"workloads/profile":    "workloads",
-	"workloads/users": "workloads workloads/model workloads/profile workloads/formats " +
-		"workloads/sessions",
-	"workloads/formats":  "workloads",
-	"workloads/sessions": "workloads workloads/profile workloads/formats",
-	"workloads/traces":   "workloads workloads/profile workloads/formats workloads/sessions",
-	"workloads/iotrace":  "workloads workloads/formats",
-	"workloads/reuse":    "workloads/formats workloads/model",
+	"workloads/users":      "workloads workloads/model",
+	"workloads/formats":    "workloads",
+	"workloads/traces":     "workloads workloads/users workloads/formats",
+	"workloads/iotrace":    "workloads workloads/formats",
 
 	"tiers":               "",
 	"tiers/clock":         "",
@@ -75,7 +71,7 @@ var mayImport = map[string]string{
 	"kvbench/merge/summary":    "kvbench/merge kvbench/units kvbench/result/...",
 	"kvbench/environment":      "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
-		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
+		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/users " +
 		"workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
@@ -85,7 +81,7 @@ var mayImport = map[string]string{
 	"kvbench/checkpoint": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/checkpoint tracing/host",
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
-		"workloads workloads/iotrace workloads/profile",
+		"workloads workloads/iotrace workloads/users",
 
 	"benchmarks": "benchmarks/clients benchmarks/metrics kvbench/... " +
 		"workloads/... tiers/... tracing/...",
@@ -108,10 +104,8 @@ var mayImport = map[string]string{
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
-		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
-	"tools/convert": "kvbench/units workloads/...",
-	"tools/curve": "kvbench/units kvbench/report tools/view workloads/formats workloads/model " +
-		"workloads/reuse workloads/traces",
+		"tiers/buffer tiers/workdir tracing/host workloads/users",
+	"tools/curve":  "kvbench/units kvbench/report tools/view workloads/...",
 	"tools/dedup":  "kvbench/units",
 	"tools/trace":  "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
 	"tools/golden": "",

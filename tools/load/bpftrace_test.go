@@ -243,19 +243,6 @@ func TestParseBpftraceRefuses(t *testing.T) {
 	}
 }
 
-func TestBpftraceIsToldByItsBeginning(t *testing.T) {
-	for text, want := range map[string]bool{
-		"Attaching 20 probes...\n":                           true,
-		"Tracing process: x\n\n@d[266338304, 27]: 1165420\n": true,
-		"  @qd_read: \n":                                     true,
-		"goos: linux\nBenchmarkX 1 5 ns/op\n":                false,
-		"@mention: a text that someone wrote\n":              false,
-		"":                                                   false,
-	} {
-		assert.Equal(t, want, attached.MatchString(text), "%q", text)
-	}
-}
-
 // FuzzParseBpftrace asserts that no text makes a job that fio cannot run: shares sum to 100, the
 // depth is in fio's range.
 func FuzzParseBpftrace(f *testing.F) {

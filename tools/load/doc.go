@@ -1,7 +1,7 @@
 // Package load reads what the suite printed or wrote, and what the Python benchmark wrote, as
 // records, and knows what each was measured with.
 //
-//	record.go             Record, a result line, a result file, or both
+//	record.go             Record, a result line, a result file, or both; its block-layer tracing
 //	load.go               arguments (a file, a directory, a pattern, -); what each is
 //	text.go               benchmark text and go test -json, and the result files that they name
 //	result.go             result files, ours and the Python benchmark's
@@ -10,7 +10,6 @@
 //	bpftrace.go           saved texts of the Python benchmark's bpftrace script
 //	settings.go           the settings of a record, defaults of those that it lacks,
 //	                      and which results may be compared
-//	tracing.go            histograms of block-layer tracing
 //
 // The content of an input decides its kind, not its name, because results are piped, renamed and
 // archived:

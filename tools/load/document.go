@@ -2,7 +2,6 @@ package load
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,35 +70,32 @@ func (r *reader) document(data []byte, name string) error {
 	return nil
 }
 
-// WriteDocument writes records as one JSON document, a line each, which Each reads again. A line
-// each, so that grep and diff work on an archive.
+// WriteDocument writes records as one JSON document, a line each, so that grep and diff work on an
+// archive. Each reads it again.
 func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMap) error {
 	b := bufio.NewWriter(w)
-	var line bytes.Buffer
-	e := json.NewEncoder(&line)
+	e := json.NewEncoder(b) // ends each value with a line
 	e.SetEscapeHTML(false)
 	fmt.Fprintf(b, "{%q: %q, \"results\": [\n", documentKey, documentSchema)
 	for i, rec := range records {
-		line.Reset()
+		if i > 0 {
+			b.WriteString(",")
+		}
 		if err := e.Encode(rec); err != nil {
 			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
 		}
-		if i > 0 {
-			b.WriteString(",\n")
-		}
-		b.Write(bytes.TrimRight(line.Bytes(), "\n"))
 	}
-	said := map[string]map[string]string{}
+	byUnit := map[string]map[string]string{}
 	for k, u := range units {
-		if said[u.OrigUnit] == nil {
-			said[u.OrigUnit] = map[string]string{}
+		if byUnit[u.OrigUnit] == nil {
+			byUnit[u.OrigUnit] = map[string]string{}
 		}
-		said[u.OrigUnit][k.Key] = u.Value
+		byUnit[u.OrigUnit][k.Key] = u.Value
 	}
-	line.Reset()
-	if err := e.Encode(said); err != nil {
+	b.WriteString("],\n\"units\": ")
+	if err := e.Encode(byUnit); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n],\n\"units\": %s}\n", bytes.TrimRight(line.Bytes(), "\n"))
+	b.WriteString("}\n")
 	return b.Flush()
 }

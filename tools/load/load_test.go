@@ -121,12 +121,6 @@ func TestALinkToADirectoryIsFollowed(t *testing.T) {
 	assert.Equal(t, "StorageThroughput", records[0].Name)
 }
 
-func TestDirectoryBesideItsTextIsReadOnce(t *testing.T) {
-	records, _, _, err := read(t, Options{}, "testdata/chatty.txt", "testdata/option_2")
-	require.NoError(t, err)
-	assert.Len(t, records, 1)
-}
-
 func TestGlobAndStandardInput(t *testing.T) {
 	text, err := os.ReadFile("testdata/chatty.txt")
 	require.NoError(t, err)

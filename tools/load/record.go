@@ -12,6 +12,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/result"
+	"kvbench/tracing"
 )
 
 // Record is one trial: a result line of benchmark text, a result file, or both. Comparisons need
@@ -164,13 +165,48 @@ func (rec *Record) Clients() []*Record {
 	return rec.Ranks
 }
 
-// Turn is the one that a trial took with those of the other side, empty where there were none. It
-// is what a line "turn: 3" above the trial's says (kvreport turns writes them).
-func (rec *Record) Turn() string {
-	for _, c := range rec.Config {
-		if c.Key == "turn" {
-			return c.Value
+// Block names the block of a paired run in which the trial was measured together with trials of the
+// other side. kvreport turns writes it as a line "turn: 3" above the trial's. Without it it is empty.
+func (rec *Record) Block() string { return rec.configured("turn") }
+
+// Tracing returns the histograms of block-layer tracing in the result file that have samples. Results
+// without tracing have none.
+func (rec *Record) Tracing() (out []tracing.Named) {
+	// The raw file is read, not the typed result: the Python benchmark has the same keys.
+	section := rec.section("device_latency_tracing")
+	if section == nil { // as of thousands of lines without a file
+		return nil
+	}
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(section, &all)
+	for _, kind := range tracing.Kinds {
+		var h tracing.Histogram
+		if json.Unmarshal(all[kind.Key], &h) != nil {
+			continue
+		}
+		h.Buckets = slices.DeleteFunc(h.Buckets,
+			func(b tracing.Bucket) bool { return b.Count <= 0 })
+		// The Python benchmark has the buckets alone.
+		full := tracing.NewHistogram(h.Unit, h.Sum, h.Buckets)
+		if h.Count = full.Count; h.P50 == nil || h.P95 == nil || h.P99 == nil {
+			h = full
+		}
+		if h.Count > 0 {
+			out = append(out, tracing.Named{Kind: kind, Histogram: h})
 		}
 	}
-	return ""
+	return out
+}
+
+// Course returns the traced histograms as a time series; nil where the file has none.
+func (rec *Record) Course() *tracing.Course {
+	var seen struct {
+		Course *tracing.Course `json:"over_time"`
+	}
+	section := rec.section("device_latency_tracing")
+	if section == nil || json.Unmarshal(section, &seen) != nil || seen.Course == nil ||
+		!seen.Course.Sound() {
+		return nil
+	}
+	return seen.Course
 }

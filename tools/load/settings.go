@@ -17,82 +17,67 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Settings are the settings of all trials of one benchmark in one run: the values of each setting,
-// in the order of their first occurrence. More than one value means that the trials measured
-// different things.
+// Settings are the settings of one trial, or of all trials of one benchmark in one run: the values
+// of each setting, in the order of their first occurrence. More than one value means that the trials
+// measured different things. The zero value is that of no trial.
 type Settings struct {
 	values   map[string][]string
 	defaults map[string]string // of settings that the text omits
-	last     []Setting         // of the previous line: nearly always equal to the next line's
 }
 
-// NewSettings returns settings without a trial.
-func NewSettings() *Settings { return &Settings{values: map[string][]string{}} }
-
-// Add adds the settings of one trial. Defining settings that a text omits get their defaults, so
-// that a trial with another value shows up as a second value.
-func (s *Settings) Add(rec *Record) {
-	if s.repeats(rec) {
-		return
-	}
-	line := rec.isLine()
-	all, given := map[string]string{}, rec.settings()
-	if line {
-		s.last = rec.Config
-		m := defaults(rec.Name, given[merge.SettingDivision])
-		if m != nil {
-			s.defaults = m
-		}
+// Settings returns the settings of one trial. Defining settings that a text omits get their
+// defaults, so that a trial with another value shows up as a second value.
+func (rec *Record) Settings() *Settings {
+	given := rec.settings()
+	s := &Settings{values: map[string][]string{}}
+	if rec.IsLine() {
+		s.defaults = defaults(rec.Name, given[merge.SettingDivision])
 		// Defining settings only: sixty defaults for every benchmark would hide the rest.
 		for _, name := range merge.Defining {
-			if v, ok := m[name]; ok {
-				all[name] = v
+			if v, ok := s.defaults[name]; ok {
+				s.values[name] = []string{v}
 			}
 		}
 	}
-	maps.Copy(all, given)
-	for name, v := range all {
-		s.put(name, v)
+	for name, v := range given {
+		s.values[name] = []string{v}
+	}
+	return s
+}
+
+// IsLine reports whether a record has only its result line, without a file.
+func (rec *Record) IsLine() bool { return rec.Result == nil && !rec.Python }
+
+// Add adds the settings of further trials, each value once.
+func (s *Settings) Add(more *Settings) {
+	if more == nil {
+		return
+	}
+	if s.values == nil {
+		s.values = map[string][]string{}
+	}
+	for name, values := range more.values {
+		for _, value := range values {
+			if !slices.ContainsFunc(s.values[name],
+				func(v string) bool { return alike(name, v, value) }) {
+				s.values[name] = append(s.values[name], value)
+			}
+		}
+	}
+	if s.defaults == nil {
+		s.defaults = more.defaults
 	}
 }
 
-// isLine reports whether a record has only its result line, without a file.
-func (rec *Record) isLine() bool { return rec.Result == nil && !rec.Python }
-
-// repeats reports whether a record has the same configuration as the previous one: thousands of
-// lines share one configuration, which Add has read with the first.
-func (s *Settings) repeats(rec *Record) bool {
-	return rec.isLine() && len(s.last) > 0 && len(rec.Config) > 0 && &s.last[0] == &rec.Config[0]
-}
-
-// put keeps each value of a setting once.
-func (s *Settings) put(name, value string) {
-	if !slices.ContainsFunc(s.values[name], func(v string) bool { return Alike(name, v, value) }) {
-		s.values[name] = append(s.values[name], value)
-	}
-}
-
-// Alike reports whether two values of a setting count as equal. The free space of a disk changes
+// alike reports whether two values of a setting count as equal. The free space of a disk changes
 // from trial to trial: capacities within 5 % are equal.
-func Alike(name, a, b string) bool {
+func alike(name, a, b string) bool {
 	if a == b || name != merge.SettingCapacity {
 		return a == b
 	}
 	x, err1 := strconv.ParseFloat(a, 64)
 	y, err2 := strconv.ParseFloat(b, 64)
 	return err1 == nil && err2 == nil && math.Abs(x-y) <= math.Max(x, y)/20
-}
-
-// Merge adds the settings of further trials of the same benchmark.
-func (s *Settings) Merge(more *Settings) {
-	for name, values := range more.values {
-		for _, v := range values {
-			s.put(name, v)
-		}
-	}
-	if s.defaults == nil {
-		s.defaults = more.defaults
-	}
 }
 
 // Of returns the values of a setting, else its default if that is known.
@@ -106,15 +91,10 @@ func (s *Settings) Of(name string) []string {
 	return nil
 }
 
-// Texts returns the settings that have exactly one value.
-func (s *Settings) Texts() map[string]string {
-	m := map[string]string{}
-	for name, values := range s.values {
-		if len(values) == 1 {
-			m[name] = values[0]
-		}
-	}
-	return m
+// Simulated reports whether any trial was in virtual time.
+func (s *Settings) Simulated() bool {
+	return slices.ContainsFunc(s.Of(merge.SettingSimulated),
+		func(how string) bool { return how != merge.Measured })
 }
 
 // Difference is a setting of which two sets of trials have different values.
@@ -129,12 +109,13 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	if old == nil || new == nil {
 		return nil
 	}
-	either := maps.Clone(old.values)
+	either := map[string][]string{}
+	maps.Copy(either, old.values)
 	maps.Copy(either, new.values)
 	for _, n := range merge.InOrder(either) {
 		a, b := old.Of(n), new.Of(n)
 		if len(a) == 0 || len(b) == 0 || slices.Contains(ignore, n) && !merge.Defines(n) ||
-			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && Alike(n, a[0], b[0]) {
+			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && alike(n, a[0], b[0]) {
 			continue
 		}
 		// A filesystem without direct I/O gets buffered I/O: io-used is the mode that was measured.
@@ -145,16 +126,6 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 		list = append(list, Difference{n, a, b})
 	}
 	return list
-}
-
-// Fits reports whether a trial has the same settings as those before it.
-func (s *Settings) Fits(rec *Record, ignore []string) bool {
-	if s.repeats(rec) {
-		return true
-	}
-	one := NewSettings()
-	one.Add(rec)
-	return len(Differences(s, one, ignore)) == 0
 }
 
 // Text returns a setting's values for people, joined; empty where none is known.
@@ -177,14 +148,19 @@ func (rec *Record) settings() map[string]string {
 		}
 	}
 	maps.Copy(m, ofConfig(rec.Config))
-	if rec.Result != nil || rec.Python {
-		maps.Copy(m, ofFile(rec.Result, rec.Python))
+	if rec.IsLine() {
+		return m
 	}
+	found := merge.SettingsOf(rec.Result, rec.Python)
+	if !rec.Python {
+		effective(found, rec.Result)
+	}
+	maps.Copy(m, found)
 	return m
 }
 
 // LacksFile reports whether a record is a line of the suite without its result file.
-func (rec *Record) LacksFile() bool { return rec.isLine() && rec.format() != "" }
+func (rec *Record) LacksFile() bool { return rec.IsLine() && rec.format() != "" }
 
 // CheckIgnored refuses settings that define numbers, and names that are not compared, which are
 // typing errors.
@@ -223,12 +199,7 @@ func (rec *Record) format() string {
 	if rec.Result != nil {
 		return result.LineFormat
 	}
-	for _, c := range rec.Config {
-		if c.Key == merge.SettingFormat {
-			return c.Value
-		}
-	}
-	return ""
+	return rec.configured(merge.SettingFormat)
 }
 
 // place returns the file, and the line if the record has one.
@@ -254,16 +225,6 @@ func ofConfig(config []Setting) map[string]string {
 	// Text of other programs has no such line: nothing is known of virtual time there.
 	if virtual || m[merge.SettingFormat] != "" {
 		m[merge.SettingSimulated] = merge.HowSimulated(virtual, device != "" && device != "–")
-	}
-	return m
-}
-
-// ofFile returns the settings of a result file: the parameters that were set, and what the run
-// found for those that were not. Files of the Python benchmark have no found settings.
-func ofFile(r *result.Result, python bool) map[string]string {
-	m := merge.SettingsOf(r, python)
-	if !python {
-		effective(m, r)
 	}
 	return m
 }

@@ -33,9 +33,9 @@ func res(simulation *result.Simulation, mode string) []*load.Record {
 
 // settingsOf are those of all records together.
 func settingsOf(records []*load.Record) *load.Settings {
-	s := load.NewSettings()
+	s := &load.Settings{}
 	for _, rec := range records {
-		s.Add(rec)
+		s.Add(rec.Settings())
 	}
 	return s
 }

@@ -42,182 +42,163 @@ func (rec *Record) isRank() bool {
 	return rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil
 }
 
-// fold merges the ranks of each trial in the current argument into one record. It skips ranks whose
-// run has written their merged result already.
-func (r *reader) fold() error {
-	trials, err := pythonTrials(r.held)
-	if err == nil {
-		ours := slices.DeleteFunc(r.held,
-			func(rec *Record) bool { return rec.Python || r.merged[rec.together()] })
-		var more []*Record
-		more, err = trialsOf(ours)
-		trials = append(trials, more...)
+// rank is the number of a rank, which the Python benchmark has in the path alone.
+func (rec *Record) rank() int {
+	if rec.Python {
+		rank, _ := strconv.Atoi(merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))[3])
+		return rank
 	}
-	r.held = nil
-	for _, rec := range trials {
-		if err == nil {
-			err = r.each(rec)
-		}
-	}
-	return err
+	return rec.Result.Rank
 }
 
-// trialsOf merges the ranks of each trial into one record, in the order of their first ranks. Ranks
-// belong to one trial when run, name, trial number and settings are equal. If there are several
-// such trials, ranks that follow each other in time belong together until a rank number repeats. A
-// trial that lacks a rank has no values, and its result names the rank.
-func trialsOf(records []*Record) (trials []*Record, err error) {
-	groups := map[string][]*Record{}
-	for _, rec := range records {
-		key := rec.trialKey()
-		groups[key] = append(groups[key], rec)
-	}
-	for _, rec := range records {
-		group := groups[rec.trialKey()]
-		delete(groups, rec.trialKey()) // with its first rank it is done
-		slices.SortStableFunc(group, func(a, b *Record) int {
-			return cmp.Or(began(a.Result).Compare(began(b.Result)), a.Result.Rank-b.Result.Rank)
-		})
-		for len(group) > 0 {
-			n, seen := 0, map[int]bool{}
-			for n < len(group) && !seen[group[n].Result.Rank] &&
-				group[0].Result.OneTrial(group[n].Result) {
-				seen[group[n].Result.Rank] = true
-				n++
-			}
-			trial, err := joined(group[:n])
-			if err != nil {
-				return nil, err
-			}
-			trials, group = append(trials, trial), group[n:]
-		}
-	}
-	return trials, nil
-}
-
-// trialKey is the same for the ranks of a trial.
+// trialKey is the same for the ranks of a trial: of the Python benchmark the directory of the trial.
 func (rec *Record) trialKey() string {
-	asked := merge.SettingsOf(rec.Result, false)
+	if rec.Python {
+		return rec.Source + "\n" + filepath.Dir(filepath.Dir(rec.Path))
+	}
+	settings := merge.SettingsOf(rec.Result, false)
 	key := []string{rec.Source, rec.Package(), rec.Name, fmt.Sprint(rec.Result.Trial)}
-	for _, name := range merge.InOrder(asked) {
-		key = append(key, name+"="+asked[name])
+	for _, name := range merge.InOrder(settings) {
+		key = append(key, name+"="+settings[name])
 	}
 	return strings.Join(key, "\n")
 }
 
-// Package is the Go package in the line's configuration, empty where there is none.
-func (rec *Record) Package() string {
-	for _, line := range rec.Config {
-		if line.Key == "pkg" {
-			return line.Value
+// optionKey is the same for the ranks of all trials of an option of the Python benchmark.
+func (rec *Record) optionKey() string { return filepath.Dir(rec.trialKey()) }
+
+// fold merges the ranks of each trial in the current argument into one record, in the order of their
+// first ranks. Ranks belong to one trial when run, name, trial number and settings are equal. If
+// there are several such trials, ranks that follow each other in time belong together until a rank
+// number repeats. A trial that lacks a rank has no values, and its result names the rank. Ranks whose
+// run has written their merged result already are left out.
+func (r *reader) fold() error {
+	groups, ranks := map[string][]*Record{}, map[string]int{}
+	var order []string
+	for _, rec := range r.held {
+		if !rec.Python && r.merged[rec.together()] {
+			continue
+		}
+		key := rec.trialKey()
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], rec)
+		// No file of the Python benchmark has the number of ranks: it is the largest of any trial.
+		if rec.Python {
+			ranks[rec.optionKey()] = max(ranks[rec.optionKey()], rec.rank()+1)
 		}
 	}
-	return ""
+	r.held = nil
+	for _, key := range order {
+		group := groups[key]
+		slices.SortStableFunc(group, func(a, b *Record) int {
+			return cmp.Or(a.began().Compare(b.began()), a.rank()-b.rank())
+		})
+		for len(group) > 0 {
+			n := leading(group)
+			trial, err := joined(group[:n], ranks[filepath.Dir(key)])
+			if err == nil {
+				err = r.each(trial)
+			}
+			if err != nil {
+				return err
+			}
+			group = group[n:]
+		}
+	}
+	return nil
+}
+
+// leading is how many of the ranks are those of the first trial.
+func leading(group []*Record) (n int) {
+	seen := map[int]bool{}
+	for n < len(group) && (group[0].Python ||
+		!seen[group[n].rank()] && group[0].Result.OneTrial(group[n].Result)) {
+		seen[group[n].rank()] = true
+		n++
+	}
+	return n
+}
+
+// Package is the Go package in the line's configuration, empty where there is none.
+func (rec *Record) Package() string { return rec.configured("pkg") }
+
+// configured is a value of the line's configuration, empty where there is none.
+func (rec *Record) configured(key string) string {
+	i := slices.IndexFunc(rec.Config, func(s Setting) bool { return s.Key == key })
+	if i < 0 {
+		return ""
+	}
+	return rec.Config[i].Value
 }
 
 // began is when the window opened, the zero time where that is unknown.
-func began(r *result.Result) time.Time {
-	at, _ := time.Parse(time.RFC3339Nano, r.StartTime)
+func (rec *Record) began() (at time.Time) {
+	if rec.Result != nil {
+		at, _ = time.Parse(time.RFC3339Nano, rec.Result.StartTime)
+	}
 	return at
 }
 
-// pythonTrials merges the ranks of each trial of the Python benchmark into one record. No file
-// contains the number of ranks: it is the largest that any trial of the same option has.
-func pythonTrials(records []*Record) (trials []*Record, err error) {
-	type place struct{ source, option, trial string }
-	ranks, most := map[place][]*Record{}, map[place]int{}
-	var order []place
-	for _, rec := range records {
-		if !rec.Python {
-			continue
-		}
-		path := filepath.ToSlash(rec.Path)
-		m := merge.Layout.FindStringSubmatchIndex(path)
-		at := place{rec.Source, path[:m[3]], path[m[4]:m[5]]}
-		if ranks[at] == nil {
-			order = append(order, at)
-		}
-		ranks[at] = append(ranks[at], rec)
-		at.trial = ""
-		rank, _ := strconv.Atoi(path[m[6]:m[7]])
-		most[at] = max(most[at], rank+1)
-	}
-	for _, at := range order {
-		list := ranks[at]
-		at.trial = ""
-		if len(list) == 1 && most[at] == 1 {
-			trials = append(trials, list[0]) // one client; the record keeps its path
-			continue
-		}
-		trial, err := joinedPython(list, most[at])
-		if err != nil {
-			return nil, err
-		}
-		trials = append(trials, trial)
-	}
-	return trials, nil
-}
-
-// joinedPython is the record of a trial of the Python benchmark with so many ranks.
-func joinedPython(ranks []*Record, n int) (*Record, error) {
-	number := func(rec *Record) int {
-		rank, _ := strconv.Atoi(merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))[3])
-		return rank
-	}
-	slices.SortFunc(ranks, func(a, b *Record) int { return number(a) - number(b) })
-	var results []*python.Result
-	have := &result.Result{Ranks: n}
-	for _, rec := range ranks {
-		r, err := python.Parse(rec.Raw)
-		if err != nil {
-			return nil, merge.Located(rec.Path, rec.Raw, err)
-		}
-		if slices.Contains(have.MergedRanks, number(rec)) {
-			return nil, fmt.Errorf("%s: two results of rank %d", rec.Path, number(rec))
-		}
-		results, have.MergedRanks = append(results, r), append(have.MergedRanks, number(rec))
-	}
-	rec := newTrial(ranks)
-	var err error
-	if rec.Raw, err = json.Marshal(merge.Python(results)); err != nil {
-		return nil, fmt.Errorf("%s: %w", rec.Path, err)
-	}
-	rec.Python = true
-	if rec.Missing = merge.Lacks(have); rec.Missing == "" {
-		rec.Values = fileValues(rec)
-	}
-	return rec, nil
-}
-
-// newTrial is the record of a trial without its values.
-func newTrial(ranks []*Record) *Record {
+// joined is the record of a trial: its result is merged from those of the ranks, and its values are
+// those of the line that one client would have printed. n is the number of ranks that a trial of the
+// Python benchmark should have.
+func joined(ranks []*Record, n int) (rec *Record, err error) {
 	first := ranks[0]
-	rec := &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
-		Iters: first.Iters, Config: first.Config, Ranks: ranks}
+	if first.Python && n == 1 && len(ranks) == 1 {
+		return first, nil // its launcher puts a single client into such a directory, too
+	}
+	slices.SortFunc(ranks, func(a, b *Record) int { return a.rank() - b.rank() })
+	rec = &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
+		Iters: first.Iters, Config: first.Config, Ranks: ranks, Python: first.Python}
 	var paths []string
 	for _, rank := range ranks {
 		paths = append(paths, cmp.Or(rank.Path, rank.File))
 	}
 	rec.Path = strings.Join(paths, ", ")
-	return rec
+	if rec.Python {
+		err = rec.mergePython(n)
+	} else {
+		err = rec.merge()
+	}
+	if err == nil && rec.Missing == "" {
+		rec.Values = fileValues(rec)
+	}
+	return rec, err
 }
 
-// joined is the record of a trial: its result is merged from the ranks', and its values are those
-// of the line that one client would have printed.
-func joined(ranks []*Record) (*Record, error) {
-	slices.SortFunc(ranks, func(a, b *Record) int { return a.Result.Rank - b.Result.Rank })
-	rec := newTrial(ranks)
+// merge merges the results of the ranks.
+func (rec *Record) merge() (err error) {
 	var results []*result.Result
-	for _, rank := range ranks {
+	for _, rank := range rec.Ranks {
 		results = append(results, rank.Result)
 	}
-	var err error
 	if rec.Result, err = merge.Ranks(results, nil); err == nil {
 		rec.Raw, err = json.Marshal(rec.Result)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", rec.Path, err)
+		err = fmt.Errorf("%s: %w", rec.Path, err)
 	}
-	rec.Values = fileValues(rec)
-	return rec, nil
+	return err
+}
+
+// mergePython is the same for n ranks of the Python benchmark.
+func (rec *Record) mergePython(n int) error {
+	var results []*python.Result
+	have := &result.Result{Ranks: n}
+	for _, rank := range rec.Ranks {
+		r, err := python.Parse(rank.Raw)
+		if err != nil {
+			return merge.Located(rank.Path, rank.Raw, err)
+		}
+		if slices.Contains(have.MergedRanks, rank.rank()) {
+			return fmt.Errorf("%s: two results of rank %d", rank.Path, rank.rank())
+		}
+		results, have.MergedRanks = append(results, r), append(have.MergedRanks, rank.rank())
+	}
+	rec.Missing = merge.Lacks(have)
+	var err error
+	rec.Raw, err = json.Marshal(merge.Python(results))
+	return err
 }

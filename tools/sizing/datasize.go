@@ -189,7 +189,4 @@ func (answer Answer) WriteText(w io.Writer) error {
 	return tab.Flush()
 }
 
-// size has one digit more than readers need, so that sums of printed numbers are right.
-func size(n int64) string {
-	return units.Scaled(float64(n), "%.2f TiB", "%.2f GiB", "%.1f MiB", "", "%.0f B")
-}
+var size = units.Bytes.Text

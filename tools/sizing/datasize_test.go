@@ -12,7 +12,6 @@ import (
 
 	"kvbench/tools/golden"
 	"kvbench/tracing/host"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -83,7 +82,7 @@ func TestOneUserByHand(t *testing.T) {
 	require.Zero(t, code, errs)
 	var n Need
 	require.NoError(t, json.Unmarshal([]byte(out), &n))
-	u := users.Population(profile.Default(), 42, 1, false)[0]
+	u := users.Population(users.Default(), 42, 1, false)[0]
 	mean := float64(u.Context/4+u.Context) / 2
 	const perToken = 131072
 	assert.EqualValues(t, perToken, n.BytesPerToken)

@@ -222,7 +222,7 @@ func (d *derived) slice(runs []stream) {
 	d.because("slice", "none seen")
 }
 
-// duplex compares the rate of mixed runs with that of one medium and of two.
+// duplex compares the rate of mixed runs with the rates of one medium and of two.
 func (d *derived) duplex(mixed []measured) {
 	if len(mixed) == 0 {
 		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, "+

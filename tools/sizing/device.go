@@ -72,11 +72,10 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 // drives collects evidence that the runs are of different drives, and reasons against single runs.
 type drives struct {
 	refused []error
-	of      []origin
+	places  [len(placeNames)]map[string]string // by the name of a machine, drive or filesystem: a run there
 }
 
-// origin is the host, drive and filesystem of a run.
-type origin struct{ run, host, drive, filesystem string }
+var placeNames = [...]string{"machines", "drives", "filesystems"}
 
 // add notes a run's origin, and whether a cache completed its requests.
 func (d *drives) add(run string, r *result.Result) {
@@ -94,39 +93,32 @@ func (d *drives) add(run string, r *result.Result) {
 	refuse(device.ServedFromCache != nil && *device.ServedFromCache, "was served from a cache: "+
 		"%s read %.0f%% of its bytes", cmp.Or(device.Device, "the device"),
 		100*units.OrZero(device.ReadRatio))
-	at := origin{run: run, host: r.Environment.Hostname, filesystem: fs.Type}
+	drive := ""
 	if r.Environment.Device != nil {
-		at.drive = r.Environment.Device.Name
+		drive = r.Environment.Device.Name
 	}
-	d.of = append(d.of, at)
+	for i, name := range [...]string{r.Environment.Hostname, drive, fs.Type} {
+		if d.places[i] == nil {
+			d.places[i] = map[string]string{}
+		}
+		if name != "" && d.places[i][name] == "" {
+			d.places[i][name] = run
+		}
+	}
 }
 
-// refuse says why the runs are no measurements of one drive.
+// refuse returns why the runs are no measurements of one drive, nil if they are.
 func (d *drives) refuse() error {
 	errs := d.refused
-	for _, is := range []struct {
-		what string
-		of   func(origin) string
-	}{
-		{"machines", func(o origin) string { return o.host }},
-		{"drives", func(o origin) string { return o.drive }},
-		{"filesystems", func(o origin) string { return o.filesystem }},
-	} {
-		first := map[string]string{} // a run of each
-		for _, o := range d.of {
-			if name := is.of(o); name != "" && first[name] == "" {
-				first[name] = o.run
-			}
+	for i, what := range placeNames {
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(d.places[i])) {
+			names = append(names, fmt.Sprintf("%s (%s)", name, d.places[i][name]))
 		}
-		if len(first) < 2 {
-			continue
+		if len(names) > 1 {
+			errs = append(errs, fmt.Errorf("the runs are of different %s: %s", what,
+				strings.Join(names, ", ")))
 		}
-		var of []string
-		for _, name := range slices.Sorted(maps.Keys(first)) {
-			of = append(of, fmt.Sprintf("%s (%s)", name, first[name]))
-		}
-		errs = append(errs, fmt.Errorf("the runs are of different %s: %s", is.what,
-			strings.Join(of, ", ")))
 	}
 	return errors.Join(errs...)
 }

@@ -8,7 +8,6 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/tiers/buffer"
 	"kvbench/tracing/host"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -162,7 +161,7 @@ const minThink = 0.001
 
 // meanTurns is the mean length so far of the conversation to which a turn belongs: each turn starts
 // a new one with the profile's probability, and none is longer than its limit.
-func meanTurns(p profile.Profile) float64 {
+func meanTurns(p users.Profile) float64 {
 	if p.NewConversation <= 0 {
 		return float64(p.MaxTurns)
 	}

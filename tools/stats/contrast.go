@@ -11,39 +11,39 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Contrast compares the trials of a new side with those of an old one. Where the sides took turns,
-// trials are compared within a turn alone, so that changes from turn to turn do not count. It is
+// Contrast compares the trials of a new side with those of an old one. Where they were measured in
+// blocks, trials are compared within a block alone, so that changes from block to block do not count. It is
 // immutable and safe for several goroutines.
 //
 // Values that are all positive are compared by their logarithms, so that a difference is a ratio;
 // others as they are. A depth is a difference on that scale, downwards is worse.
 type Contrast struct {
-	turns  []turn
+	blocks []block
 	logs   bool
 	centre float64 // of the old side, absolute: what losses are shares of where there are no ratios
 }
 
-// turn has the values of both sides of one turn; without turns there is one, which has all.
-type turn struct{ old, new []float64 }
+// block has the values of both sides of one block; without blocks there is one, which has all.
+type block struct{ old, new []float64 }
 
 // Side is the values of one side.
 type Side struct {
 	Values []float64
-	Turns  []string // of each value that took turns with those of the other side
+	Blocks []string // of each value, if it was measured in blocks
 }
 
-// Add adds a value; an empty turn is none.
-func (s *Side) Add(v float64, turn string) {
+// Add adds a value; an empty block is none.
+func (s *Side) Add(v float64, block string) {
 	s.Values = append(s.Values, v)
-	if turn != "" {
-		s.Turns = append(s.Turns, turn)
+	if block != "" {
+		s.Blocks = append(s.Blocks, block)
 	}
 }
 
-// TookTurns reports whether each value has a turn.
-func (s Side) TookTurns() bool { return len(s.Turns) > 0 && len(s.Turns) == len(s.Values) }
+// InBlocks reports whether each value has a block.
+func (s Side) InBlocks() bool { return len(s.Blocks) > 0 && len(s.Blocks) == len(s.Values) }
 
-// NewContrast compares two sides. Turns count where each value of both has one; a turn of which
+// NewContrast compares two sides. Blocks count where each value of both has one; a block of which
 // only one side has values is left out.
 func NewContrast(old, new Side) *Contrast {
 	middle, _ := units.Median(old.Values)
@@ -52,29 +52,29 @@ func NewContrast(old, new Side) *Contrast {
 		c.logs = c.logs && v > 0
 	}
 	places := map[string]int{}
-	taken := old.TookTurns() && new.TookTurns()
+	taken := old.InBlocks() && new.InBlocks()
 	for side, cell := range []Side{old, new} {
 		for i, v := range cell.Values {
 			name := ""
 			if taken {
-				name = cell.Turns[i]
+				name = cell.Blocks[i]
 			}
 			at, known := places[name]
 			if !known {
-				at = len(c.turns)
-				places[name], c.turns = at, append(c.turns, turn{})
+				at = len(c.blocks)
+				places[name], c.blocks = at, append(c.blocks, block{})
 			}
 			if c.logs {
 				v = math.Log(v)
 			}
-			if t := &c.turns[at]; side == 0 {
+			if t := &c.blocks[at]; side == 0 {
 				t.old = append(t.old, v)
 			} else {
 				t.new = append(t.new, v)
 			}
 		}
 	}
-	c.turns = slices.DeleteFunc(c.turns, func(t turn) bool {
+	c.blocks = slices.DeleteFunc(c.blocks, func(t block) bool {
 		return len(t.old) == 0 || len(t.new) == 0
 	})
 	return c
@@ -132,16 +132,16 @@ func (d permuted) sums() (new, all int) {
 	return new, all
 }
 
-// ranks returns the ranks of all values after the old side was moved down by a depth, and each turn
-// by its median, so that turns can be ranked together. Equal values share the mean of their ranks.
+// ranks returns the ranks of all values after the old side was moved down by a depth, and each block
+// by its median, so that blocks can be ranked together. Equal values share the mean of their ranks.
 func (c *Contrast) ranks(better int, depth float64) []permuted {
 	type value struct {
-		v        float64
-		turn, at int
+		v         float64
+		block, at int
 	}
 	var all []value
-	list := make([]permuted, len(c.turns))
-	for t, side := range c.turns {
+	list := make([]permuted, len(c.blocks))
+	for t, side := range c.blocks {
 		var values []float64
 		for _, v := range side.new {
 			values = append(values, float64(better)*v)
@@ -160,7 +160,7 @@ func (c *Contrast) ranks(better int, depth float64) []permuted {
 		for j = i + 1; j < len(all) && all[j].v-all[j-1].v <= c.alike(); j++ {
 		}
 		for _, x := range all[i:j] {
-			list[x.turn].ranks[x.at] = i + 1 + j // twice the mean of i+1 … j
+			list[x.block].ranks[x.at] = i + 1 + j // twice the mean of i+1 … j
 		}
 	}
 	return list
@@ -175,7 +175,7 @@ const mostExact = 64
 func (c *Contrast) P(better int, loss float64) float64 { return c.p(better, c.depth(better, loss)) }
 
 func (c *Contrast) p(better int, depth float64) float64 {
-	if len(c.turns) == 0 || math.IsInf(depth, 1) {
+	if len(c.blocks) == 0 || math.IsInf(depth, 1) {
 		return 1
 	}
 	list := c.ranks(better, depth)
@@ -187,23 +187,23 @@ func (c *Contrast) p(better int, depth float64) float64 {
 
 // trials is the number of compared trials of both sides.
 func (c *Contrast) trials() (n int) {
-	for _, t := range c.turns {
+	for _, t := range c.blocks {
 		n += len(t.old) + len(t.new)
 	}
 	return n
 }
 
 // Least is the smallest p value that so many trials can give: the share of the one permutation in
-// which the new side has the worst values of each turn. 1 where nothing can be compared.
+// which the new side has the worst values of each block. 1 where nothing can be compared.
 func (c *Contrast) Least() float64 {
 	ways := 1.0
-	for _, t := range c.turns {
+	for _, t := range c.blocks {
 		ways *= binomial(len(t.old)+len(t.new), len(t.new))
 	}
 	return 1 / ways
 }
 
-// exact is the share of all permutations of the ranks within turns in which the new side's sum is
+// exact is the share of all permutations of the ranks within blocks in which the new side's sum is
 // no larger than it was.
 func exact(list []permuted) float64 {
 	most := 0
@@ -228,7 +228,7 @@ func exact(list []permuted) float64 {
 	return min(1, floats.Sum(sums)/all)
 }
 
-// ways returns for each sum the number of sets of a turn's ranks, of the new side's size, that have
+// ways returns for each sum the number of sets of a block's ranks, of the new side's size, that have
 // it.
 func (d permuted) ways(most int) []float64 {
 	of := make([][]float64, d.new+1) // by the size of the set
@@ -247,7 +247,7 @@ func (d permuted) ways(most int) []float64 {
 }
 
 // approximate is the same with a normal distribution of equal mean and variance (drawing from each
-// turn without replacement), with a continuity correction of half a step.
+// block without replacement), with a continuity correction of half a step.
 func approximate(list []permuted) float64 {
 	distance, variance := 1.0, 0.0
 	for _, d := range list {

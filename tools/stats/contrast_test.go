@@ -10,34 +10,34 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// apartCells are n trials a side, the new ones half as good, with turns or without.
-func apartCells(n int, turns bool) (old, new Side) {
+// apartCells are n trials a side, the new ones half as good, with blocks or without.
+func apartCells(n int, blocks bool) (old, new Side) {
 	for i := range n {
-		turn := ""
-		if turns {
-			turn = fmt.Sprint(i / 2)
+		block := ""
+		if blocks {
+			block = fmt.Sprint(i / 2)
 		}
-		old.Add(100+float64(i), turn)
-		new.Add(50+float64(i)/2, turn)
+		old.Add(100+float64(i), block)
+		new.Add(50+float64(i)/2, block)
 	}
 	return old, new
 }
 
-// drawn are cells of small whole numbers, so that many are equal, in turns of random sizes.
-func drawn(r *rand.Rand, turns int) (old, new Side) {
-	for turn := range turns {
+// drawn are cells of small whole numbers, so that many are equal, in blocks of random sizes.
+func drawn(r *rand.Rand, blocks int) (old, new Side) {
+	for block := range blocks {
 		for range 1 + r.IntN(3) {
-			old.Add(float64(1+r.IntN(6)), fmt.Sprint(turn))
+			old.Add(float64(1+r.IntN(6)), fmt.Sprint(block))
 		}
 		for range 1 + r.IntN(3) {
-			new.Add(float64(1+r.IntN(6)), fmt.Sprint(turn))
+			new.Add(float64(1+r.IntN(6)), fmt.Sprint(block))
 		}
 	}
 	return old, new
 }
 
-// dealings counts all permutations of each turn's ranks, and those with at most the actual sum.
-func dealings(list []permuted, target int) (upTo, all int) {
+// permutations counts all permutations of each block's ranks, and those with at most the actual sum.
+func permutations(list []permuted, target int) (upTo, all int) {
 	if len(list) == 0 {
 		return map[bool]int{true: 1}[target >= 0], 1
 	}
@@ -52,13 +52,13 @@ func dealings(list []permuted, target int) (upTo, all int) {
 				sum += rank
 			}
 		}
-		n, m := dealings(list[1:], target-sum)
+		n, m := permutations(list[1:], target-sum)
 		upTo, all = upTo+n, all+m
 	}
 	return upTo, all
 }
 
-func TestPIsTheShareOfAllDeals(t *testing.T) {
+func TestPIsTheShareOfAllPermutations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		old, new := drawn(r, 1+r.IntN(3))
@@ -70,7 +70,7 @@ func TestPIsTheShareOfAllDeals(t *testing.T) {
 					sum, _ := d.sums()
 					target += sum
 				}
-				upTo, all := dealings(list, target)
+				upTo, all := permutations(list, target)
 				assert.InDelta(t, float64(upTo)/float64(all), c.P(better, loss), 1e-12,
 					"%v %v", old, new)
 			}
@@ -80,16 +80,16 @@ func TestPIsTheShareOfAllDeals(t *testing.T) {
 
 func TestPOfManyTrialsIsThatOfTheNormalDistribution(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, turns := range []bool{false, true} {
+	for _, blocks := range []bool{false, true} {
 		for range 20 {
 			var old, new Side
 			for i := range mostExact / 2 {
-				turn := ""
-				if turns {
-					turn = fmt.Sprint(i / 2)
+				block := ""
+				if blocks {
+					block = fmt.Sprint(i / 2)
 				}
-				old.Add(100+r.NormFloat64(), turn)
-				new.Add(100-r.Float64()+r.NormFloat64(), turn)
+				old.Add(100+r.NormFloat64(), block)
+				new.Add(100-r.Float64()+r.NormFloat64(), block)
 			}
 			c := NewContrast(old, new)
 			assert.InDelta(t, c.P(1, 0), approximate(c.ranks(1, 0)), 0.005)
@@ -97,15 +97,15 @@ func TestPOfManyTrialsIsThatOfTheNormalDistribution(t *testing.T) {
 	}
 }
 
-// Changes from turn to turn are in no comparison.
-func TestTurnsTakeOutWhatDrifts(t *testing.T) {
+// Changes from block to block are in no comparison.
+func TestBlocksTakeOutWhatDrifts(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var still, drifting [2]Side
 	for i := range 16 {
 		v := 100 * (1 + 0.03*r.NormFloat64())
-		turn := fmt.Sprint(i / 4)
-		still[i%2].Add(v, turn)
-		drifting[i%2].Add(v*math.Exp(float64(i/4)), turn)
+		block := fmt.Sprint(i / 4)
+		still[i%2].Add(v, block)
+		drifting[i%2].Add(v*math.Exp(float64(i/4)), block)
 	}
 	a, b := NewContrast(still[0], still[1]), NewContrast(drifting[0], drifting[1])
 	assert.InDelta(t, a.P(1, 0.01), b.P(1, 0.01), 1e-12)

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tools/load"
+	"kvbench/tracing"
 )
 
 // Merge adds up one histogram of several trials; nil when none has it. It skips a histogram that
@@ -28,41 +28,45 @@ func Merge(trials []*load.Record, key string) *result.Histogram {
 	return sum
 }
 
-// Percentiles is the curve of a histogram up to the last percentile with ten values beyond it. The
-// x values are nines: 1 is p90, 2 is p99.
-func Percentiles(h *result.Histogram) (nines, values []float64) {
-	for x := 0.0; x <= 5; x += 0.05 {
+// Positions of the median and of p95 on a percentile curve, which counts nines: log10 of 2 and of 20,
+// with the digits that charts keep.
+const (
+	MedianPlace = 0.30103
+	P95Place    = 1.30103
+)
+
+// nines are the positions of the points of a percentile curve: 1 is p90, 2 is p99.
+var nines = func() []float64 {
+	list := []float64{MedianPlace, P95Place}
+	for i := range 101 {
+		list = append(list, float64(i)/20)
+	}
+	slices.Sort(list)
+	return list
+}()
+
+// Percentiles is the curve of a histogram up to the last percentile with enough values beyond it.
+func Percentiles(h *result.Histogram) (places, values []float64) {
+	for _, x := range nines {
 		p := 1 - math.Pow(10, -x)
-		// A percentile with fewer than ten values beyond it is chance.
+		// A percentile with too few values beyond it is chance.
 		if x > 0 && !result.Supported(max(p, 0.5), h.Count()) {
 			break
 		}
 		if v, ok := h.Percentile(p); ok {
-			nines, values = append(nines, -math.Log10(1-p)), append(values, float64(v))
+			places, values = append(places, x), append(values, float64(v))
 		}
 	}
-	return nines, values
+	return places, values
 }
 
 // Octaves counts values by powers of two. The key is the end of an octave: a power of two, 1 for
 // what is below 1.
 type Octaves map[float64]int64
 
-// OctavesOf counts the values of a histogram.
-func OctavesOf(h *result.Histogram) Octaves {
-	out, below := Octaves{}, int64(0)
-	for end := int64(1); below < h.Count() && end < 1<<62; end *= 2 {
-		if n := h.AtMost(end-1) - below; n > 0 {
-			out[float64(end)] = n
-			below += n
-		}
-	}
-	return out
-}
-
 // TraceOctaves adds up one tracing histogram of several trials, and of all their ranks. Linear ones
 // (queue depth, addresses) become octaves too, and values below 1 count to the one from 1.
-func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind load.TraceHistogram) {
+func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind tracing.Kind) {
 	out = Octaves{}
 	for _, trial := range trials {
 		for _, rec := range trial.Clients() { // each rank's trace is in its own file alone
@@ -70,7 +74,7 @@ func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind load.Tra
 				if h.Key != key {
 					continue
 				}
-				kind = h
+				kind = h.Kind
 				for _, b := range h.Buckets {
 					out[math.Exp2(math.Floor(math.Log2(max(1, b.Range[0])))+1)] += b.Count
 				}
@@ -105,15 +109,4 @@ func Shares(hists []Octaves) (ends []float64, shares [][]float64) {
 		shares = append(shares, list)
 	}
 	return ends, shares
-}
-
-// Median of one number of the result files, over the trials that have it.
-func Median(trials []*load.Record, of func(*load.Record) any) (float64, bool) {
-	var list []float64
-	for _, rec := range trials {
-		if v, ok := of(rec).(float64); ok {
-			list = append(list, v)
-		}
-	}
-	return units.Median(list)
 }

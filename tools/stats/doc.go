@@ -1,10 +1,10 @@
 // Package stats arranges trials as benchmarks × metrics × runs and says what is known of each cell:
 // median, confidence interval, spread, and whether runs differ by more than chance.
 //
-//	table.go         trials → Table: gathered, named, summarized, compared with the first run
+//	table.go         trials → Table: gathered, summarized, compared with the first run
+//	names.go         names of benchmarks, runs and metrics
 //	curves.go        what plots show: merged histograms as percentile curves and octaves
-//	course.go        what is known over time: histograms of intervals, their percentiles
-//	format.go        metrics and their values for people
+//	course.go        time series: histograms of intervals, their percentiles, rates
 //	contrast.go      Contrast: two sides compared by ranks, within blocks: exact p values
 //	sight.go         Sight: how large a loss is, at least, and the detectable effect
 //	significance.go  Holm's correction, how many trials are needed
@@ -20,7 +20,7 @@
 // significantly: the most extreme of the 20 permutations has p = 0.1.
 //
 // Trials that were measured with different settings are never one sample: they are benchmarks of
-// their own, whose names tell the settings in which they differ, within a run and between runs.
+// their own, whose names have the settings in which they differ, within a run and between runs.
 //
 // Where several metrics are judged together, their p values are corrected by Holm's method. On a
 // page the family is the headline metric of every benchmark that has samples enough, for each pair

@@ -11,7 +11,7 @@ import (
 // shares of the old side, negative for a gain.
 type Sight struct {
 	// Loss is the estimated loss of the new side: the shift at which its ranks have their expected
-	// sum (Hodges and Lehmann 1963). For two samples without turns it is the median of the ratios
+	// sum (Hodges and Lehmann 1963). For two samples without blocks it is the median of the ratios
 	// of all pairs.
 	Loss float64
 	// AtLeast is a lower bound of the loss at the given level: it exceeds a limit where the p value
@@ -33,12 +33,12 @@ const found = 0.8
 //
 // An alarm needs an estimate that lies beyond the limit by a margin: the distance between these
 // trials' estimate and bound, whatever their distribution. The scatter of estimates follows from
-// the variance of the values that turns and sides leave unexplained, with the efficiency of ranks
+// the variance of the values that blocks and sides leave unexplained, with the efficiency of ranks
 // for normal values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound
 // compares it with simulated contrasts.
 func (c *Contrast) Sight(better int, limit, level float64) Sight {
 	nothing := math.Inf(1)
-	if len(c.turns) == 0 {
+	if len(c.blocks) == 0 {
 		return Sight{Loss: math.NaN(), AtLeast: math.NaN(), Sees: nothing}
 	}
 	reach, estimate := c.reach(), c.estimate(better)
@@ -80,7 +80,7 @@ func (c *Contrast) estimate(better int) float64 {
 // reach is a depth beyond which the sides cannot overlap.
 func (c *Contrast) reach() float64 {
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, t := range c.turns {
+	for _, t := range c.blocks {
 		for _, v := range append(t.old[:len(t.old):len(t.old)], t.new...) {
 			least, most = min(least, v), max(most, v)
 		}
@@ -103,15 +103,15 @@ func bisect(lo, hi float64, holds func(float64) bool) float64 {
 // scatter is the standard error of an estimate, NaN with too few trials.
 func (c *Contrast) scatter() float64 {
 	weights, between := 0.0, 0.0
-	for _, t := range c.turns {
+	for _, t := range c.blocks {
 		w := t.weight()
 		weights += w
 		between += w * (stat.Mean(t.new, nil) - stat.Mean(t.old, nil))
 	}
 	between /= weights
 	squares := 0.0
-	for _, t := range c.turns {
-		// Without the difference of the sides what remains scatters around the turn's mean.
+	for _, t := range c.blocks {
+		// Without the difference of the sides what remains scatters around the block's mean.
 		all := append(t.old[:len(t.old):len(t.old)], t.new...)
 		for i := range all[len(t.old):] {
 			all[len(t.old)+i] -= between
@@ -119,7 +119,7 @@ func (c *Contrast) scatter() float64 {
 		_, variance := stat.PopMeanVariance(all, nil)
 		squares += variance * float64(len(all))
 	}
-	free := c.trials() - len(c.turns) - 1
+	free := c.trials() - len(c.blocks) - 1
 	if free < 1 {
 		return math.NaN()
 	}
@@ -127,9 +127,9 @@ func (c *Contrast) scatter() float64 {
 	return max(c.alike(), math.Sqrt(squares/float64(free)/weights/(3/math.Pi)))
 }
 
-// weight is a turn's information about the difference: the inverse of its variance in units of one
+// weight is a block's information about the difference: the inverse of its variance in units of one
 // trial's.
-func (t turn) weight() float64 {
+func (t block) weight() float64 {
 	old, new := float64(len(t.old)), float64(len(t.new))
 	return old * new / (old + new)
 }

@@ -29,26 +29,21 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Together are tests that are judged together, with the least possible p of each.
-type Together struct{ P, Least []float64 }
-
-// Add adds a test.
-func (t *Together) Add(p, least float64) { t.P, t.Least = append(t.P, p), append(t.Least, least) }
-
-// Correct adjusts the p values by Holm's method. few marks tests that could not have been
-// significant at a level whatever the difference: it corrects the least possible p values in the
-// same way.
-func (t *Together) Correct(alpha float64) (adjusted []float64, few []bool) {
-	for _, p := range Holm(t.Least) {
-		few = append(few, p >= alpha)
+// Correct corrects the p values of changes that are judged together.
+func Correct(family []*Change) {
+	var p []float64
+	for _, c := range family {
+		p = append(p, c.P)
 	}
-	return Holm(t.P), few
+	for i, adjusted := range Holm(p) {
+		family[i].Adjusted, family[i].Headline = adjusted, true
+	}
 }
 
-// leastP is the smallest one-sided p value of n trials a side: without turns, or with turns of two
+// leastP is the smallest one-sided p value of n trials a side: without blocks, or with blocks of two
 // a side and one of one if n is odd.
-func leastP(n int, turns bool) float64 {
-	if turns {
+func leastP(n int, blocks bool) float64 {
+	if blocks {
 		return 1 / (math.Pow(binomial(4, 2), float64(n/2)) * float64(1+n%2))
 	}
 	return 1 / binomial(2*n, n)
@@ -58,10 +53,10 @@ func leastP(n int, turns bool) float64 {
 const maxNeeded = 50
 
 // Needed is the number of trials a side with which each of family claims could be significant at a
-// level, with turns or without.
-func Needed(family int, alpha float64, turns bool) int {
+// level, with blocks or without.
+func Needed(family int, alpha float64, blocks bool) int {
 	n := LeastSamples
-	for n < maxNeeded && leastP(n, turns)*float64(max(1, family)) >= alpha {
+	for n < maxNeeded && leastP(n, blocks)*float64(max(1, family)) >= alpha {
 		n++
 	}
 	return n

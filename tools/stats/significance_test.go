@@ -15,20 +15,6 @@ func TestHolmIsTheTextbookExample(t *testing.T) {
 	assert.Empty(t, Holm(nil))
 }
 
-func TestTogetherKnowsWhatCouldNotBeFound(t *testing.T) {
-	var all Together
-	all.Add(1.0/70, 1.0/70)
-	all.Add(0.9, 1.0/70)
-	adjusted, few := all.Correct(0.05)
-	assert.InDeltaSlice(t, []float64{2.0 / 70, 0.9}, adjusted, 1e-12)
-	assert.Equal(t, []bool{false, false}, few)
-	for range 2 {
-		all.Add(0.9, 1.0/70)
-	}
-	_, few = all.Correct(0.05)
-	assert.Equal(t, []bool{true, true, true, true}, few, "4 of 70 is more than 0.05")
-}
-
 func TestNeededGrowsWithTheFamily(t *testing.T) {
 	assert.Equal(t, 4, Needed(1, 0.05, false))
 	assert.Equal(t, 4, Needed(3, 0.05, false))
@@ -38,10 +24,10 @@ func TestNeededGrowsWithTheFamily(t *testing.T) {
 	assert.Equal(t, 6, Needed(4, 0.05, true))
 	assert.Equal(t, 7, Needed(19, 0.05, true))
 	for n := LeastSamples; n < 10; n++ {
-		for _, turns := range []bool{false, true} {
-			a, b := apartCells(n, turns)
-			assert.InDelta(t, leastP(n, turns), NewContrast(a, b).Least(), 1e-12)
-			assert.InDelta(t, leastP(n, turns), NewContrast(a, b).P(1, 0.05), 1e-12)
+		for _, blocks := range []bool{false, true} {
+			a, b := apartCells(n, blocks)
+			assert.InDelta(t, leastP(n, blocks), NewContrast(a, b).Least(), 1e-12)
+			assert.InDelta(t, leastP(n, blocks), NewContrast(a, b).P(1, 0.05), 1e-12)
 		}
 	}
 }

@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
@@ -22,7 +19,6 @@ type Table struct {
 	Runs       []string // sources
 	Labels     []string // what to call them: the file's name if it is unique
 	Benchmarks []*Benchmark
-	Units      benchfmt.UnitMetadataMap
 	Notes      []string // omissions and their reasons
 }
 
@@ -76,7 +72,7 @@ type Change struct {
 	// samples enough, as a gate has them; P for others.
 	Adjusted float64
 	Headline bool
-	Warnings []error // too few samples to tell, say
+	TooFew   string // why no difference could have been found, empty where one could
 }
 
 // newChange compares two cells that have trials and a summary.
@@ -88,9 +84,8 @@ func newChange(first, c Cell) *Change {
 		change.Ratio = (is - was) / math.Abs(was)
 	}
 	if min(first.N(), c.N()) < LeastSamples || 2*x.Least() >= Alpha {
-		change.Warnings = append(change.Warnings, fmt.Errorf(
-			"need >= %d samples to detect a difference at alpha level %g",
-			LeastSamples, Alpha))
+		change.TooFew = fmt.Sprintf("need >= %d samples to detect a difference at alpha level %g",
+			LeastSamples, Alpha)
 	}
 	return change
 }
@@ -100,7 +95,7 @@ const Alpha = 0.05
 
 // Judged is 1 where the run has more than the first one, -1 where it has less, and 0 where that is
 // not shown: the difference may be chance after correction, or the medians differ the other way
-// than the trials within their turns. The gate and all documents call a run better by it. Other
+// than the trials within their blocks. The gate and all documents call a run better by it. Other
 // metrics than the headline are not judged: of twenty metrics, one differs by chance.
 func (c *Change) Judged(alpha float64) int {
 	d := int(math.Copysign(1, c.Ratio))
@@ -153,7 +148,7 @@ func (b *Benchmark) Headline() *Metric {
 // "Synthetic (simulated)": a prediction shares no row, no median and no chart's bar with a
 // measurement. Metrics have the order of the suite's units, others follow.
 func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
-	c := Collection{KeepTrials: true, MarkSimulated: true, Ignore: ignore}
+	c := Collection{Document: true, Ignore: ignore}
 	for _, rec := range records {
 		c.Add(rec.Source, rec)
 	}
@@ -168,101 +163,170 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 	return t
 }
 
-// Collection gathers records; their names are resolved once all are known. The zero value is ready
-// to use.
+// Collection gathers trials; their names are resolved once all are known. The zero value is ready to
+// use.
 type Collection struct {
-	KeepTrials    bool     // the table names the records
-	MarkSimulated bool     // predictions are benchmarks of their own
-	Ignore        []string // settings in which trials of a benchmark may differ
+	Document bool     // the table has the records, and predictions are benchmarks of their own
+	Ignore   []string // settings in which trials of a benchmark may differ
 
-	runs  []string
-	parts map[partKey][]*part // by their settings
-	order []*part
-	notes []string
+	runs   []string
+	trials []tableTrial
+	same   map[lineSettings]*load.Settings
 }
 
-// part is one run's trials of a benchmark as it was printed: with its package and GOMAXPROCS.
-type part struct {
-	partKey
-	Benchmark // of this run alone
-}
-
-// partKey identifies a part. The run is an index into runs.
-type partKey struct {
+// tableTrial is what a table needs of a record. It has the record itself only if the collection keeps
+// them: a gate reads many results and needs none of their files.
+type tableTrial struct {
 	run              int
-	pkg, base, procs string
-	simulated        bool
+	pkg, base, procs string // of the benchmark's name as it was printed
+	simulated        bool   // and marked as such
+
+	record   *load.Record
+	settings *load.Settings
+	values   load.Values
+	block    string
+	failed   string // how it ended, if it has no values
 }
 
-// Add adds a trial of a run to the others with the same settings.
+// lineSettings are a benchmark's name and the configuration in force at its line. Thousands of lines
+// share both, and have the same settings.
+type lineSettings struct {
+	name   string
+	config *load.Setting
+}
+
+// Add adds a trial of a run.
 func (c *Collection) Add(run string, rec *load.Record) {
-	key := partKey{run: slices.Index(c.runs, run),
-		pkg: rec.Package(), simulated: c.MarkSimulated && rec.IsSimulated()}
-	key.base, key.procs = load.SplitProcs(rec.Name)
-	if key.run < 0 {
-		key.run = len(c.runs)
+	t := tableTrial{run: slices.Index(c.runs, run), pkg: rec.Package(), settings: c.settings(rec),
+		values: rec.Values, block: rec.Block()}
+	t.base, t.procs = load.SplitProcs(rec.Name)
+	if t.run < 0 {
+		t.run = len(c.runs)
 		c.runs = append(c.runs, run)
 	}
-	var p *part
-	for _, have := range c.parts[key] {
-		if have.Settings[0].Fits(rec, c.Ignore) {
-			p = have
-			break
-		}
+	if c.Document {
+		t.record, t.simulated = rec, t.settings.Simulated()
 	}
-	if p == nil {
-		p = &part{key, newBenchmark(1)}
-		p.Settings[0] = load.NewSettings()
-		if c.parts == nil {
-			c.parts = map[partKey][]*part{}
-		}
-		c.parts[key] = append(c.parts[key], p)
-		c.order = append(c.order, p)
-	}
-	// A gate over many results needs numbers and settings, and not the files.
-	if c.KeepTrials {
-		p.Trials[0] = append(p.Trials[0], rec)
-	}
-	p.Count[0]++
 	if len(rec.Values) == 0 {
-		why := cmp.Or(rec.Missing, "no values on its line")
+		t.failed = cmp.Or(rec.Missing, "no values on its line")
 		if rec.Result != nil {
-			why = merge.Fate(rec.Result)
-		}
-		p.Failed[0] = append(p.Failed[0], why)
-	}
-	for _, v := range rec.Values {
-		m := p.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
-		// An infinite or missing value cannot be part of a median, and is reported.
-		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
-			m.Cells[0].Add(v.Value, rec.Turn())
-			continue
-		}
-		note := fmt.Sprintf("%s %s: %s is %v and was left out", run, rec.Name, m.Label, v.Value)
-		if !slices.Contains(c.notes, note) {
-			c.notes = append(c.notes, note)
+			t.failed = merge.Fate(rec.Result)
 		}
 	}
-	p.Settings[0].Add(rec)
+	c.trials = append(c.trials, t)
+}
+
+// settings are those of a trial.
+func (c *Collection) settings(rec *load.Record) *load.Settings {
+	if !rec.IsLine() || len(rec.Config) == 0 {
+		return rec.Settings()
+	}
+	at := lineSettings{rec.Name, &rec.Config[0]}
+	if c.same[at] == nil {
+		if c.same == nil {
+			c.same = map[lineSettings]*load.Settings{}
+		}
+		c.same[at] = rec.Settings()
+	}
+	return c.same[at]
 }
 
 // Failures lists how a run's trials without numbers ended, each way once.
 func (c *Collection) Failures(run string) (list []string) {
 	at := slices.Index(c.runs, run)
-	for _, p := range c.order {
-		for _, why := range p.Failed[0] {
-			if text := p.base + ": " + why; p.run == at && !slices.Contains(list, text) {
-				list = append(list, text)
-			}
+	for _, t := range c.trials {
+		text := t.base + ": " + t.failed
+		if t.run == at && t.failed != "" && !slices.Contains(list, text) {
+			list = append(list, text)
 		}
 	}
 	return list
 }
 
+// Table arranges what was gathered and compares each run with the first. Trials of one name that
+// were measured with different settings belong to benchmarks of their own, whose names say in what
+// they differ: "StorageCeiling/op=read [chunk-size=16KiB]".
+func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
+	t := &Table{Runs: c.runs, Labels: labels(c.runs)}
+	byName := map[string][]*Benchmark{}
+	type place struct {
+		name     string
+		run      int
+		settings *load.Settings
+	}
+	known := map[place]*Benchmark{}
+	for i, name := range c.names() {
+		trial := c.trials[i]
+		at := place{name, trial.run, trial.settings}
+		b := known[at]
+		if b == nil {
+			k := slices.IndexFunc(byName[name],
+				func(b *Benchmark) bool { return b.fits(trial.settings, c.Ignore) })
+			if k < 0 {
+				k = len(byName[name])
+				b := newBenchmark(name, trial.simulated, len(t.Runs))
+				byName[name], t.Benchmarks = append(byName[name], b), append(t.Benchmarks, b)
+			}
+			b = byName[name][k]
+			if b.Settings[trial.run] == nil {
+				b.Settings[trial.run] = &load.Settings{}
+			}
+			b.Settings[trial.run].Add(trial.settings)
+			known[at] = b
+		}
+		t.add(b, trial)
+	}
+	for _, b := range t.Benchmarks {
+		if all := byName[b.Plain]; all[0] == b {
+			t.Notes = append(t.Notes, distinguish(all, c.Ignore)...)
+		}
+		for run, trials := range b.Trials {
+			b.Trials[run] = usable(trials)
+		}
+		for _, m := range b.Metrics {
+			m.Better = units.GetBetter(m.Unit)
+			m.summarize(units.GetAssumption(m.Unit))
+		}
+	}
+	return t
+}
+
 // newBenchmark has no metric yet.
-func newBenchmark(runs int) Benchmark {
-	return Benchmark{Trials: make([][]*load.Record, runs), Settings: make([]*load.Settings, runs),
+func newBenchmark(name string, simulated bool, runs int) *Benchmark {
+	return &Benchmark{Plain: name, Name: name, Simulated: simulated,
+		Trials: make([][]*load.Record, runs), Settings: make([]*load.Settings, runs),
 		Count: make([]int, runs), Failed: make([][]string, runs)}
+}
+
+// fits reports whether a trial was measured as the trials of all runs were.
+func (b *Benchmark) fits(s *load.Settings, ignore []string) bool {
+	return !slices.ContainsFunc(b.Settings, func(have *load.Settings) bool {
+		return len(load.Differences(have, s, ignore)) > 0
+	})
+}
+
+// add adds a trial to its benchmark.
+func (t *Table) add(b *Benchmark, trial tableTrial) {
+	b.Count[trial.run]++
+	if trial.record != nil {
+		b.Trials[trial.run] = append(b.Trials[trial.run], trial.record)
+	}
+	if trial.failed != "" {
+		b.Failed[trial.run] = append(b.Failed[trial.run], trial.failed)
+	}
+	for _, v := range trial.values {
+		m := b.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
+		// An infinite or missing value cannot be part of a median, and is reported.
+		if units.Finite(v.Value) != nil {
+			m.Cells[trial.run].Add(v.Value, trial.block)
+			continue
+		}
+		note := fmt.Sprintf("%s %s%s: %s is %v and was left out", t.Runs[trial.run], trial.base,
+			trial.procs, m.Label, v.Value)
+		if !slices.Contains(t.Notes, note) {
+			t.Notes = append(t.Notes, note)
+		}
+	}
 }
 
 // metric finds the metric of a unit, or adds one with a cell for each run. A benchmark has about a
@@ -276,140 +340,15 @@ func (b *Benchmark) metric(unit, label string) *Metric {
 	return m
 }
 
-// Table arranges what was gathered and compares each run with the first. Parts of one name that
-// were measured with different settings are benchmarks of their own, whose names say in what they
-// differ: "StorageCeiling/op=read [chunk-size=16KiB]".
-func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
-	t := &Table{Runs: c.runs, Labels: labels(c.runs), Units: units, Notes: c.notes}
-	byName := map[string][]*Benchmark{}
-	for i, name := range c.names() {
-		p, all := c.order[i], newBenchmark(len(t.Runs))
-		b := &all
-		for _, have := range byName[name] {
-			if !slices.ContainsFunc(have.Settings, func(s *load.Settings) bool {
-				return len(load.Differences(s, p.Settings[0], c.Ignore)) > 0
-			}) {
-				b = have
-				break
-			}
-		}
-		if b == &all {
-			b.Plain, b.Simulated = name, p.simulated
-			byName[name] = append(byName[name], b)
-			t.Benchmarks = append(t.Benchmarks, b)
-		}
-		b.add(p)
-	}
-	differ := map[string][]string{}
-	for _, b := range t.Benchmarks {
-		if all := byName[b.Plain]; len(all) > 1 && all[0] == b {
-			differ[b.Plain] = differences(all, c.Ignore)
-			t.Notes = append(t.Notes, apart(b.Plain, len(all), differ[b.Plain]))
-		}
-		if all := byName[b.Plain]; all[0] == b {
-			name(all, differ[b.Plain])
-		}
-		for run, trials := range b.Trials {
-			b.Trials[run] = usable(trials)
-		}
-		for _, m := range b.Metrics {
-			m.Better = units.GetBetter(m.Unit)
-			m.summarize(units.GetAssumption(m.Unit))
-		}
-	}
-	return t
-}
-
 // usable are the trials whose numbers are in charts and medians. A failed trial is used only if
 // there is no other: its time series may show why it failed.
 func usable(trials []*load.Record) []*load.Record {
-	complete := slices.DeleteFunc(slices.Clone(trials), func(rec *load.Record) bool {
-		return len(rec.Values) == 0 || rec.Result != nil &&
-			rec.Result.Status == result.StatusIncomplete
-	})
+	complete := slices.DeleteFunc(slices.Clone(trials),
+		func(rec *load.Record) bool { return len(rec.Values) == 0 })
 	if len(complete) == 0 {
 		return trials
 	}
 	return complete
-}
-
-// differences are the settings in which benchmarks of a name differ.
-func differences(all []*Benchmark, ignore []string) []string {
-	names := map[string]bool{}
-	for i, x := range all {
-		for _, y := range all[:i] {
-			for _, d := range load.Differences(x.settings(), y.settings(), ignore) {
-				names[d.Name] = true
-			}
-		}
-	}
-	return merge.InOrder(names)
-}
-
-// apart says why a benchmark has several rows, and how to get one.
-func apart(name string, rows int, differ []string) string {
-	some := slices.Clone(differ)
-	if more := len(differ) - leastNamed; more > 0 {
-		some = append(some[:leastNamed], fmt.Sprintf("and %d more", more))
-	}
-	note := fmt.Sprintf("%s stands in %d rows: its trials differ in %s", name, rows,
-		strings.Join(some, ", "))
-	if may := slices.DeleteFunc(slices.Clone(differ), merge.Defines); len(may) == len(differ) {
-		note += "; -ignore " + strings.Join(may, ",") + " makes them one"
-	}
-	return note
-}
-
-// leastNamed is how many differing settings are named: another division has dozens of other
-// defaults.
-const leastNamed = 3
-
-// name adds to the names of equal benchmarks the settings in which they differ: the first, or as
-// many as make the names unique.
-func name(all []*Benchmark, differ []string) {
-	names := map[string]bool{}
-	for n := min(leastNamed, len(differ)); n <= len(differ) && len(names) < len(all); n++ {
-		clear(names)
-		for _, b := range all {
-			var parts []string
-			for _, name := range differ[:n] {
-				if v := b.settings().Text(name); v != "" {
-					parts = append(parts, name+"="+v)
-				}
-			}
-			b.Name = b.Plain + merge.Bracketed(parts)
-			names[b.Name] = true
-		}
-	}
-}
-
-// settings are the settings of all runs, which do not differ.
-func (b *Benchmark) settings() *load.Settings {
-	all := load.NewSettings()
-	for _, s := range b.Settings {
-		if s != nil {
-			all.Merge(s)
-		}
-	}
-	return all
-}
-
-// add adds one run's part of a benchmark. Two parts of a run can be one benchmark: a line with
-// GOMAXPROCS in its name, and a result file without.
-func (b *Benchmark) add(p *part) {
-	b.Trials[p.run] = append(b.Trials[p.run], p.Trials[0]...)
-	if b.Settings[p.run] == nil {
-		b.Settings[p.run] = p.Settings[0]
-	} else {
-		b.Settings[p.run].Merge(p.Settings[0])
-	}
-	b.Count[p.run] += p.Count[0]
-	b.Failed[p.run] = append(b.Failed[p.run], p.Failed[0]...)
-	for _, have := range p.Metrics {
-		c := &b.metric(have.Unit, have.Label).Cells[p.run]
-		c.Values = append(c.Values, have.Cells[0].Values...)
-		c.Turns = append(c.Turns, have.Cells[0].Turns...)
-	}
 }
 
 // summarize fills the cells.
@@ -432,7 +371,6 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 // correct applies Holm's correction to the headline metrics of one run against the first.
 func (t *Table) correct(run int) {
 	var family []*Change
-	var all Together
 	for _, b := range t.Benchmarks {
 		m := b.Headline()
 		if m == nil || m.Cells[run].Change == nil {
@@ -443,64 +381,7 @@ func (t *Table) correct(run int) {
 		// Tests that cannot be significant would only lower the power of the others.
 		if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
 			family = append(family, c)
-			all.Add(c.P, 2*c.Least())
 		}
 	}
-	adjusted, _ := all.Correct(Alpha)
-	for i, p := range adjusted {
-		family[i].Adjusted = p
-	}
-}
-
-// labels shortens paths to their last element unless two runs would have the same name.
-func labels(runs []string) (out []string) {
-	for _, run := range runs {
-		if label := filepath.Base(run); !slices.Contains(out, label) {
-			out = append(out, label)
-		}
-	}
-	if len(out) < len(runs) {
-		return runs
-	}
-	return out
-}
-
-// names returns the parts' names in the table. GOMAXPROCS (-8) and the package are left out, so
-// that machines and moved packages can be compared, unless one run has several of them: several
-// suffixes within a run are a sweep of -cpu.
-func (c *Collection) names() (list []string) {
-	several := func(of func(*part) string) map[string]bool {
-		first, found := map[partKey]string{}, map[string]bool{}
-		for _, p := range c.order {
-			at := partKey{run: p.run, base: p.base}
-			first[at] = cmp.Or(first[at], of(p))
-			found[p.base] = found[p.base] || of(p) != "" && of(p) != first[at]
-		}
-		return found
-	}
-	procs := several(func(p *part) string { return p.procs })
-	pkgs := several(func(p *part) string { return p.pkg })
-	for _, p := range c.order {
-		name := p.base
-		if procs[p.base] {
-			name += p.procs
-		}
-		if pkgs[p.base] && p.pkg != "" {
-			name = p.pkg + "." + name
-		}
-		list = append(list, marked(name, p.simulated))
-	}
-	return list
-}
-
-// NameOf is the name under which one record stands: its own, marked when it is simulated.
-func NameOf(rec *load.Record) string { return marked(rec.Name, rec.IsSimulated()) }
-
-// marked inserts the mark after the benchmark's own name: "Synthetic (simulated)/num-users=8".
-func marked(name string, simulated bool) string {
-	if !simulated {
-		return name
-	}
-	i := strings.IndexByte(name+"/", '/')
-	return name[:i] + " (simulated)" + name[i:]
+	Correct(family)
 }

@@ -83,32 +83,8 @@ func TestHolmOverHeadlines(t *testing.T) {
 	assert.Equal(t, 1, tab.Benchmarks[0].Metric("hit-ratio").Better)
 }
 
-func TestFormat(t *testing.T) {
-	for _, c := range []struct {
-		v          float64
-		unit, want string
-	}{
-		{5e9, "read-B/s", "4.66 GiB/s"}, {0.00124, "read-p50-sec", "1.24 ms"},
-		{0.025, "sec/op", "25 ms"}, {0.93, "hit-ratio", "0.93"},
-		{3.2e7, "peak-RSS-bytes", "30.5 MiB"}, {2.3e-11, "cpu-sec/B", "0.023 ns/B"},
-		{0.0023, "read-sec/MiB", "2.30 ms/MiB"},
-		{1234567, "req/s", "1,234,567 req/s"}, {12, "allocs/op", "12 allocs/op"},
-		{math.Inf(1), "x", "–"}, {0, "B/op", "0 B"}, {0, "read-p50-sec", "0 ns"},
-		{0.0009999, "read-p50-sec", "1 ms"}, {1023.9 * (1 << 20), "read-B/s", "1 GiB/s"},
-		{1023.4 * (1 << 20), "read-B/s", "1023 MiB/s"}, {0.9994, "sec/op", "999 ms"},
-	} {
-		assert.Equal(t, c.want, Format(c.v, c.unit), c.unit)
-	}
-	unit, scale := Line("read-p95-sec")
-	assert.Equal(t, "read-p95-ns", unit)
-	assert.Equal(t, 1e9, scale)
-	unit, scale = Line("tok/s")
-	assert.Equal(t, "tok/s", unit)
-	assert.Equal(t, 1.0, scale)
-}
-
-// Without turns and limit the test is Mann and Whitney's, whose distribution another library has.
-func TestPWithoutTurnsIsThatOfMannAndWhitney(t *testing.T) {
+// Without blocks and limit the test is Mann and Whitney's, whose distribution another library has.
+func TestPWithoutBlocksIsThatOfMannAndWhitney(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		var old, new Cell

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -198,10 +199,10 @@ func pauses(t *merge.Tree) (list []pause) {
 func (c *Check) options(t *merge.Tree) {
 	for _, bench := range params.Benchmarks() {
 		// Only the three options are required.
-		there := bench.Option == 0 || slices.ContainsFunc(t.Files, func(f merge.File) bool {
+		ran := bench.Option == 0 || slices.ContainsFunc(t.Files, func(f merge.File) bool {
 			return f.Result.Option != nil && *f.Result.Option == bench.Option
 		})
-		if !there {
+		if !ran {
 			group := strconv.Itoa(bench.Option)
 			c.add(group, directory(group), "every option must be run (rule 6.3.1.1): there is no "+
 				"result of %s", bench.Name)
@@ -237,13 +238,13 @@ func (c *Check) result(f merge.File) {
 	if r.Option == nil {
 		return
 	}
-	bench, known := params.Benchmark(r.Benchmark)
-	must(known, "benchmark: %s is not known to this version", r.Benchmark)
-	if known {
+	required := closedValues()[r.Benchmark]
+	must(required != nil, "benchmark: %s is not known to this version", r.Benchmark)
+	if required != nil {
 		must(len(r.Parameters) > 0, "parameters: the result has none on record")
 		// The recorded parameters are resolved again in the closed division: the parameter table
 		// decides what is allowed.
-		_, err := resolve(bench, given(bench, r.Parameters))
+		_, err := resolve(required.Bench, given(required, r.Parameters))
 		bad, ok := err.(params.Violations)
 		must(ok || err == nil, "parameters: %v", err)
 		// An objection may have several lines, of which a deviation makes one.
@@ -263,11 +264,9 @@ func (c *Check) result(f merge.File) {
 		"write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
 	must(r.Workload.DecodeReads == "batched",
 		"decode-reads: must be batched, was %s", r.Workload.DecodeReads)
-	if !known {
+	if required == nil {
 		return
 	}
-	// Without parameters the closed division always resolves: its own values are what is left.
-	required, _ := resolve(bench, nil)
 	must(r.Seed == uint64(required.Seed)+uint64(r.Rank),
 		"seed: must be %d + rank, was %d for rank %d", required.Seed, r.Seed, r.Rank)
 	if !f.Complete() {
@@ -286,15 +285,22 @@ func (c *Check) result(f merge.File) {
 var started = []string{"rank", "ranks", "local-ranks", "rank-failure", "rendezvous",
 	"rendezvous-timeout", "shared-dir"}
 
-// given returns the parameters that were set, without those that the closed division sets itself:
-// some of these must not be given at all (-rank-failure with one client).
-func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
-	own, err := resolve(b, nil)
-	if err != nil { // cannot happen
-		return recorded
+// closedValues are the values that the closed division sets itself, by the name of the option.
+var closedValues = sync.OnceValue(func() map[string]*params.Values {
+	all := map[string]*params.Values{}
+	for _, b := range params.Benchmarks() {
+		if b.Option > 0 {
+			all[b.Name], _ = resolve(b, nil) // without parameters an option always resolves
+		}
 	}
+	return all
+})
+
+// given returns the parameters that were set, without the values that the closed division sets
+// itself: some of these must not be given at all (-rank-failure with one client).
+func given(required *params.Values, recorded []result.Parameter) []result.Parameter {
 	values := make(map[string]string)
-	for _, p := range own.Parameters() {
+	for _, p := range required.Parameters() {
 		values[p.Name] = fmt.Sprint(p.Value)
 	}
 	return slices.DeleteFunc(slices.Clone(recorded), func(p result.Parameter) bool {
@@ -356,10 +362,10 @@ func sameDirectory(a, b *result.Result) bool {
 	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
 		return false
 	}
-	here, there := a.Environment, b.Environment
-	source := here.Filesystem.Source
+	one, other := a.Environment, b.Environment
+	source := one.Filesystem.Source
 	remote := strings.Contains(source, ":") || strings.HasPrefix(source, "//")
-	return here.Hostname == there.Hostname || remote && source == there.Filesystem.Source
+	return one.Hostname == other.Hostname || remote && source == other.Filesystem.Source
 }
 
 // remarks collects facts that no rule forbids.

@@ -101,11 +101,11 @@ func (s *Submission) metadata(dir string, sum *summary.Summary) *metadata {
 		}
 		// All of a group have the same settings, or they would be two groups.
 		if m.Options[f.Group] == nil {
-			of := values{}
+			given := values{}
 			for _, name := range fixedParameters {
-				of[name] = parameter(f.Result, name)
+				given[name] = parameter(f.Result, name)
 			}
-			m.Options[f.Group] = of
+			m.Options[f.Group] = given
 		}
 	}
 	// Set-up before the first window and clean-up behind the last are not in it, pauses are.

@@ -22,124 +22,64 @@ import (
 	"kvbench/tools/discover"
 )
 
-// The rules of MLPerf Storage's schema.yaml (as of August 2026) for the description of a system,
-// and of its validator, as far as the description written here has them.
-
-// rule returns the mistakes in a value.
-type rule func(at string, v any) []string
-
-func text(at string, v any) []string {
-	if s, ok := v.(string); !ok || s == "" {
-		return []string{fmt.Sprintf("%s: %v is no text", at, v)}
-	}
-	return nil
-}
-
-func boolean(at string, v any) []string {
-	if _, ok := v.(bool); !ok {
-		return []string{fmt.Sprintf("%s: %v is neither true nor false", at, v)}
-	}
-	return nil
-}
-
-func integer(least int) rule {
-	return func(at string, v any) []string {
-		if n, ok := v.(int); !ok || n < least {
-			return []string{fmt.Sprintf("%s: %v is no number from %d", at, v, least)}
-		}
-		return nil
-	}
-}
-
-func oneOf(words ...string) rule {
-	return func(at string, v any) []string {
-		if s, ok := v.(string); !ok || !slices.Contains(words, s) {
-			return []string{fmt.Sprintf("%s: %v is none of %v", at, v, words)}
-		}
-		return nil
-	}
-}
-
-func listOf(element rule) rule {
-	return func(at string, v any) (bad []string) {
-		list, ok := v.([]any)
-		if !ok || len(list) == 0 {
-			return []string{fmt.Sprintf("%s: %v is no list", at, v)}
-		}
-		for i, v := range list {
-			bad = append(bad, element(fmt.Sprintf("%s[%d]", at, i), v)...)
-		}
-		return bad
-	}
-}
-
-// object requires the listed keys and no others; those that end in ? may be missing.
-func object(keys map[string]rule) rule {
-	return func(at string, v any) (bad []string) {
+// mistakes compares a value with its rule of testdata/schema.yaml.
+func mistakes(at string, rule, v any) (bad []string) {
+	switch rule := rule.(type) {
+	case map[string]any:
 		m, ok := v.(map[string]any)
 		if !ok {
-			return []string{fmt.Sprintf("%s: %v has no keys", at, v)}
+			break
 		}
-		for _, name := range slices.Sorted(maps.Keys(keys)) {
+		for _, name := range slices.Sorted(maps.Keys(rule)) {
 			key, optional := strings.CutSuffix(name, "?")
 			if v, ok := m[key]; ok {
-				bad = append(bad, keys[name](at+"."+key, v)...)
+				bad = append(bad, mistakes(at+"."+key, rule[name], v)...)
 			} else if !optional {
 				bad = append(bad, at+"."+key+": missing")
 			}
 		}
 		for key := range m {
-			if keys[key] == nil && keys[key+"?"] == nil {
+			if rule[key] == nil && rule[key+"?"] == nil {
 				bad = append(bad, at+"."+key+": unknown")
 			}
 		}
 		return bad
+	case []any:
+		list, _ := v.([]any)
+		if len(list) == 0 {
+			break
+		}
+		for i, v := range list {
+			bad = append(bad, mistakes(fmt.Sprintf("%s[%d]", at, i), rule[0], v)...)
+		}
+		return bad
+	case int:
+		if n, ok := v.(int); ok && n >= rule {
+			return nil
+		}
+	case bool:
+		if _, ok := v.(bool); ok {
+			return nil
+		}
+	case string:
+		s, _ := v.(string)
+		if s != "" && (rule == "text" || slices.Contains(strings.Split(rule, "|"), s)) {
+			return nil
+		}
 	}
+	return []string{fmt.Sprintf("%s: %v is not %v", at, v, rule)}
 }
 
-var systemSchema = func() rule {
-	keyValue := object(map[string]rule{"name": text, "value": text})
-	power := object(map[string]rule{"min_psus_active": integer(1),
-		"psus_configured": listOf(object(map[string]rule{"unit_count": integer(1),
-			"inlet_voltage": integer(1), "nameplate_power_watts": integer(1),
-			"efficiency": oneOf("Standard", "Bronze", "Silver", "Gold", "Platinum", "Titanium",
-				"Ruby", "Unrated")}))})
-	node := object(map[string]rule{"friendly_description": text, "quantity": integer(1),
-		"chassis": object(map[string]rule{"model_name": text, "rack_units?": integer(1),
-			"cpu_model": text, "cpu_qty": integer(1), "cpu_cores": integer(1),
-			"memory_capacity": integer(1), "power?": power}),
-		"networking?": listOf(object(map[string]rule{"unit_count": integer(1),
-			"type":  oneOf("ethernet", "infiniband", "other"),
-			"state": oneOf("up", "down"), "speed?": integer(1),
-			"traffic?": listOf(oneOf("management", "data", "metadata", "backend"))})),
-		"drives?": listOf(object(map[string]rule{"unit_count": integer(1), "vendor_name": text,
-			"model_name": text, "interface": oneOf("nvme", "SAS", "SATA", "other"),
-			"media_type": oneOf("HDD", "TLC", "QLC", "other"), "capacity_in_GB": integer(1)})),
-		"operating_system": object(map[string]rule{"name": text, "version": text}),
-		"environment?":     listOf(keyValue), "sysctl?": listOf(keyValue)})
-	return object(map[string]rule{"system_under_test": object(map[string]rule{
-		"solution": object(map[string]rule{"submission_name": text, "friendly_description": text,
-			"architecture": object(map[string]rule{
-				"storage_location":    oneOf("remote", "local", "remote_and_local"),
-				"benchmark_API":       oneOf("file", "object"),
-				"product_API":         oneOf("file", "object", "block"),
-				"client_footprint":    oneOf("open_source", "closed_source", "n/a"),
-				"client_installation": oneOf("in_box", "installable", "n/a")}),
-			"capabilities": object(map[string]rule{"multi_host": boolean,
-				"simultaneous_write": boolean, "simultaneous_read": boolean,
-				"remap_time_in_seconds": integer(0)}),
-			"usable_capacity_tib": integer(1),
-			"availability":        oneOf("available", "preview", "RDI")}),
-		"deployment": oneOf("onprem", "cloud"), "product_nodes?": listOf(node),
-		"total_rack_units?": integer(0), "clients": listOf(node)})})
-}()
-
-// describedBadly are the rules for a description: the schema's, and those between its keys.
+// describedBadly are the rules for a description: the schema's, and those of MLPerf Storage's validator
+// between its keys.
 func describedBadly(t *testing.T, data []byte) []string {
 	t.Helper()
-	var doc map[string]any
+	var schema, doc map[string]any
+	rules, err := os.ReadFile("testdata/schema.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(rules, &schema))
 	require.NoError(t, yaml.Unmarshal(data, &doc))
-	bad := systemSchema("", doc)
+	bad := mistakes("", schema, doc)
 	if len(bad) > 0 {
 		return bad
 	}
@@ -302,86 +242,36 @@ func source(t *testing.T) (dir, commit string) {
 	return dir, commit
 }
 
-// built makes a tree of the closed division, measured with a commit of a repository, and adds the
-// submitter's parts.
-func built(t *testing.T) (out string) {
-	t.Helper()
-	code, commit := source(t)
-	dir, out := results(t, func(r *result.Result) { r.Environment.Version = commit }),
-		filepath.Join(t.TempDir(), "out")
-	s := Submission{Dir: dir, Out: out, Organisation: "acme", System: "flash7", Code: code,
-		Division: result.DivisionClosed, Hardware: map[string]discover.Hardware{}}
-	for _, host := range []string{"node0", "node1"} {
-		s.Hardware[host] = discover.Hardware{Hostname: host,
-			CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
-	}
-	require.NoError(t, s.Validate())
-	var text, said bytes.Buffer
-	ok, err := s.Run(&text, func(line string) { fmt.Fprintln(&said, line) })
-	require.NoError(t, err)
-	require.True(t, ok, said.String())
-	return out
-}
-
 // TestCodeImage: the image is the commit without the files that the checker leaves out, and its
-// hash equals that of the checker's own tool.
+// hash equals that of the checker's own tool. The metadata of the same tree has the facts of rule
+// 6.3.2.1, in mlpstorage's types.
 func TestCodeImage(t *testing.T) {
-	out := built(t)
-	code := filepath.Join(out, "acme/code-0d036546")
+	code, commit := source(t)
+	out := filepath.Join(t.TempDir(), "out")
+	built, _, said, err := submit(results(t,
+		func(r *result.Result) { r.Environment.Version = commit }), out,
+		func(s *Submission) { s.Code = code })
+	require.NoError(t, err)
+	require.True(t, built, said)
+	image := filepath.Join(out, "acme/code-0d036546")
 	assert.Equal(t, []string{".code-hash.json", ".gitignore", "a/b.go",
-		"a/testdata/kept.txt", "a.go", "go.mod"}, listing(t, code))
-	data, err := os.ReadFile(filepath.Join(code, "a.go"))
+		"a/testdata/kept.txt", "a.go", "go.mod"}, listing(t, image))
+	data, err := os.ReadFile(filepath.Join(image, "a.go"))
 	require.NoError(t, err)
 	assert.Equal(t, "package kvbench\n", string(data), "committed, whatever the working tree has")
 	var h codeHash
-	data, err = os.ReadFile(filepath.Join(code, ".code-hash.json"))
+	data, err = os.ReadFile(filepath.Join(image, ".code-hash.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &h))
-	assert.Equal(t, "0d036546a5545723daf82a9b825c235e", h.Hash)
-	assert.Equal(t, "md5-tree-v2", h.Algorithm)
-	_, err = time.Parse("2006-01-02T15:04:05Z", h.CapturedAt)
-	assert.NoError(t, err)
+	assert.Equal(t, codeHash{Hash: "0d036546a5545723daf82a9b825c235e", Algorithm: "md5-tree-v2",
+		CapturedAt: "2026-09-09T08:07:06Z", Version: "kvbench " + commit, GitSHA: commit}, h)
 	assert.FileExists(t, filepath.Join(out, "acme/.mlps-image-pool"))
-	pointer, err := os.ReadFile(filepath.Join(out, "closed/acme/results/flash7/kv_cache",
-		"llama3.1-8b/run/20260908_150000/.mlps-code-image"))
+	run := filepath.Join(out, "closed/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")
+	pointer, err := os.ReadFile(filepath.Join(run, ".mlps-code-image"))
 	require.NoError(t, err)
 	assert.Equal(t, h.Algorithm+":"+h.Hash, string(pointer))
 
-	t.Run("without one, the text names what is missing", func(t *testing.T) {
-		for version, want := range map[string][2]string{
-			"abc":      {`version "abc", which is no commit; measure with go test ./benchmarks`},
-			"ab+dirty": {`version "ab+dirty", a checkout with changes; measure with a clean one`},
-			"unknown": {"the binary that measured does not know its revision; measure with go " +
-				"test ./benchmarks in a git checkout, a binary of make dist"},
-			strings.Repeat("0", 40): {"git archive 00000000",
-				"The same command with another -o and -code CHECKOUT"}} {
-			dir := results(t, func(r *result.Result) { r.Environment.Version = version })
-			s := Submission{Dir: dir, Out: filepath.Join(t.TempDir(), "out"), System: "s",
-				Organisation: "o", Division: "closed"}
-			require.NoError(t, s.Validate())
-			var text bytes.Buffer
-			ok, err := s.Run(&text, func(string) {})
-			require.NoError(t, err)
-			assert.True(t, ok)
-			assert.Contains(t, text.String(), want[0])
-			assert.Contains(t, text.String(), want[1])
-			assert.Equal(t, want[1] != "", strings.Contains(text.String(), "CHECKOUT"), version)
-			assert.Equal(t, strings.Contains(version, "dirty"),
-				strings.Contains(text.String(), "with changes"), version)
-			// A named -code has to work.
-			s.Code, s.Out = t.TempDir(), s.Out+"2"
-			_, err = s.Run(&text, func(string) {})
-			assert.ErrorContains(t, err, "-code: ")
-			assert.NoDirExists(t, s.Out)
-		}
-	})
-}
-
-// TestMetadata: the metadata has the facts of rule 6.3.2.1, in mlpstorage's types.
-func TestMetadata(t *testing.T) {
-	out := built(t)
-	run := filepath.Join(out, "closed/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")
-	data, err := os.ReadFile(filepath.Join(run, "kv_cache_20260908_150000_metadata.json"))
+	data, err = os.ReadFile(filepath.Join(run, "kv_cache_20260908_150000_metadata.json"))
 	require.NoError(t, err)
 	var m map[string]any
 	require.NoError(t, json.Unmarshal(data, &m))
@@ -401,5 +291,28 @@ func TestMetadata(t *testing.T) {
 		for _, kind := range []string{"stdout", "stderr"} {
 			assert.FileExists(t, filepath.Join(run, f.(map[string]any)[kind].(string)))
 		}
+	}
+}
+
+// TestWithoutACodeImage: the text names what is missing. A named -code has to work.
+func TestWithoutACodeImage(t *testing.T) {
+	for version, want := range map[string]string{
+		"abc":      `version "abc", which is no commit; measure with go test ./benchmarks`,
+		"ab+dirty": `version "ab+dirty", a checkout with changes; measure with a clean one`,
+		"unknown": "the binary that measured does not know its revision; measure with go " +
+			"test ./benchmarks in a git checkout, a binary of make dist",
+		strings.Repeat("0", 40): "git archive 00000000",
+	} {
+		s := Submission{Code: defaultCode, Organisation: "o", now: time.Now,
+			tree: &merge.Tree{Files: fileOf(&result.Result{
+				Environment: result.Environment{Version: version}})}}
+		place, err := s.writeCode(t.TempDir())
+		require.NoError(t, err)
+		assert.Contains(t, place, want)
+		assert.Equal(t, len(version) == 40, strings.Contains(place,
+			"The same command with another -o and -code CHECKOUT"), version)
+		s.Code = t.TempDir()
+		_, err = s.writeCode(t.TempDir())
+		assert.ErrorContains(t, err, "-code: ")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,9 +46,6 @@ type Submission struct {
 
 // defaultCode is the working directory, where go tool kvreport is typed.
 const defaultCode = "."
-
-// Notice stands on every page of a submission.
-const Notice = result.ClosedNotice
 
 // plainName matches the name of an organisation or a system: it becomes a directory.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -137,14 +135,8 @@ const rehearsal = "rehearsal"
 
 // realRun explains what a rehearsal is, and what the real run needs.
 func realRun() string {
-	var plans []*params.Values
-	for _, b := range params.Benchmarks() {
-		// Without parameters the closed division always resolves.
-		v, _ := resolve(b, nil)
-		plans = append(plans, v)
-	}
 	return fmt.Sprintf("this is a REHEARSAL and must not be submitted.\n%13sWithout -rehearse %s",
-		"", params.ClosedNeeds(plans))
+		"", params.ClosedNeeds(slices.Collect(maps.Values(closedValues()))))
 }
 
 // runAt is the run's directory below the organisation. All options are one run there, though the
@@ -153,8 +145,8 @@ func (s *Submission) runAt(sum *summary.Summary) string {
 	return filepath.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
 }
 
-// model is the first option's model as the name of a directory. A model that -model read from a file is named after the file,
-// and one from a config.json after the directory of that file.
+// model is the first option's model as the name of a directory. A model that -model read from a file is
+// named after the file, and one from a config.json after the directory of that file.
 func (s *Submission) model() string {
 	key := s.tree.Files[0].Result.Model.Key
 	name := strings.TrimSuffix(filepath.Base(key), ".json")
@@ -229,7 +221,7 @@ func (s *Submission) publish(sum *summary.Summary) (code string, err error) {
 	})
 	if err == nil {
 		err = put(filepath.Join(systems, "README.md"), func(w io.Writer) error {
-			return todoTemplate.Execute(w, map[string]any{"Notice": Notice, "System": s.System,
+			return todoTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice, "System": s.System,
 				"Unknown": unknown})
 		})
 	}
@@ -254,19 +246,6 @@ func put(path string, write func(io.Writer) error) error {
 	return putBytes(path, b.Bytes())
 }
 
-// copyResult copies a result with the keys of the Python benchmark, which the tools of MLPerf
-// Storage read, before its own.
-func copyResult(f merge.File, from, to string) error {
-	if f.Python {
-		return copyFile(from, to)
-	}
-	data, err := f.Result.EncodePython()
-	if err != nil {
-		return err
-	}
-	return putBytes(to, data)
-}
-
 // copyFile copies a file byte by byte: a reviewer can compare it with the run's file.
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
@@ -288,11 +267,16 @@ func putBytes(path string, data []byte) error {
 func (s *Submission) run(dir string, sum *summary.Summary) error {
 	for _, f := range s.tree.Files {
 		from, to := filepath.Join(s.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
-		if err := copyResult(f, from, to); err != nil {
+		// The keys of the Python benchmark, which the tools of MLPerf Storage read, come first.
+		data, err := f.Result.EncodePython()
+		if err == nil {
+			err = putBytes(to, data)
+		}
+		if err != nil {
 			return err
 		}
 		// The summary for people, if the run left one next to the result.
-		err := copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
+		err = copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
 			filepath.Join(filepath.Dir(to), "summary.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -306,7 +290,7 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 	// The path below the tree's top: the temporary directory is meaningless.
 	at := filepath.Join(s.Division, s.Organisation, s.runAt(sum))
 	if sum.Notice != result.RehearsalNotice {
-		sum.Notice = Notice
+		sum.Notice = result.ClosedNotice
 	}
 	meta := s.metadata(filepath.ToSlash(at), sum)
 	if err := s.logs(dir, sum.Stamp(), meta); err != nil {
@@ -353,11 +337,10 @@ func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 		return nil, nil, err
 	}
 	for _, rec := range records {
-		// File is the record's own path, Path the named result file; both are in the stage.
+		// File is the record's own path or those of all ranks, Path the named result file; all are in
+		// the stage.
 		for _, path := range []*string{&rec.File, &rec.Path} {
-			if rel, err := filepath.Rel(dir, *path); err == nil && *path != "" {
-				*path = filepath.ToSlash(rel)
-			}
+			*path = filepath.ToSlash(strings.ReplaceAll(*path, dir+string(filepath.Separator), ""))
 		}
 		// One source for all of them: the system under test, not the files.
 		rec.Source = s.System
@@ -374,14 +357,8 @@ func announce(rec *load.Record) error {
 		return nil
 	}
 	// Both forms of the record are read: columns by the raw keys, pages by the struct.
-	// Unmarshalling only the top level keeps whatever a newer version wrote below it.
-	rec.Result.Notice = Notice
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(rec.Raw, &keys); err != nil {
-		return err
-	}
-	keys["notice"], _ = json.Marshal(Notice)
-	raw, err := json.Marshal(keys)
-	rec.Raw = raw
+	rec.Result.Notice = result.ClosedNotice
+	var err error
+	rec.Raw, err = json.Marshal(rec.Result)
 	return err
 }

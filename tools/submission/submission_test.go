@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,26 +18,35 @@ import (
 	"github.com/xuri/excelize/v2"
 	"gopkg.in/yaml.v3"
 
+	"kvbench/kvbench/merge"
+	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
 	"kvbench/tools/golden"
 )
 
-// closed is a flawless result of the closed division, with the parameters that a run would have on
-// record.
+// recorded are the parameters that a rank of an option has on record, by option and rank.
+var recorded = map[[2]int]*params.Values{}
+
+// closed is a flawless result of the closed division.
 func closed(t *testing.T, option, trial, rank int) *result.Result {
 	t.Helper()
 	bench := map[int]string{1: "MaxStorageStress", 2: "StorageThroughput",
 		3: "LargeModel"}[option]
-	b, ok := params.Benchmark(bench)
-	require.True(t, ok)
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	set := params.Register(fs)
-	require.NoError(t, fs.Parse([]string{"-division=closed", fmt.Sprintf("-rank=%d", rank),
-		"-ranks=2", "-cache-dir=/mnt/kv", "-results-dir=/results"}))
-	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/"})
-	require.NoError(t, err)
+	v := recorded[[2]int{option, rank}]
+	if v == nil {
+		b, ok := params.Benchmark(bench)
+		require.True(t, ok)
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		set := params.Register(fs)
+		require.NoError(t, fs.Parse([]string{"-division=closed", fmt.Sprintf("-rank=%d", rank),
+			"-ranks=2", "-cache-dir=/mnt/kv", "-results-dir=/results"}))
+		var err error
+		v, err = set.Resolve(params.Inputs{Bench: b, Base: "/"})
+		require.NoError(t, err)
+		recorded[[2]int{option, rank}] = v
+	}
 	r := &result.Result{
 		SchemaVersion: result.SchemaVersion, Notice: result.ClosedNotice,
 		Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
@@ -59,10 +69,7 @@ func closed(t *testing.T, option, trial, rank int) *result.Result {
 				Transport: "pcie", SizeBytes: new(int64(3840755982336)),
 				Rotational: new(false)}},
 	}
-	for _, p := range v.Parameters() {
-		r.Parameters = append(r.Parameters,
-			result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
-	}
+	r.Parameters = slices.Clone(v.Parameters())
 	r.Tiers = []result.Tier{{Level: "storage", Entries: 100,
 		Read:  result.TierTraffic{BytesPerSecond: new((2.5 + float64(rank)) * (1 << 30))},
 		Write: result.TierTraffic{BytesPerSecond: new(0.5 * (1 << 30))}}}
@@ -77,10 +84,10 @@ func closed(t *testing.T, option, trial, rank int) *result.Result {
 	return r
 }
 
-// results writes options 1 to 3 with three trials of two ranks, after each result was changed.
-func results(t *testing.T, change func(*result.Result)) string {
+// tree is options 1 to 3 with three trials of two ranks, after each result was changed.
+func tree(t *testing.T, change func(*result.Result)) *merge.Tree {
 	t.Helper()
-	dir := t.TempDir()
+	tree := &merge.Tree{}
 	for _, option := range []int{1, 2, 3} {
 		for trial := range 3 {
 			for rank := range 2 {
@@ -88,26 +95,52 @@ func results(t *testing.T, change func(*result.Result)) string {
 				if change != nil {
 					change(r)
 				}
-				path := filepath.Join(dir,
-					fmt.Sprintf("option_%d/trial_%d/rank_%d", option, r.Trial, r.Rank),
-					"kvcache_results_20260908_120000.json")
-				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-				data, err := r.Encode() // without WriteJSON's sync: there are hundreds
-				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(path, data, 0o644))
-				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"),
-					[]byte(result.ClosedNotice+"\n"), 0o644))
+				tree.Files = append(tree.Files, merge.File{Path: fmt.Sprintf("option_%d/trial_%d/"+
+					"rank_%d/kvcache_results_20260908_120000.json", option, r.Trial, r.Rank),
+					Group: strconv.Itoa(option), Trial: r.Trial, Rank: r.Rank, Result: r,
+					Keys: r.Python()})
 			}
 		}
+	}
+	return tree
+}
+
+// deviations are the deviations of a tree from the closed division, one on each line.
+func deviations(t *merge.Tree) string {
+	var b strings.Builder
+	for _, d := range checkClosed(t, summary.Aggregate(t)).Deviations {
+		fmt.Fprintln(&b, d)
+	}
+	return b.String()
+}
+
+// results writes a tree as the results directory of a run.
+func results(t *testing.T, change func(*result.Result)) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range tree(t, change).Files {
+		data, err := f.Result.Encode() // without WriteJSON's sync
+		require.NoError(t, err)
+		path := filepath.Join(dir, f.Path)
+		require.NoError(t, putBytes(path, data))
+		require.NoError(t, putBytes(filepath.Join(filepath.Dir(path), "summary.txt"),
+			[]byte(result.ClosedNotice+"\n")))
 	}
 	return dir
 }
 
-// submit builds a submission of the closed division, or of the one given. built and err are Run's.
-func submit(dir, out string, division ...string) (built bool, stdout, stderr string, err error) {
+// open changes a submission to the open division.
+func open(s *Submission) { s.Division = result.DivisionOpen }
+
+// submit builds a submission of the closed division, after it was changed. built and err are Run's.
+func submit(dir, out string, change ...func(*Submission)) (built bool, stdout, stderr string,
+	err error) {
 	s := Submission{Dir: dir, Out: out, Organisation: "acme", System: "flash7",
-		Division: append(division, result.DivisionClosed)[0],
+		Division: result.DivisionClosed,
 		now:      func() time.Time { return time.Date(2026, 9, 9, 8, 7, 6, 5, time.UTC) }}
+	for _, c := range change {
+		c(&s)
+	}
 	if err := s.Validate(); err != nil {
 		return false, "", "", err
 	}
@@ -151,7 +184,12 @@ func listing(t *testing.T, dir string) []string {
 func TestClosedSubmission(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "submission")
 	require.NoError(t, os.Mkdir(out, 0o755), "new or empty")
-	built, text, errs, err := submit(dir, out)
+	found := discover.Hardware{CPU: discover.CPU{Sockets: new(2), Cores: new(192)},
+		Devices: []discover.Device{{Device: result.Device{Name: "nvme0n1"},
+			Link: &discover.Link{Generation: 5, Width: 4}}}}
+	built, text, errs, err := submit(dir, out, func(s *Submission) {
+		s.Hardware = map[string]discover.Hardware{"node0": found, "node1": found}
+	})
 	require.NoError(t, err)
 	require.True(t, built, errs)
 	assert.Empty(t, errs)
@@ -180,6 +218,9 @@ func TestClosedSubmission(t *testing.T) {
 			assert.Contains(t, string(data), result.ClosedNotice, name)
 		}
 	})
+	assert.True(t, inWorkbook(t, filepath.Join(run, "report.xlsx"), "option_1/trial_0/rank_0/"+
+		"kvcache_results_20260908_120000.json, option_1/trial_0/rank_1/"+
+		"kvcache_results_20260908_120000.json"), "paths in the tree")
 	t.Run("a file", func(t *testing.T) {
 		_, _, _, err := submit(dir, filepath.Join(out, "closed/acme/systems/flash7.yaml"))
 		assert.ErrorContains(t, err, "not a directory; name a new or an empty directory")
@@ -197,19 +238,6 @@ func TestClosedSubmission(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, entries, 1)
 	})
-}
-
-func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
-	h := discover.Hardware{SchemaVersion: discover.SchemaVersion, Hostname: "node0",
-		CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
-	h.Devices = []discover.Device{{Device: result.Device{Name: "nvme0n1"},
-		Link: &discover.Link{Generation: 5, Width: 4}}}
-	r := closed(t, 1, 0, 0)
-	n := describe(r.Environment, h)
-	assert.Equal(t, []string{"2", "192", "768", "PCIe Gen5 x4", "nvme", "3841", "Ubuntu",
-		"24.04 LTS"},
-		[]string{n.Sockets, n.Cores, n.Memory, n.Drive.Link, n.Drive.Interface, n.Drive.GB, n.OS,
-			n.OSVersion})
 }
 
 // set changes a parameter on record.
@@ -284,57 +312,29 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 			}
 		}, "option 1, option 2, option 3: every trial of every rank must be complete: failed: EIO " +
 			"(option_1/trial_1/rank_1/kvcache_results_20260908_120000.json, option_2/trial_1/rank_1/"},
+		{"a rehearsal among real results", func(r *result.Result) {
+			if *r.Option == 3 {
+				r.Notice = result.RehearsalNotice
+			}
+		}, "option 1, option 2: rehearsal: this result is not from one, but others are; do not " +
+			"mix them"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			dir, out := results(t, c.change), filepath.Join(t.TempDir(), "out")
-			built, text, errs, err := submit(dir, out)
-			assert.NoError(t, err)
-			assert.False(t, built)
-			assert.Empty(t, text)
-			assert.Contains(t, errs, c.want)
-			assert.NoDirExists(t, out)
+			assert.Contains(t, deviations(tree(t, c.change)), c.want)
 		})
 	}
 }
 
-func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
-	dir := results(t, func(r *result.Result) {
-		if r.Trial == 2 && r.Rank == 1 {
-			r.Simulation = &result.Simulation{}
-		}
+// TestRanksOfOneRun: the parameters about several clients are no deviation in a result of one client,
+// nor where rank 0 has started the others, whose parameters differ from its own.
+func TestRanksOfOneRun(t *testing.T) {
+	one := tree(t, func(r *result.Result) {
+		r.Ranks, r.Parameters = 1, closedValues()[r.Benchmark].Parameters()
 	})
-	for _, division := range []string{"closed", "open"} {
-		out := filepath.Join(t.TempDir(), "out")
-		_, _, _, err := submit(dir, out, division)
-		assert.ErrorContains(t, err, "trial_2/rank_1")
-		assert.ErrorContains(t, err, "is simulated: no storage had a part in it")
-		assert.NoDirExists(t, out)
-	}
-}
+	one.Files = slices.DeleteFunc(one.Files, func(f merge.File) bool { return f.Rank == 1 })
+	assert.Empty(t, deviations(one))
 
-// TestOneClient: the parameters about several clients in a result of one client are no deviation.
-func TestOneClient(t *testing.T) {
-	dir := results(t, func(r *result.Result) {
-		b, _ := params.Benchmark(r.Benchmark)
-		v, err := resolve(b, nil)
-		require.NoError(t, err)
-		r.Ranks, r.Parameters = 1, v.Parameters()
-	})
-	for option := 1; option <= 3; option++ {
-		for trial := range 3 {
-			require.NoError(t, os.RemoveAll(
-				filepath.Join(dir, fmt.Sprintf("option_%d/trial_%d/rank_1", option, trial))))
-		}
-	}
-	built, _, errs, err := submit(dir, filepath.Join(t.TempDir(), "out"))
-	assert.NoError(t, err)
-	assert.True(t, built, errs)
-}
-
-// TestRanksThatTheRunStarted: rank 0 has started the others, so its parameters differ from theirs;
-// neither is a deviation.
-func TestRanksThatTheRunStarted(t *testing.T) {
-	dir := results(t, func(r *result.Result) {
+	assert.Empty(t, deviations(tree(t, func(r *result.Result) {
 		for i, p := range r.Parameters {
 			switch p.Name {
 			case "rank", "local-ranks":
@@ -345,10 +345,7 @@ func TestRanksThatTheRunStarted(t *testing.T) {
 			r.Parameters[i] = p
 		}
 		set(r, "local-ranks", 2)
-	})
-	built, _, errs, err := submit(dir, filepath.Join(t.TempDir(), "submission"))
-	require.NoError(t, err)
-	assert.True(t, built, errs)
+	})))
 }
 
 func TestMissingRank(t *testing.T) {
@@ -359,8 +356,8 @@ func TestMissingRank(t *testing.T) {
 	for _, at := range lost {
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, at)))
 	}
-	for _, division := range []string{"closed", "open"} {
-		built, _, errs, err := submit(dir, out, division)
+	for _, division := range []string{result.DivisionClosed, result.DivisionOpen} {
+		built, _, errs, err := submit(dir, out, func(s *Submission) { s.Division = division })
 		assert.NoError(t, err)
 		assert.False(t, built, division)
 		assert.Contains(t, errs, "option 2, option 3: every trial of every rank must have a "+
@@ -397,41 +394,12 @@ func TestRehearsal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(data), result.RehearsalNotice)
 
-	t.Run("deviates", func(t *testing.T) {
-		built, _, errs, err := submit(results(t, func(r *result.Result) {
-			short(r)
-			set(r, "num-users", "100")
-		}), out+"2")
-		require.NoError(t, err)
-		assert.False(t, built)
-		assert.Contains(t, errs, "option 1: -num-users: must be 200 in the closed division, given 100")
-		assert.NotContains(t, errs, "window")
-	})
-	t.Run("together with real results", func(t *testing.T) {
-		built, _, errs, err := submit(results(t, func(r *result.Result) {
-			if *r.Option == 3 {
-				short(r)
-			}
-		}), out+"2")
-		require.NoError(t, err)
-		assert.False(t, built)
-		assert.Contains(t, errs, "option 1, option 2: rehearsal: this result is not from one, but others are; do not mix them")
-	})
-}
-
-// TestAllOptionsMustBeRun: two of three are no closed result.
-func TestAllOptionsMustBeRun(t *testing.T) {
-	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_2")))
-	built, _, errs, err := submit(dir, out)
-	assert.NoError(t, err)
-	assert.False(t, built)
-	assert.Contains(t, errs, "option 2: every option must be run (rule 6.3.1.1): there is no "+
-		"result of StorageThroughput (option_2)")
-	built, text, _, err := submit(dir, out, "open")
-	assert.NoError(t, err)
-	assert.True(t, built)
-	assert.Contains(t, text, "1 deviation(s), listed in check.md")
+	deviates := deviations(tree(t, func(r *result.Result) {
+		short(r)
+		set(r, "num-users", "100")
+	}))
+	assert.Contains(t, deviates, "option 1: -num-users: must be 200 in the closed division, given 100")
+	assert.NotContains(t, deviates, "window")
 }
 
 func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
@@ -448,16 +416,28 @@ func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 		"[num-users=100], option 3 [num-users=70]: every trial of every rank must have a result")
 }
 
+// TestOpenSubmissionListsDeviations: the closed division refuses results of two of its options that
+// deviate, and builds nothing.
 func TestOpenSubmissionListsDeviations(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		r.Division, r.Notice = result.DivisionOpen, ""
 		set(r, "num-users", "100")
 	})
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_2")))
 	out := filepath.Join(t.TempDir(), "out")
-	built, text, errs, err := submit(dir, out, "open")
+	built, _, errs, err := submit(dir, out)
+	assert.NoError(t, err)
+	assert.False(t, built)
+	assert.Contains(t, errs, "option 2: every option must be run (rule 6.3.1.1): there is no "+
+		"result of StorageThroughput (option_2)")
+	assert.Contains(t, errs, "4 deviation(s) from the closed division, nothing was built; "+
+		"-division open builds "+out+"/open")
+	assert.NoDirExists(t, out)
+
+	built, text, errs, err := submit(dir, out, open)
 	require.NoError(t, err)
 	require.True(t, built, errs)
-	assert.Contains(t, text, "listed in check.md")
+	assert.Contains(t, text, "4 deviation(s), listed in check.md")
 	run := filepath.Join(out, "open/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")
 	check, err := os.ReadFile(filepath.Join(run, "check.md"))
 	require.NoError(t, err)
@@ -477,12 +457,9 @@ func TestTheTreeHasNoPathOfTheMachine(t *testing.T) {
 		"models.d/Qwen3-8B/config.json": "Qwen3-8B",
 		"/config.json":                  "config",
 	} {
-		out := filepath.Join(t.TempDir(), "out")
-		dir := results(t, func(r *result.Result) { r.Division, r.Notice, r.Model.Key = result.DivisionOpen, "", key })
-		built, _, errs, err := submit(dir, out, "open")
-		require.NoError(t, err)
-		require.True(t, built, errs)
-		assert.DirExists(t, filepath.Join(out, "open/acme/results/flash7/kv_cache", want, "run"))
+		s := Submission{tree: &merge.Tree{Files: fileOf(&result.Result{
+			Model: result.Model{Key: key}})}}
+		assert.Equal(t, want, s.model())
 	}
 }
 
@@ -494,17 +471,24 @@ func TestNothingIsLeftHalfWritten(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, entries, what)
 	}
-	for what, text := range map[string]string{"empty": "",
-		"truncated": `{"schema_version": "1.0", "summ`} {
+	simulated := closed(t, 3, 2, 1)
+	simulated.Simulation = &result.Simulation{}
+	data, err := simulated.Encode()
+	require.NoError(t, err)
+	for what, c := range map[string]struct{ text, want string }{
+		"empty":     {"", ":1:"},
+		"truncated": {`{"schema_version": "1.0", "summ`, ":1:"},
+		"simulated": {string(data), " is simulated: no storage had a part in it"},
+	} {
 		dir := results(t, nil)
 		path := filepath.Join(dir, "option_3/trial_2/rank_1/kvcache_results_20260908_120000.json")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		_, stdout, _, err := submit(dir, out)
-		assert.ErrorContains(t, err, path+":1:", what)
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o644))
+		_, stdout, _, err := submit(dir, out, open)
+		assert.ErrorContains(t, err, path+c.want, what)
 		assert.Empty(t, stdout)
 		left(what)
 	}
-	_, _, _, err := submit(t.TempDir(), out)
+	_, _, _, err = submit(t.TempDir(), out)
 	assert.ErrorContains(t, err, "no result file")
 	_, _, _, err = submit(results(t, nil), filepath.Join(parent, "none", "out"))
 	assert.Error(t, err)

@@ -23,7 +23,7 @@ type node struct {
 	Sockets, Cores, Memory string
 	Drive                  drive
 	Location               string // where the storage is, seen from the client; "" is not known
-	Object                 bool   // the storage is asked in the words of object stores
+	Object                 bool   // the storage has the API of an object store
 	Filesystem             string // its type and mount options
 	Name                   string // names the first
 	Count                  int
@@ -97,7 +97,7 @@ func describe(e result.Environment, h discover.Hardware) node {
 	}
 	for i, m := range members {
 		// An array of local and remote drives is both, like a mirror to another building.
-		where := locations[transport(m, h)]
+		where := locations[m.Transport]
 		if i > 0 && where != n.Location && where != "" && n.Location != "" {
 			where = both
 		}
@@ -107,9 +107,9 @@ func describe(e result.Environment, h discover.Hardware) node {
 	}
 	// The first member describes an array; Count is their number.
 	first := members[0]
-	n.Drive.Interface = interfaceOf(first, transport(first, h))
+	n.Drive.Interface = interfaceOf(first)
 	// A virtual disk reports that it rotates, whatever its host has.
-	physical := locations[transport(first, h)] != ""
+	physical := locations[first.Transport] != ""
 	if physical && first.Rotational != nil && *first.Rotational {
 		n.Drive.Media = "HDD"
 	}
@@ -136,29 +136,16 @@ const (
 var locations = map[string]string{"pcie": local, "sata": local, "sas": local, "usb": local,
 	"tcp": remote, "rdma": remote, "fc": remote, "iscsi": remote}
 
-// transport is a device's transport: from its result, or, for older results, from discover.
-func transport(d result.Device, h discover.Hardware) string {
-	for _, dev := range h.Devices {
-		if dev.Name == d.Name && d.Transport == "" {
-			d.Transport = dev.Transport
-			if dev.NVMe != nil {
-				d.Transport = cmp.Or(d.Transport, dev.NVMe.Transport)
-			}
-		}
-	}
-	return d.Transport
-}
-
 // interfaceOf is a drive's interface in the words of schema.yaml, "" where it is not known: SAS and
 // SATA drives have names alike.
-func interfaceOf(d result.Device, transport string) string {
+func interfaceOf(d result.Device) string {
 	switch {
 	case strings.HasPrefix(d.Name, "nvme"):
 		return "nvme"
 	// schema.yaml writes these two in capitals, and refuses them otherwise.
-	case transport == "sata" || transport == "sas":
-		return strings.ToUpper(transport)
-	case transport == "" && strings.HasPrefix(d.Name, "sd"):
+	case d.Transport == "sata" || d.Transport == "sas":
+		return strings.ToUpper(d.Transport)
+	case d.Transport == "" && strings.HasPrefix(d.Name, "sd"):
 		return ""
 	}
 	return "other"
@@ -205,7 +192,7 @@ func writeSystem(w io.Writer, system string, clients []node) error {
 	} else if slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Count != "" }) {
 		product = "block"
 	}
-	return systemTemplate.Execute(w, map[string]any{"Notice": Notice, "System": system,
+	return systemTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice, "System": system,
 		"Clients": clients, "Location": location, "Local": location == local, "API": api,
 		"Product": product, "Storage": node{Name: "Storage node", Count: 1}})
 }

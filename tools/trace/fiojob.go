@@ -74,11 +74,11 @@ func distil(rec *load.Record, window time.Duration) (string, error) {
 	switch {
 	case rec.Bpftrace != nil:
 		title := "the bpftrace text " + filepath.Base(rec.File)
-		t, about := rec.Bpftrace.Trace(window)
+		t, limits := rec.Bpftrace.Trace(window)
 		if t.Capture.Watched != "" {
 			title += ", of the run of " + t.Capture.Watched
 		}
-		return fio.Job(t, fio.Input{Title: title, About: about})
+		return fio.Job(t, fio.Input{Title: title, About: limits})
 	case rec.Result != nil:
 		return report.FioJob(rec.Result)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -104,21 +105,12 @@ func (opt *Options) asResult(t *tracing.Trace, job string, start time.Time, ende
 	if ended == result.EndedBySignal && opt.duration > 0 {
 		r.Status = result.StatusIncomplete
 	}
-	text, err := json.MarshalIndent(&r, "", "  ")
-	return append(text, '\n'), err
+	return r.Encode()
 }
 
 // oneWord makes a name fit into a benchmark's name, where these characters separate keys and
 // values.
-func oneWord(s string) string {
-	out := []rune(s)
-	for i, c := range out {
-		if c == ' ' || c == '/' || c == '=' || c == '-' {
-			out[i] = '_'
-		}
-	}
-	return string(out)
-}
+var oneWord = strings.NewReplacer(" ", "_", "/", "_", "=", "_", "-", "_").Replace
 
 // noRequest says why there is nothing to report, as far as that is known. An empty report would
 // look like a fault of the tool.
@@ -173,7 +165,7 @@ func (opt *Options) Check(rest []string) error {
 	}
 	if err := opt.tracing.Level.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("-level: %w", err))
-		opt.tracing.Level = tracing.LevelBlock // it is said
+		opt.tracing.Level = tracing.LevelBlock // its error is reported once
 	}
 	// The trace is lost when its job cannot be written: check that first.
 	errs = append(errs, writable("-fio", opt.Fio), writable("-json", opt.JSON))

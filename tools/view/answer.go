@@ -44,7 +44,7 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 			switch d := c.Judged(stats.Alpha); {
 			case !Comparable(b, run):
 				to = &notStorageLimited
-			case len(c.Warnings) > 0:
+			case c.TooFew != "":
 				to = &few
 			case d == 0:
 			case d == m.Better:

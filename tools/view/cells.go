@@ -16,10 +16,14 @@ type Cell struct {
 	Text, Class string
 	Sub         string   // second line, small
 	Key         *float64 // what rows are sorted by: the value; nil where there is none, or a text
+	Run         int      // from 1; 0 where it is no single run's
 }
 
-// num is a right-aligned cell.
-func num(text string) Cell { return Cell{Text: text, Class: "num"} }
+// Of is the cell of a run.
+func (c Cell) Of(run int) Cell {
+	c.Run = run + 1
+	return c
+}
 
 // judged are the classes of judgements, which are coloured and have words.
 var judged = map[any]string{"pass": "better", "fail": "worse"}
@@ -27,21 +31,16 @@ var judged = map[any]string{"pass": "better", "fail": "worse"}
 // Value is a value on the page, right-aligned if it is a number, known or not.
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
-	if !ok && text != units.Unknown { // what is text stays text, whatever it looks like
+	switch {
+	case ok:
+		text = u.Text(v)
+	case text == units.Unknown:
+		return dash
+	default: // what is text stays text, whatever it looks like
 		return Cell{Text: text, Class: judged[text]}
 	}
-	c := num(u.Text(v))
-	if ok {
-		c.Key = new(x)
-	}
-	if ok && u == units.Number {
-		c.Text = stats.Number(x)
-	}
-	return c
+	return Cell{Text: text, Class: "num", Key: new(x)}
 }
-
-// Bytes is a size in a sentence.
-func Bytes(n any) string { return Value(units.Bytes, n).Text }
 
 // dash stands for an unknown number; not a 0, which would enter a mean.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
@@ -52,7 +51,13 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash
 	}
-	text := alike(unit, row)
+	var together []any
+	for _, other := range row {
+		if other.N() > 0 {
+			together = append(together, other.Summary.Center)
+		}
+	}
+	text := units.OfLine(unit, together...)
 	sub := fmt.Sprintf("n=%d", c.N())
 	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
 		sub += ", too few for an interval"
@@ -64,22 +69,6 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 		Key: new(c.Summary.Center)}
 }
 
-// alike writes values of a metric: rates of bytes in one unit, because 995 MiB/s looks like more
-// than 1.01 GiB/s.
-func alike(unit string, cells []stats.Cell) func(v float64) string {
-	var rates []any
-	for _, c := range cells {
-		if c.N() > 0 && strings.HasSuffix(unit, "B/s") {
-			rates = append(rates, c.Summary.Center)
-		}
-	}
-	if len(rates) == 0 {
-		return func(v float64) string { return stats.Format(v, unit) }
-	}
-	text := units.BytesPerSec.Beside(rates...)
-	return func(v float64) string { return text(v) }
-}
-
 // Change is a run's difference from the first one and its significance. A random difference of 3 %
 // and a significant one look the same in a bar.
 func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
@@ -87,46 +76,42 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	if c == nil {
 		return dash
 	}
-	text, key := fmt.Sprintf("%+.1f %%", c.Ratio*100), new(c.Ratio)
-	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
-		text, key = units.Unknown, nil
-	}
-	sub := "p=" + stats.Number(c.Adjusted)
+	text, key := units.Change(c.Ratio), units.Finite(c.Ratio)
+	sub := "p=" + units.Number.Text(c.Adjusted)
 	if c.Headline {
 		sub = "Holm " + sub
 	} else {
 		sub += " alone, not judged"
 	}
 	// With too few samples p means nothing.
-	if len(c.Warnings) > 0 {
-		sub = c.Warnings[0].Error()
+	if c.TooFew != "" {
+		sub = c.TooFew
 	}
 	// The sign repeats the colour as a shape: colours get lost in print and for some readers.
-	switch {
+	sign, word, class := "", "", "num muted"
+	switch d := c.Judged(stats.Alpha); {
 	case c.Headline && !Comparable(b, run):
-		return Cell{text, "num muted", "mostly not " + result.StorageLimited, key}
+		sub = "mostly not " + result.StorageLimited
 	case !c.Headline:
-		return Cell{text, "num muted", sub, key}
-	case c.Judged(stats.Alpha) == 0:
-		return Cell{"~ " + text, "num muted", sub, key}
-	case c.Judged(stats.Alpha) == m.Better:
-		return Cell{"▲ " + text + " better", "num better", sub, key}
-	case c.Judged(stats.Alpha) == -m.Better:
-		return Cell{"▼ " + text + " worse", "num worse", sub, key}
+	case d == 0:
+		sign = "~ "
+	case d == m.Better:
+		sign, word, class = "▲ ", " better", "num better"
+	case d == -m.Better:
+		sign, word, class = "▼ ", " worse", "num worse"
+	default:
+		sign, class = "≠ ", "num"
 	}
-	return Cell{"≠ " + text, "num", sub, key}
+	return Cell{Text: sign + text + word, Class: class, Sub: sub, Key: key}
 }
 
 // Heads are the cells of a table's header, aligned like the column: to the right when any of its
-// cells is a number. There are none where the page uses sentences.
-func Heads(t report.Table) (heads []Cell) {
-	for i, c := range t.Columns {
-		if c.Page == "" || len(t.Rows) == 0 {
-			continue
-		}
-		head := Cell{Text: strings.TrimSpace(c.Page)}
-		for _, row := range t.Rows {
-			if Value(c.Unit, row[i]).Class == "num" {
+// cells is a number.
+func Heads(s report.Section) (heads []Cell) {
+	for i, c := range s.Columns {
+		head := Cell{Text: c.Name}
+		for _, row := range s.Rows {
+			if strings.HasPrefix(Value(c.Unit, row[i]).Class, "num") {
 				head.Class = "num"
 			}
 		}

@@ -2,27 +2,28 @@ package view
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
-// Chart is lines or bars in one pair of axes. Its JSON is drawn by the page's script. A colour is
-// an index that the drawing maps to a colour.
+// Chart is lines or bars in one pair of axes. Its JSON is drawn by the page's script; the workbook
+// draws it as a native chart, without heat maps, marks and steps, and bands as dashed lines. A colour
+// is an index that the drawing maps to a colour.
 type Chart struct {
 	Title string `json:"title"`
 	X     Axis   `json:"x"`
 	Y     Axis   `json:"y"`
-	Heat  *Heat  `json:"heat,omitempty"`  // behind all of it
+	Heat  *Heat  `json:"heat,omitempty"`  // behind all of it; no native chart shows it
 	Bands []Band `json:"bands,omitempty"` // behind the lines
 	Lines []Line `json:"series"`
-	Bars  bool   `json:"bars,omitempty"` // Lines are bars over the categories 0, 1, 2, … of the X axis
-	Marks []Mark `json:"marks,omitempty"`
-	Time  bool   `json:"time,omitempty"` // X is the time in the window: such charts zoom together
+	Bars  bool   `json:"bars,omitempty"`  // Lines are bars over the categories 0, 1, 2, … of the X axis
+	Marks []Mark `json:"marks,omitempty"` // of the page
+	Time  bool   `json:"time,omitempty"`  // X is the time in the window: such charts zoom together
 }
 
 // Axis is one axis. Values have the unit of the data. On a logarithmic axis a value that is not
@@ -101,119 +102,79 @@ type Heat struct {
 	Counts [][]int64 `json:"counts"` // by column and row
 }
 
-// HalfOctave is how much larger the end of a row is than its beginning.
-const HalfOctave = math.Sqrt2
-
-// MarshalJSON adds the height of a row and the shades of the cells.
-func (h *Heat) MarshalJSON() ([]byte, error) {
-	type heat Heat
-	return json.Marshal(struct {
-		*heat
-		High   float64  `json:"high"`
-		Shades []string `json:"shades"`
-	}{(*heat)(h), HalfOctave, h.shades()})
-}
-
-// shades is the darkness of each cell, from 0 to 9, one digit a row: the logarithm of its count ÷
-// the length of its column, relative to the largest. One request of a million still has a shade.
-func (h *Heat) shades() (out []string) {
-	most := math.SmallestNonzeroFloat32
-	rate := func(column, row int) float64 {
-		from := 0.0
-		if column > 0 {
-			from = h.At[column-1]
-		}
-		if h.At[column] <= from {
-			return 0
-		}
-		return math.Log1p(float64(h.Counts[column][row]) / (h.At[column] - from))
-	}
-	for i, rows := range h.Counts {
-		for k := range rows {
-			most = max(most, rate(i, k))
-		}
-	}
-	for i, rows := range h.Counts {
-		digits := make([]byte, len(rows))
-		for k, n := range rows {
-			digits[k] = '0'
-			if n > 0 {
-				digits[k] += byte(min(9, max(1, math.Ceil(9*rate(i, k)/most))))
-			}
-		}
-		out = append(out, string(digits))
-	}
-	return out
-}
-
 // add appends a point.
 func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
 
-// Numbers is a chart as a table.
+// hold appends a value that holds until the end of its interval, which begins at the end of the one
+// before.
+func (l *Line) hold(y, end float64) {
+	if l.Step = true; len(l.X) == 0 {
+		l.add(0, y)
+	}
+	l.Y[len(l.Y)-1] = y
+	l.add(end, y)
+}
+
+// Numbers is a chart as a table: a row for each position on the X axis, of an axis with ticks for each
+// tick, and a column for each line, bound of a band and row of a heat map. Values that an axis cannot
+// show are in it.
 type Numbers struct {
 	Places []float64 // on the X axis
-	Labels []string  // of the places: their ticks, or empty
-	Series []Series
+	Labels []string  // of the places, if there are ticks
+	Series []Line    // with a Y for each place, NaN for none
 }
 
-// Series is a column of Numbers, with a gap where it has no point.
-type Series struct {
-	Name   string
-	Run    int  // as a line's
-	Dashed bool // the bound of a band, or a dashed line
-	Values []float64
-}
-
-// Numbers has a row for each position on the X axis and a column for each line, bound of a band and
-// row of a heat map. Values that an axis cannot show are in it.
+// Numbers is the chart as a table.
 func (c Chart) Numbers() (n Numbers) {
-	lines := slices.Clone(c.Lines)
-	for i := range lines {
-		for k := range lines[i].Y {
+	n.Series = slices.Clone(c.Lines)
+	for i := range n.Series {
+		for k := range n.Series[i].Y {
 			if c.Bars {
-				lines[i].X = append(lines[i].X, float64(k))
+				n.Series[i].X = append(n.Series[i].X, float64(k))
 			}
 		}
 	}
 	for _, b := range c.Bands {
-		lines = append(lines,
-			Line{Name: b.Name + ", least of all trials", Run: b.Run, Dash: 1, X: b.X, Y: b.Lo},
-			Line{Name: b.Name + ", most of all trials", Run: b.Run, Dash: 1, X: b.X, Y: b.Hi})
+		bound := Line{Run: b.Run, Colour: b.Colour, Dash: 1, X: b.X}
+		bound.Name, bound.Y = b.Name+", least of all trials", b.Lo
+		n.Series = append(n.Series, bound)
+		bound.Name, bound.Y = b.Name+", most of all trials", b.Hi
+		n.Series = append(n.Series, bound)
 	}
 	if h := c.Heat; h != nil {
-		starts := append([]float64{0}, h.At[:len(h.At)-1]...)
 		for k, low := range h.From {
-			l := Line{Name: "how often from " + stats.Number(low), X: starts}
+			l := Line{Name: "how often from " + units.Number.Text(low),
+				X: append(Values{0}, h.At[:len(h.At)-1]...)}
 			for i := range h.At {
 				l.Y = append(l.Y, float64(h.Counts[i][k]))
 			}
-			lines = append(lines, l)
+			n.Series = append(n.Series, l)
 		}
 	}
-	for _, l := range lines {
+	for _, l := range n.Series {
 		n.Places = append(n.Places, l.X...)
 	}
 	slices.Sort(n.Places)
 	n.Places = slices.Compact(n.Places)
-	for _, x := range n.Places {
-		label := ""
+	if len(c.X.Ticks) > 0 {
+		labels := map[float64]string{}
 		for _, t := range c.X.Ticks {
-			if t.At == x {
-				label = strings.ReplaceAll(t.Label, "\n", " ")
-			}
+			labels[t.At] = strings.ReplaceAll(t.Label, "\n", " ")
 		}
-		n.Labels = append(n.Labels, label)
-	}
-	for _, l := range lines {
-		s := Series{Name: cmp.Or(l.Name, c.Y.Label), Run: l.Run, Dashed: l.Dash == 1}
+		n.Places = slices.DeleteFunc(n.Places, func(x float64) bool { return labels[x] == "" })
 		for _, x := range n.Places {
-			y := math.NaN()
-			if i := slices.Index(l.X, x); i >= 0 {
-				y = l.Y[i]
-			}
-			s.Values = append(s.Values, y)
+			n.Labels = append(n.Labels, labels[x])
 		}
-		n.Series = append(n.Series, s)
+	}
+	for i, l := range n.Series {
+		values := make(Values, len(n.Places))
+		for k, x := range n.Places {
+			values[k] = math.NaN()
+			if at := slices.Index(l.X, x); at >= 0 {
+				values[k] = l.Y[at]
+			}
+		}
+		n.Series[i].Name, n.Series[i].Y = cmp.Or(l.Name, c.Y.Label), values
 	}
 	return n
 }

@@ -5,25 +5,26 @@
 //	report.go      Report, the page from the top; what could not be made; Page: one of facts,
 //	               figures and tables that compares no results
 //	runs.go        what ran: facts of each run, its warnings
-//	tiers.go       the tiers next to each other; what they held and moved
+//	tiers.go       the tiers next to each other
 //	sweeps.go      a swept parameter as curves, with the load that reaches 90 % of the maximum; the
 //	               curves of a knee
-//	benchmarks.go  a section for each benchmark: facts, what only some results have
-//	sections.go    the summary's tables, with names for page and workbook
+//	benchmarks.go  each benchmark: the sections of its results, next to each other for several runs
 //	figures.go     series over time, percentile curves, loading a prompt compared with computing it
 //	traces.go      what the kernel saw: octaves, and percentiles as tables
 //	trials.go      which trial stands for a run; names of benchmarks and tiers
 //	cells.go       what the cells of tables read: values, medians, changes
 //	chart.go       Chart: axes, lines, bars
 //
-// Everything is decided here but the drawing: what a reader sees in one document he finds in the
-// other under the same name. The page has texts with units that suit the values; the workbook has
-// numbers, whose units stand in the heads. The tables of package report say both, so that no number
-// is in one of them only.
+// Everything is decided here and in package report, but the drawing: what a reader sees in one
+// document he finds in the other under the same name. The sections of package report are the facts
+// and tables of one result, for text, page and workbook.
 //
-// What happened over time is shown of one trial, the one whose headline is the median: the mean of
-// several trials shows stalls that none of them had at that time. Distributions are shown of all
-// trials together, because rare values need many samples.
+// Rules that all documents share stand in one place each. The trial that stands for a run, the one
+// whose headline is nearest to the median, is report.Typical's: sections and what happened over
+// time are its, because the mean of several trials shows stalls that none of them had at that time.
+// Distributions are of all trials together, because rare values need many samples. Trials that
+// failed have no values (package load) and are counted by name (package stats). A percentile of
+// too few samples is unknown (result.Supported).
 //
 // A prediction never looks like a measurement: simulated benchmarks have names of their own, and
 // every figure of theirs says SIMULATED, since figures are cut out and passed on.
@@ -51,14 +52,14 @@
 //
 // The top of the page lists what could not be made, with the first reason: a page without figures,
 // for example because the result files are missing, must not look like a page of a run that
-// measured nothing. Warnings of results are listed once each; those that differ only in numbers are
-// combined.
+// measured nothing. Warnings of a run's results are listed once each; those that differ only in
+// numbers are combined.
 //
 // Colours are numbers. With one run a colour is a quantity; with several runs a colour is a run,
 // and dashes distinguish the quantities: a reader who compares drives looks for one drive. Each
 // line or row has its run (Run, from 1), so that a reader can hide runs.
 //
-// Text is formatted by package stats, with three significant digits and binary units: more digits
+// Text is formatted by package units, with three significant digits and binary units: more digits
 // than the interval allows would be a claim.
 //
 // What is not known is a dash, never 0. A table without a number has no row, and a chart without

@@ -181,10 +181,38 @@ func running(values []int64) (out []float64) {
 	return out
 }
 
+// Overview compares the rates of all benchmarks. It is of the workbook: the page has them as bars in
+// its first table.
+func Overview(t *stats.Table) Chart {
+	c := Chart{Title: "Bandwidth of each benchmark, median of the trials",
+		X: Axis{Label: "benchmark"}, Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}, Bars: true}
+	for i, b := range t.Benchmarks {
+		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: b.Name})
+	}
+	for run := range t.Runs {
+		for i, op := range ops {
+			l := lineOf(t, run, i, op)
+			l.Colour, l.Dash = len(c.Lines)%Colours, 0
+			for _, b := range t.Benchmarks {
+				rate := math.NaN()
+				if cell := b.Cell(op+"-B/s", run); cell.N() > 0 {
+					rate = cell.Summary.Center / (1 << 30)
+				}
+				l.Y = append(l.Y, rate)
+			}
+			if slices.ContainsFunc(l.Y, c.Y.Shows) {
+				c.Lines = append(c.Lines, l)
+			}
+		}
+	}
+	return c
+}
+
 // nines are the ticks of a percentile axis. Each further nine has the same width, as each is ten
 // times as rare.
-var nines = []Tick{{At: 0, Label: "min"}, {At: math.Log10(2), Label: "50"}, {At: 1, Label: "90"},
-	{At: math.Log10(20), Label: "95"}, {At: 2, Label: "99"}, {At: 3, Label: "99.9"},
+var nines = []Tick{{At: 0, Label: "min"}, {At: stats.MedianPlace, Label: "50"},
+	{At: 1, Label: "90"}, {At: stats.P95Place, Label: "95"}, {At: 2, Label: "99"},
+	{At: 3, Label: "99.9"},
 	{At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
 
 // latencyFigures are percentile curves over all trials: of each tier's operations, and of requests.
@@ -283,13 +311,9 @@ func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 			}
 			for what, s := range series {
 				l := lineOf(t, k.run, what, s.name)
-				l.Step = true
-				from := 0.0
-				for _, r := range list { // each value held during its round
-					l.add(from, s.value(r))
-					from = r.AtS
+				for _, r := range list {
+					l.hold(s.value(r), r.AtS)
 				}
-				l.add(from, s.value(list[len(list)-1]))
 				c.Lines = append(c.Lines, l)
 			}
 		}

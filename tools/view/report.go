@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kvbench/kvbench/report"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -103,7 +102,7 @@ type Page struct {
 	Title   string
 	Facts   []Fact // at the top
 	Figures []Chart
-	Parts   []report.Table
+	Parts   []Part
 	Notes   []string // below: limits of the numbers
 }
 

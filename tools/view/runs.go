@@ -19,8 +19,8 @@ type Run struct {
 	Doubts []string // warnings and failures, with their counts
 }
 
-// given is the key of the parameters that were.
-const given = "given"
+// Given is the key of the parameters that the user gave.
+const Given = "given"
 
 // Fact is one fact about a run. Two values are a sign that a run mixes different settings.
 type Fact struct {
@@ -31,7 +31,7 @@ type Fact struct {
 // Value joins the values. Six are enough to see that there are many, except for given parameters:
 // each may explain the numbers.
 func (f Fact) Value() string {
-	if more := len(f.Values) - 6; more > 0 && f.Key != given {
+	if more := len(f.Values) - 6; more > 0 && f.Key != Given {
 		return strings.Join(f.Values[:6], ", ") + fmt.Sprintf(", and %d more", more)
 	}
 	return strings.Join(f.Values, ", ")
@@ -91,7 +91,11 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 		v.Facts.add("results", fmt.Sprint(len(trials)))
 		var warnings []string
 		for _, rec := range trials {
-			describe(&v.Facts, rec)
+			for _, f := range Describe(rec) {
+				for _, value := range f.Values {
+					v.Facts.add(f.Key, value)
+				}
+			}
 			if r := rec.Result; r != nil {
 				if r.Status != result.StatusComplete {
 					warnings = append(warnings, fmt.Sprintf("%s is %s, ended by %s %s", rec.Name,
@@ -147,9 +151,10 @@ func doubts(warnings []string) (list []string) {
 	return list
 }
 
-// describe adds the facts of one result to its run. A line without its file has only the
-// configuration lines; a result of the Python benchmark has not even those.
-func describe(f *facts, rec *load.Record) {
+// Describe returns the facts of one result. A line without its file has only the configuration
+// lines; a result of the Python benchmark has not even those.
+func Describe(rec *load.Record) []Fact {
+	var f facts
 	if rec.Result == nil {
 		for _, c := range rec.Config {
 			if c.Key != "kvbench-format" && c.Key != "pkg" {
@@ -159,7 +164,7 @@ func describe(f *facts, rec *load.Record) {
 		if rec.Python {
 			f.add("made by", "the Python benchmark")
 		}
-		return
+		return f
 	}
 	r := rec.Result
 	e := r.Environment
@@ -176,10 +181,10 @@ func describe(f *facts, rec *load.Record) {
 	}
 	// Of several clients the machines may differ: the trial's own result has what they share.
 	for _, client := range rec.Clients() {
-		describeMachine(f, client.Result)
+		describeMachine(&f, client.Result)
 	}
 	if r.IO.Mode != "" {
-		f.add("I/O", r.IO.Mode+", chunks of "+Bytes(r.IO.ChunkBytes))
+		f.add("I/O", r.IO.Mode+", chunks of "+units.Bytes.Text(r.IO.ChunkBytes))
 	}
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)
@@ -187,12 +192,13 @@ func describe(f *facts, rec *load.Record) {
 		// Parameters of this run, not of a default, division or benchmark.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
 			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
-			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
+			f.add(Given, fmt.Sprintf("%s=%v", q.Name, q.Value))
 		}
 	}
 	if e.Version != "" {
 		f.add("version", commit.ReplaceAllString(e.Version, "$1")+", "+e.GoVersion)
 	}
+	return f
 }
 
 // describeMachine adds a client's machine and storage.
@@ -203,13 +209,13 @@ func describeMachine(f *facts, r *result.Result) {
 		f.add("CPU", join(e.CPUModel, fmt.Sprintf("%d cores", e.Cores)))
 	}
 	if e.MemoryBytes > 0 {
-		f.add("memory", Bytes(e.MemoryBytes))
+		f.add("memory", units.Bytes.Text(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
 	// A directory without a device of its own has a reason instead.
 	about := func(d *result.Device, reason string, fs result.Filesystem) {
 		if d != nil {
-			reason = join(d.Name, d.Model, Bytes(d.SizeBytes))
+			reason = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
 		}
 		f.add("device", reason)
 		f.add("filesystem", join(fs.Type, fs.MountPoint))

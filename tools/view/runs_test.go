@@ -17,7 +17,7 @@ import (
 func TestEveryGivenParameterIsShown(t *testing.T) {
 	var f facts
 	for i := range 9 {
-		f.add(given, fmt.Sprint("p=", i))
+		f.add(Given, fmt.Sprint("p=", i))
 		f.add("seed", fmt.Sprint(i))
 	}
 	assert.Equal(t, 8, strings.Count(f[0].Value(), ", "))
@@ -31,11 +31,9 @@ func TestTheMachinesOfClients(t *testing.T) {
 			Cores: 8, CPUModel: "EPYC"}, IO: result.IO{CacheDir: "/mnt/kv"}}}
 	}
 	shown := func(rec *load.Record) map[string]string {
-		var f facts
-		describe(&f, rec)
 		values := map[string]string{}
-		for i := range f {
-			values[f[i].Key] = f[i].Value()
+		for _, f := range Describe(rec) {
+			values[f.Key] = f.Value()
 		}
 		return values
 	}

@@ -102,7 +102,7 @@ func (s *Sweep) draw(t *stats.Table) {
 			at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
 			label := s.points[at].label
 			s.Enough = append(s.Enough, fmt.Sprintf("%s: 90 %% of the maximum at %s=%s, %s GiB/s",
-				l.Name, s.key, label, stats.Number(l.Y[k])))
+				l.Name, s.key, label, units.Number.Text(l.Y[k])))
 			// It is marked once, though several lines may share it.
 			m := Mark{X: l.X[k], Text: "90 % at " + label}
 			if !slices.Contains(bandwidth.Marks, m) {

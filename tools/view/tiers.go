@@ -47,25 +47,18 @@ func tiersAlone(t *stats.Table) (rows []TierAlone) {
 // as far as there are enough of them; none where a run has no number.
 func (r TierAlone) Cells(run int) (cells []Cell) {
 	for _, op := range ops {
-		rate, median, tail := Median(r.of[op].Cell(op+"-B/s", run), op+"-B/s", nil), dash, dash
+		var d result.Distribution
 		if b := r.of[op]; b != nil {
-			h := stats.Merge(b.Trials[run], r.Tier+"_"+op)
-			median, tail = percentile(h, 0.5), percentile(h, 0.99)
+			d = result.NewDistribution(units.Nanoseconds,
+				stats.Merge(b.Trials[run], r.Tier+"_"+op))
 		}
-		cells = append(cells, rate, median, tail)
+		cells = append(cells, Median(r.of[op].Cell(op+"-B/s", run), op+"-B/s", nil),
+			Value(units.Nanoseconds, d.P50), Value(units.Nanoseconds, d.P99))
 	}
 	if !slices.ContainsFunc(cells, func(c Cell) bool { return c.Class == "num" }) {
 		return nil
 	}
 	return cells
-}
-
-// percentile is a time, where there are enough samples to know it.
-func percentile(h *result.Histogram, p float64) Cell {
-	if v, ok := h.Percentile(p); ok && result.Supported(p, h.Count()) {
-		return Value(units.Nanoseconds, v)
-	}
-	return dash
 }
 
 // tierFigure shows the tiers as dots on a logarithmic axis: memory and disks differ by two decades.
@@ -90,28 +83,4 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 		}
 	}
 	return shown(false, c)
-}
-
-// Fill is a tier of the median trial of a run: its content and its traffic. The peak shows whether
-// its capacity was the limit.
-type Fill struct {
-	Run   string
-	Index int // of the run
-	result.Tier
-}
-
-// tierFills returns the tiers of each run. For a run of one tier without requests its figures show
-// everything.
-func tierFills(typical []trial, t *stats.Table) (out []Fill) {
-	several := false
-	for _, k := range typical {
-		several = several || len(k.Result.Tiers) > 1 || Requests(k.Result)
-		for _, l := range k.Result.Tiers {
-			out = append(out, Fill{t.Labels[k.run], k.run, l})
-		}
-	}
-	if !several {
-		return nil
-	}
-	return out
 }

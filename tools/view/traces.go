@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -113,14 +111,10 @@ func courseFigures(typical []trial, t *stats.Table, heats bool,
 func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 	for i, p := range stats.CoursePercentiles {
 		l := lineOf(t, run, i, fmt.Sprintf("p%g, from", 100*p))
-		l.Step = true
-		from := 0.0
 		values := f.Percentiles(p)
-		for j, at := range f.At {
-			l.add(from, values[j])
-			from = at
+		for j, end := range f.At {
+			l.hold(values[j], end)
 		}
-		l.add(from, values[len(values)-1])
 		if slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
 			out = append(out, l)
 		}
@@ -130,32 +124,28 @@ func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 
 // traced is the histograms of a trace in numbers. Each unit has a table of its own: a column of
 // microseconds and requests cannot be sorted.
-func traced(r *result.Result) (out []report.Table) {
-	raw, err := json.Marshal(map[string]any{"device_latency_tracing": r.DeviceLatencyTracing})
-	if err != nil || len(r.DeviceLatencyTracing) == 0 {
-		return nil // it was parsed before
-	}
+func traced(rec *load.Record) (out []report.Section) {
 	for _, kind := range []struct {
-		title, of string
-		unit      units.Unit
-		scale     float64
-	}{{"What the kernel saw: times", "µs", units.Nanoseconds, 1e3},
-		{"What the kernel saw: sizes", "KiB", units.Bytes, 1 << 10},
-		{"What the kernel saw: places", "GiB", units.Bytes, 1 << 30},
-		{"What the kernel saw: requests in flight", "requests", units.Number, 1}} {
-		t := report.Table{Title: kind.title, Columns: []report.Column{{Page: " "},
-			{Page: "what it is"}, {Page: "samples", Unit: units.Count},
-			{Page: "p50", Unit: kind.unit}, {Page: "p95", Unit: kind.unit},
-			{Page: "p99", Unit: kind.unit}, {Page: "below", Unit: kind.unit}}}
-		for _, h := range (&load.Record{Raw: raw}).Tracing() {
-			if h.Units == kind.of {
-				t.Rows = append(t.Rows, []any{h.Title, h.What, h.Count, *h.P50 * kind.scale,
+		what, name string
+		unit       units.Unit
+		scale      float64
+	}{{"times", "µs", units.Nanoseconds, 1e3}, {"sizes", "KiB", units.Bytes, 1 << 10},
+		{"places", "GiB", units.Bytes, 1 << 30},
+		{"requests in flight", "requests", units.Number, 1}} {
+		s := report.Section{Title: "What the kernel saw: " + kind.what, Folded: true,
+			Columns: []report.Column{{Name: "histogram"}, {Name: "what it is"},
+				{Name: "samples", Unit: units.Count}, {Name: "p50", Unit: kind.unit},
+				{Name: "p95", Unit: kind.unit}, {Name: "p99", Unit: kind.unit},
+				{Name: "below", Unit: kind.unit}}}
+		for _, h := range rec.Tracing() {
+			if h.Units == kind.name {
+				s.Rows = append(s.Rows, []any{h.Title, h.What, h.Count, *h.P50 * kind.scale,
 					*h.P95 * kind.scale, *h.P99 * kind.scale,
 					h.Buckets[len(h.Buckets)-1].Range[1] * kind.scale})
 			}
 		}
-		if len(t.Rows) > 0 {
-			out = append(out, t)
+		if len(s.Rows) > 0 {
+			out = append(out, s)
 		}
 	}
 	return out

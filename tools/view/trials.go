@@ -2,9 +2,10 @@ package view
 
 import (
 	"cmp"
-	"math"
+	"slices"
 	"strings"
 
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -16,25 +17,20 @@ type trial struct {
 	*load.Record
 }
 
-// MedianTrial is the trial of a run whose headline value is nearest to the median, the first of
-// several: a real trial, whose plots are typical. Nil when no trial has a result file.
-func MedianTrial(b *stats.Benchmark, run int) (best *load.Record) {
-	m, least := b.Headline(), math.Inf(1)
+// MedianTrial is the trial that stands for a run (report.Typical), nil when no trial has a result
+// file.
+func MedianTrial(b *stats.Benchmark, run int) *load.Record {
+	var results []*result.Result
+	var records []*load.Record
 	for _, rec := range b.Trials[run] {
-		if rec.Result == nil {
-			continue
-		}
-		distance := math.MaxFloat64 // without the metric, the first that has a result
-		for _, v := range rec.Values {
-			if m != nil && v.Unit == m.Unit {
-				distance = math.Abs(v.Value - m.Cells[run].Summary.Center)
-			}
-		}
-		if best == nil || distance < least {
-			best, least = rec, distance
+		if rec.Result != nil {
+			results, records = append(results, rec.Result), append(records, rec)
 		}
 	}
-	return best
+	if len(results) == 0 {
+		return nil
+	}
+	return records[slices.Index(results, report.Typical(results))]
 }
 
 // Requests reports whether a result counts requests, rather than single operations, which have

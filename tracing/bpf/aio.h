@@ -1,5 +1,5 @@
 // What libaio reads, writes and flushes: io_submit begins requests, and io_getevents or io_pgetevents hands over their ends. No
-// event of the kernel shows an end itself, so that a request lasts until the program has asked for it. A program that takes
+// event of the kernel shows an end itself, so that a request lasts until the program has fetched it. A program that takes
 // ends out of the memory which it shares with the kernel calls nothing: its requests are lost, as is found when it uses the
 // address of one again.
 #pragma once
@@ -68,7 +68,7 @@ SHARED void aio_submitted(u64 array, u32 n)
 	struct aio_key key = aio_at(array, n);
 	struct aio_request r = {};
 	if (!key.request || bpf_probe_read_user(&r, sizeof(r), (void *)key.request)) {
-		call_lost(CALL_READ); // or another, or none: nobody knows
+		call_lost(CALL_READ); // or another, or none: it is not known
 		return;
 	}
 	u32 kind = aio_kind(r.opcode);

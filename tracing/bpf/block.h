@@ -127,7 +127,7 @@ SHARED void issued(struct entry *e, u64 now, u64 queue)
 	}
 	if (!first.issue && window())
 		first.issue = now;
-	// Each completion stores its time before it leaves the gauge, so that whoever finds it empty has the time of the last.
+	// Each completion stores its time before it leaves the gauge, so that a reader of an empty gauge has the time of the last.
 	if (in_flight(0) + in_flight(1) == 0) {
 		u64 since = idle.since;
 		if (since > *(volatile u64 *)&control.opened && now > since) {

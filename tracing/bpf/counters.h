@@ -13,7 +13,7 @@ struct entry {
 	u8 op;
 	u8 watched; // of the watched processes
 	u8 counted; // in the gauge
-	u8 kernel;  // queued by a thread of the kernel, for a process or in nobody's name
+	u8 kernel;  // queued by a thread of the kernel, for a process or for none
 	u32 tgid;   // its process, 0 = the kernel; only with by_owner
 	u8 placed;  // its place was compared with where others ended
 	u8 pad[7];
@@ -28,24 +28,24 @@ struct {
 
 // direction is one direction of one window on one CPU; a per-CPU value may not exceed 32 KiB.
 struct direction {
-	u64 requests;
-	u64 bytes;
-	u64 issued;
-	u64 requeued;
-	u64 errors;
-	u64 d2c_ns;
-	u64 q2d_ns;
-	u64 q2d_samples;
-	u64 depth_sum;
-	u64 foreign_requests; // of other processes, as far as that is known
-	u64 foreign_bytes;
-	u64 kernel_requests; // of these: queued by the kernel, for files of no known process
-	u64 kernel_bytes;
-	u64 back_requests; // written back by the kernel, for a watched process
-	u64 back_bytes;
-	u64 sequential; // began where another had ended
-	u64 stale; // completions that no program saw, found when the address came back
-	u64 unobserved_ns; // Σ time of the window in which they counted as in flight
+	s64 requests;
+	s64 bytes;
+	s64 issued;
+	s64 requeued;
+	s64 errors;
+	s64 d2c_ns;
+	s64 q2d_ns;
+	s64 q2d_samples;
+	s64 depth_sum;
+	s64 foreign_requests; // of other processes, as far as that is known
+	s64 foreign_bytes;
+	s64 kernel_requests; // of these: queued by the kernel, for files of no known process
+	s64 kernel_bytes;
+	s64 back_requests; // written back by the kernel, for a watched process
+	s64 back_bytes;
+	s64 sequential; // began where another had ended
+	s64 stale; // completions that no program saw, found when the address came back
+	s64 unobserved_ns; // Σ time of the window in which they counted as in flight
 	u64 d2c[BUCKETS];
 	u64 q2d[BUCKETS];
 	u64 size[BUCKETS];
@@ -65,24 +65,24 @@ struct {
 
 // other is what has no direction.
 struct other {
-	u64 flushes; // flush requests at the device
-	u64 flush_ns;
-	u64 flush_waits; // requests that asked for a flush and moved no data: one per fsync
-	u64 flush_wait_ns;
-	u64 own_flush_waits; // of these: of the watched processes
-	u64 kernel_flush_waits; // and of the kernel's threads, a journal's for example
-	u64 discards;
-	u64 discard_bytes;
-	u64 discard_ns;
-	u64 others; // zeroing, zone management
-	u64 gaps;   // times in which nothing was in flight
-	u64 gap_ns;
-	u64 merged;
-	u64 partial;
-	u64 unmatched; // completions with data whose dispatch was not seen
-	u64 orphaned;  // queued, never dispatched, address came back
-	u64 stale;     // lost completions without a direction
-	u64 full;      // no room to follow a request
+	s64 flushes; // flush requests at the device
+	s64 flush_ns;
+	s64 flush_waits; // requests for a flush without data: one per fsync
+	s64 flush_wait_ns;
+	s64 own_flush_waits; // of these: of the watched processes
+	s64 kernel_flush_waits; // and of the kernel's threads, a journal's for example
+	s64 discards;
+	s64 discard_bytes;
+	s64 discard_ns;
+	s64 others; // zeroing, zone management
+	s64 gaps;   // times in which nothing was in flight
+	s64 gap_ns;
+	s64 merged;
+	s64 partial;
+	s64 unmatched; // completions with data whose dispatch was not seen
+	s64 orphaned;  // queued, never dispatched, address came back
+	s64 stale;     // lost completions without a direction
+	s64 full;      // no capacity to follow a request
 	u64 flush[BUCKETS];
 	u64 flush_wait[BUCKETS];
 	u64 discard[BUCKETS];

@@ -1,5 +1,5 @@
 // File layer: what the watched processes ask of files of one filesystem, counted between the beginning and the end of each
-// call. How calls are met differs (functions.h, syscalls.h), what is kept of them does not.
+// call. functions.h and syscalls.h differ in how they trace a call, not in what they count.
 #pragma once
 #include "histogram.h"
 #include "process.h"
@@ -26,11 +26,11 @@ struct {
 } calling SEC(".maps");
 
 struct calls {
-	u64 calls;
-	u64 errors;
-	u64 bytes;
-	u64 ns;
-	u64 lost; // begun, but there was no room to follow it, or its end was shown to no program
+	s64 calls;
+	s64 errors;
+	s64 bytes;
+	s64 ns;
+	s64 lost; // begun, but there was no capacity to follow it, or no program saw its end
 	u64 time[BUCKETS];
 	u64 size[BUCKETS];
 	u64 size_bytes[BUCKETS];

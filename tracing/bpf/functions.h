@@ -1,11 +1,9 @@
-// Calls on files as functions of the kernel. Reading and writing: read and pread go through vfs_read, readv, preadv and
-// preadv2 through vfs_readv, writes likewise; each call goes through one of them once. Flushing is met in the system calls'
-// own functions, because vfs_fsync_range is partly inlined (on Linux 6.1 fdatasync does not come by) and writes with O_SYNC
-// and overlay end in it too. Dropping pages is met in generic_fadvise: vfs_fadvise is inlined into the system call, whose own
-// function has two types in BTF (6.1), so that nobody can attach to it.
-//
-// A function is met by fentry and fexit (since Linux 5.5, on arm64 later), or by kprobe and kretprobe. The kernel has a
-// limited number of kretprobes for calls in progress: one that finds none left does not run, and its call is lost.
+// Calls on files as functions of the kernel, by fentry and fexit (since Linux 5.5, on arm64 later). Reading and writing: read
+// and pread go through vfs_read, readv, preadv and preadv2 through vfs_readv, writes through vfs_write and vfs_writev; each
+// call goes through one of them once. Flushing is traced in the system calls' own functions, because vfs_fsync_range is partly
+// inlined (on Linux 6.1 fdatasync does not call it), and writes with O_SYNC and overlay end in it too. Dropping pages is traced
+// in generic_fadvise: vfs_fadvise is inlined into the system call, whose own function has two types in BTF (6.1), so that no
+// program can be attached to it.
 #pragma once
 #include "syscalls.h"
 
@@ -19,25 +17,18 @@ SHARED void function_ends(u32 kind, s64 result)
 		thread_ends(c, thread, result);
 }
 
-// Registers as the kernel shows them to kprobes on any version, by their place: two arguments and the result.
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL(name) __x64_sys_##name
-#define FIRST 14 // di
-#define FOURTH 11 // cx
-#define RETURNED 10 // ax
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL(name) __arm64_sys_##name
-#define FIRST 0
-#define FOURTH 3
-#define RETURNED 0
 #endif
 
 #define TEXT(x) #x
 #define NAMED(x) TEXT(x)
 
 // FUNCTION is one whose first argument is the open file, with the number of its arguments, after which fexit has the result.
-// When says which calls of it are meant, for fexit and for kprobes.
-#define FUNCTION(name, kind, arguments, when, when_kprobe) \
+// When says which calls of it are meant.
+#define FUNCTION(name, kind, arguments, when) \
 	SEC("fentry/" #name) \
 	int fexit_in_##name(u64 *ctx) \
 	{ \
@@ -50,20 +41,6 @@ SHARED void function_ends(u32 kind, s64 result)
 	int fexit_out_##name(u64 *ctx) \
 	{ \
 		function_ends(kind, ctx[arguments]); \
-		return 0; \
-	} \
-	SEC("kprobe/" #name) \
-	int kprobe_in_##name(u64 *ctx) \
-	{ \
-		struct file *file = (struct file *)ctx[FIRST]; \
-		if (is_watched() && (when_kprobe) && wanted_file(file, PROBE)) \
-			call_begins((u64)file, kind); \
-		return 0; \
-	} \
-	SEC("kretprobe/" #name) \
-	int kprobe_out_##name(u64 *ctx) \
-	{ \
-		function_ends(kind, ctx[RETURNED]); \
 		return 0; \
 	}
 
@@ -81,25 +58,12 @@ SHARED void function_ends(u32 kind, s64 result)
 	{ \
 		function_ends(kind, ctx[1]); \
 		return 0; \
-	} \
-	SEC("kprobe/" NAMED(function)) \
-	int kprobe_in_##name(u64 *ctx) \
-	{ \
-		if (is_watched()) \
-			syscall_begins((struct pt_regs *)ctx[FIRST], kind); \
-		return 0; \
-	} \
-	SEC("kretprobe/" NAMED(function)) \
-	int kprobe_out_##name(u64 *ctx) \
-	{ \
-		function_ends(kind, ctx[RETURNED]); \
-		return 0; \
 	}
 
-FUNCTION(vfs_read, CALL_READ, 4, 1, 1)
-FUNCTION(vfs_write, CALL_WRITE, 4, 1, 1)
-FUNCTION(vfs_readv, CALL_READ, 5, 1, 1)
-FUNCTION(vfs_writev, CALL_WRITE, 5, 1, 1)
+FUNCTION(vfs_read, CALL_READ, 4, 1)
+FUNCTION(vfs_write, CALL_WRITE, 4, 1)
+FUNCTION(vfs_readv, CALL_READ, 5, 1)
+FUNCTION(vfs_writev, CALL_WRITE, 5, 1)
 WHOLE(fsync, CALL_FSYNC, SYSCALL(fsync))
 WHOLE(fdatasync, CALL_FSYNC, SYSCALL(fdatasync))
-FUNCTION(generic_fadvise, CALL_FADVISE, 4, (u32)ctx[3] == ADVICE_DONTNEED, (u32)ctx[FOURTH] == ADVICE_DONTNEED)
+FUNCTION(generic_fadvise, CALL_FADVISE, 4, (u32)ctx[3] == ADVICE_DONTNEED)

@@ -1,5 +1,5 @@
 // Whose a request is. Who queues it, for reads and for direct I/O; what the page cache writes back later is queued by the
-// kernel in nobody's name, and counts for the process that has last made pages of that file dirty.
+// kernel for no process, and counts for the process that has last made pages of that file dirty.
 #pragma once
 #include "process.h"
 
@@ -20,13 +20,13 @@ struct {
 	__type(value, struct dirtied);
 } dirty SEC(".maps");
 
-// owner is what one process asked of the devices.
+// owner is the requests of one process.
 struct owner {
-	char comm[16];
-	u64 requests[2]; // reads, writes
-	u64 bytes[2];
-	u64 back_requests; // of the writes: written back by the kernel
-	u64 back_bytes;
+	u8 comm[16];
+	s64 requests[2]; // reads, writes
+	s64 bytes[2];
+	s64 back_requests; // of the writes: written back by the kernel
+	s64 back_bytes;
 };
 
 struct {
@@ -37,7 +37,7 @@ struct {
 } owners SEC(".maps");
 
 // known makes sure that the running process has an entry, with the name that it has now: between fork and exec it is
-// another's. Where there is no room the request counts as the kernel's, whose entry is always there.
+// another's. Without capacity the request counts as the kernel's, whose entry is always there.
 SHARED u32 known(u32 tgid)
 {
 	struct owner *o = bpf_map_lookup_elem(&owners, &tgid);

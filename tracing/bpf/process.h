@@ -23,7 +23,7 @@ struct {
 	__type(value, u32);
 } watched_cgroup SEC(".maps");
 
-// What became of the set: how many processes the programs put into it, and how many they found no room for.
+// How many processes the programs put into the set, and how many did not fit.
 struct {
 	u64 joined;
 	u64 full;

@@ -1,5 +1,5 @@
 // Calls on files as system calls. The programs run at every system call of the machine, so what does not concern them must
-// leave early. What no system call does by itself is met elsewhere (libaio: aio.h, io_uring: uring.h).
+// leave early. What no system call does by itself is traced elsewhere (libaio: aio.h, io_uring: uring.h).
 #pragma once
 #include "aio.h"
 

@@ -74,7 +74,7 @@ int kv_issue(u64 *ctx)
 		if (!e && !wanted(rq))
 			return 0;
 		// Not seen before: a flush request, one queued before the programs were attached, or a kernel without
-		// block_io_start, whose time of allocation (what /sys/block/*/stat reckons from) serves instead.
+		// block_io_start, whose time of allocation (the start in /sys/block/*/stat) is used instead.
 		struct entry fresh = { .op = GET(rq, cmd_flags) & 0xff };
 		if (!have_start) {
 			fresh.start = GET(rq, start_time_ns);
@@ -88,7 +88,7 @@ int kv_issue(u64 *ctx)
 	e->op = GET(rq, cmd_flags) & 0xff;
 	e->bytes = GET(rq, __data_len);
 	e->sector = GET(rq, __sector);
-	issued(e, now, (u64)PROBE(rq, q)); // as a number, to reckon with
+	issued(e, now, (u64)PROBE(rq, q)); // as a number
 	return 0;
 }
 
@@ -123,7 +123,7 @@ int kv_complete(u64 *ctx)
 		return 0;
 	}
 	// The last step of a write with data and a flush comes with zero bytes after its data has completed. Without
-	// block_io_start it cannot be told from an fsync.
+	// block_io_start it looks like an fsync.
 	if ((bytes || !have_start) && devices && wanted(rq)) {
 		struct entry unknown = { .op = GET(rq, cmd_flags) & 0xff };
 		completed_unissued(&unknown, bpf_ktime_get_ns(), bytes);
@@ -185,8 +185,7 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
-// Lists the processes that the reader's PID namespace holds, each with the kernel's id and with the namespace's: inside of a
-// container nothing else tells which is which.
+// Lists the processes of the reader's PID namespace, each with the kernel's id and the namespace's, which differ in a container.
 SEC("iter/task")
 int processes(struct bpf_iter__task *ctx)
 {
@@ -240,10 +239,6 @@ int kv_uring_complete(u64 *ctx)
 		uring_completed(req);
 	return 0;
 }
-
-// Tells the collector its own process id as the kernel counts it, which differs inside of a container.
-SEC("raw_tp")
-int whoami(void *ctx) { return bpf_get_current_pid_tgid() >> 32; }
 
 // Runs the bucket function for a test: bucket_of(args[0]) for BUCKETS.
 SEC("raw_tp")

@@ -29,11 +29,11 @@ type TraceCall struct {
 
 type TraceCalls struct {
 	_         structs.HostLayout
-	Calls     uint64
-	Errors    uint64
-	Bytes     uint64
-	Ns        uint64
-	Lost      uint64
+	Calls     int64
+	Errors    int64
+	Bytes     int64
+	Ns        int64
+	Lost      int64
 	Time      [512]uint64
 	Size      [512]uint64
 	SizeBytes [512]uint64
@@ -41,24 +41,24 @@ type TraceCalls struct {
 
 type TraceDirection struct {
 	_               structs.HostLayout
-	Requests        uint64
-	Bytes           uint64
-	Issued          uint64
-	Requeued        uint64
-	Errors          uint64
-	D2cNs           uint64
-	Q2dNs           uint64
-	Q2dSamples      uint64
-	DepthSum        uint64
-	ForeignRequests uint64
-	ForeignBytes    uint64
-	KernelRequests  uint64
-	KernelBytes     uint64
-	BackRequests    uint64
-	BackBytes       uint64
-	Sequential      uint64
-	Stale           uint64
-	UnobservedNs    uint64
+	Requests        int64
+	Bytes           int64
+	Issued          int64
+	Requeued        int64
+	Errors          int64
+	D2cNs           int64
+	Q2dNs           int64
+	Q2dSamples      int64
+	DepthSum        int64
+	ForeignRequests int64
+	ForeignBytes    int64
+	KernelRequests  int64
+	KernelBytes     int64
+	BackRequests    int64
+	BackBytes       int64
+	Sequential      int64
+	Stale           int64
+	UnobservedNs    int64
 	D2c             [512]uint64
 	Q2d             [512]uint64
 	Size            [512]uint64
@@ -98,24 +98,24 @@ type TraceMark struct {
 
 type TraceOther struct {
 	_                structs.HostLayout
-	Flushes          uint64
-	FlushNs          uint64
-	FlushWaits       uint64
-	FlushWaitNs      uint64
-	OwnFlushWaits    uint64
-	KernelFlushWaits uint64
-	Discards         uint64
-	DiscardBytes     uint64
-	DiscardNs        uint64
-	Others           uint64
-	Gaps             uint64
-	GapNs            uint64
-	Merged           uint64
-	Partial          uint64
-	Unmatched        uint64
-	Orphaned         uint64
-	Stale            uint64
-	Full             uint64
+	Flushes          int64
+	FlushNs          int64
+	FlushWaits       int64
+	FlushWaitNs      int64
+	OwnFlushWaits    int64
+	KernelFlushWaits int64
+	Discards         int64
+	DiscardBytes     int64
+	DiscardNs        int64
+	Others           int64
+	Gaps             int64
+	GapNs            int64
+	Merged           int64
+	Partial          int64
+	Unmatched        int64
+	Orphaned         int64
+	Stale            int64
+	Full             int64
 	Flush            [512]uint64
 	FlushWait        [512]uint64
 	Discard          [512]uint64
@@ -124,11 +124,11 @@ type TraceOther struct {
 
 type TraceOwner struct {
 	_            structs.HostLayout
-	Comm         [16]int8
-	Requests     [2]uint64
-	Bytes        [2]uint64
-	BackRequests uint64
-	BackBytes    uint64
+	Comm         [16]uint8
+	Requests     [2]int64
+	Bytes        [2]int64
+	BackRequests int64
+	BackBytes    int64
 }
 
 type TraceRecent struct {
@@ -141,84 +141,69 @@ type TraceRecent struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	TraceMapCallCounts               = "call_counts"
-	TraceMapCalling                  = "calling"
-	TraceMapDirections               = "directions"
-	TraceMapDirty                    = "dirty"
-	TraceMapLive                     = "live"
-	TraceMapOtherCounts              = "other_counts"
-	TraceMapOwners                   = "owners"
-	TraceMapRecents                  = "recents"
-	TraceMapSubmitted                = "submitted"
-	TraceMapWatched                  = "watched"
-	TraceMapWatchedCgroup            = "watched_cgroup"
-	TraceProgBucket                  = "bucket"
-	TraceProgFexitInFdatasync        = "fexit_in_fdatasync"
-	TraceProgFexitInFsync            = "fexit_in_fsync"
-	TraceProgFexitInGenericFadvise   = "fexit_in_generic_fadvise"
-	TraceProgFexitInVfsRead          = "fexit_in_vfs_read"
-	TraceProgFexitInVfsReadv         = "fexit_in_vfs_readv"
-	TraceProgFexitInVfsWrite         = "fexit_in_vfs_write"
-	TraceProgFexitInVfsWritev        = "fexit_in_vfs_writev"
-	TraceProgFexitOutFdatasync       = "fexit_out_fdatasync"
-	TraceProgFexitOutFsync           = "fexit_out_fsync"
-	TraceProgFexitOutGenericFadvise  = "fexit_out_generic_fadvise"
-	TraceProgFexitOutVfsRead         = "fexit_out_vfs_read"
-	TraceProgFexitOutVfsReadv        = "fexit_out_vfs_readv"
-	TraceProgFexitOutVfsWrite        = "fexit_out_vfs_write"
-	TraceProgFexitOutVfsWritev       = "fexit_out_vfs_writev"
-	TraceProgKprobeInFdatasync       = "kprobe_in_fdatasync"
-	TraceProgKprobeInFsync           = "kprobe_in_fsync"
-	TraceProgKprobeInGenericFadvise  = "kprobe_in_generic_fadvise"
-	TraceProgKprobeInVfsRead         = "kprobe_in_vfs_read"
-	TraceProgKprobeInVfsReadv        = "kprobe_in_vfs_readv"
-	TraceProgKprobeInVfsWrite        = "kprobe_in_vfs_write"
-	TraceProgKprobeInVfsWritev       = "kprobe_in_vfs_writev"
-	TraceProgKprobeOutFdatasync      = "kprobe_out_fdatasync"
-	TraceProgKprobeOutFsync          = "kprobe_out_fsync"
-	TraceProgKprobeOutGenericFadvise = "kprobe_out_generic_fadvise"
-	TraceProgKprobeOutVfsRead        = "kprobe_out_vfs_read"
-	TraceProgKprobeOutVfsReadv       = "kprobe_out_vfs_readv"
-	TraceProgKprobeOutVfsWrite       = "kprobe_out_vfs_write"
-	TraceProgKprobeOutVfsWritev      = "kprobe_out_vfs_writev"
-	TraceProgKvComplete              = "kv_complete"
-	TraceProgKvDirtyFolio            = "kv_dirty_folio"
-	TraceProgKvDirtyPage             = "kv_dirty_page"
-	TraceProgKvExec                  = "kv_exec"
-	TraceProgKvExit                  = "kv_exit"
-	TraceProgKvFork                  = "kv_fork"
-	TraceProgKvInsert                = "kv_insert"
-	TraceProgKvIssue                 = "kv_issue"
-	TraceProgKvMerge                 = "kv_merge"
-	TraceProgKvRequeue               = "kv_requeue"
-	TraceProgKvStart                 = "kv_start"
-	TraceProgKvSysEnter              = "kv_sys_enter"
-	TraceProgKvSysExit               = "kv_sys_exit"
-	TraceProgKvUringComplete         = "kv_uring_complete"
-	TraceProgKvUringSubmit           = "kv_uring_submit"
-	TraceProgProcesses               = "processes"
-	TraceProgWhoami                  = "whoami"
-	TraceVarByName                   = "by_name"
-	TraceVarByOwner                  = "by_owner"
-	TraceVarCallKind                 = "call_kind"
-	TraceVarControl                  = "control"
-	TraceVarDevice                   = "device"
-	TraceVarDevices                  = "devices"
-	TraceVarFamily                   = "family"
-	TraceVarFileDevice               = "file_device"
-	TraceVarFirst                    = "first"
-	TraceVarFollowDirty              = "follow_dirty"
-	TraceVarGauge                    = "gauge"
-	TraceVarHaveStart                = "have_start"
-	TraceVarIdle                     = "idle"
-	TraceVarLbaSectors               = "lba_sectors"
-	TraceVarMarks                    = "marks"
-	TraceVarOldArguments             = "old_arguments"
-	TraceVarOnlyWatched              = "only_watched"
-	TraceVarProbed                   = "probed"
-	TraceVarWatch                    = "watch"
-	TraceVarWatchedComm              = "watched_comm"
-	TraceVarWatchedTgid              = "watched_tgid"
+	TraceMapCallCounts              = "call_counts"
+	TraceMapCalling                 = "calling"
+	TraceMapDirections              = "directions"
+	TraceMapDirty                   = "dirty"
+	TraceMapLive                    = "live"
+	TraceMapOtherCounts             = "other_counts"
+	TraceMapOwners                  = "owners"
+	TraceMapRecents                 = "recents"
+	TraceMapSubmitted               = "submitted"
+	TraceMapWatched                 = "watched"
+	TraceMapWatchedCgroup           = "watched_cgroup"
+	TraceProgBucket                 = "bucket"
+	TraceProgFexitInFdatasync       = "fexit_in_fdatasync"
+	TraceProgFexitInFsync           = "fexit_in_fsync"
+	TraceProgFexitInGenericFadvise  = "fexit_in_generic_fadvise"
+	TraceProgFexitInVfsRead         = "fexit_in_vfs_read"
+	TraceProgFexitInVfsReadv        = "fexit_in_vfs_readv"
+	TraceProgFexitInVfsWrite        = "fexit_in_vfs_write"
+	TraceProgFexitInVfsWritev       = "fexit_in_vfs_writev"
+	TraceProgFexitOutFdatasync      = "fexit_out_fdatasync"
+	TraceProgFexitOutFsync          = "fexit_out_fsync"
+	TraceProgFexitOutGenericFadvise = "fexit_out_generic_fadvise"
+	TraceProgFexitOutVfsRead        = "fexit_out_vfs_read"
+	TraceProgFexitOutVfsReadv       = "fexit_out_vfs_readv"
+	TraceProgFexitOutVfsWrite       = "fexit_out_vfs_write"
+	TraceProgFexitOutVfsWritev      = "fexit_out_vfs_writev"
+	TraceProgKvComplete             = "kv_complete"
+	TraceProgKvDirtyFolio           = "kv_dirty_folio"
+	TraceProgKvDirtyPage            = "kv_dirty_page"
+	TraceProgKvExec                 = "kv_exec"
+	TraceProgKvExit                 = "kv_exit"
+	TraceProgKvFork                 = "kv_fork"
+	TraceProgKvInsert               = "kv_insert"
+	TraceProgKvIssue                = "kv_issue"
+	TraceProgKvMerge                = "kv_merge"
+	TraceProgKvRequeue              = "kv_requeue"
+	TraceProgKvStart                = "kv_start"
+	TraceProgKvSysEnter             = "kv_sys_enter"
+	TraceProgKvSysExit              = "kv_sys_exit"
+	TraceProgKvUringComplete        = "kv_uring_complete"
+	TraceProgKvUringSubmit          = "kv_uring_submit"
+	TraceProgProcesses              = "processes"
+	TraceVarByName                  = "by_name"
+	TraceVarByOwner                 = "by_owner"
+	TraceVarCallKind                = "call_kind"
+	TraceVarControl                 = "control"
+	TraceVarDevice                  = "device"
+	TraceVarDevices                 = "devices"
+	TraceVarFamily                  = "family"
+	TraceVarFileDevice              = "file_device"
+	TraceVarFirst                   = "first"
+	TraceVarFollowDirty             = "follow_dirty"
+	TraceVarGauge                   = "gauge"
+	TraceVarHaveStart               = "have_start"
+	TraceVarIdle                    = "idle"
+	TraceVarLbaSectors              = "lba_sectors"
+	TraceVarMarks                   = "marks"
+	TraceVarOldArguments            = "old_arguments"
+	TraceVarOnlyWatched             = "only_watched"
+	TraceVarProbed                  = "probed"
+	TraceVarWatch                   = "watch"
+	TraceVarWatchedComm             = "watched_comm"
+	TraceVarWatchedTgid             = "watched_tgid"
 )
 
 // LoadTrace returns the embedded CollectionSpec for Trace.
@@ -263,52 +248,37 @@ type TraceSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceProgramSpecs struct {
-	Bucket                  *ebpf.ProgramSpec `ebpf:"bucket"`
-	FexitInFdatasync        *ebpf.ProgramSpec `ebpf:"fexit_in_fdatasync"`
-	FexitInFsync            *ebpf.ProgramSpec `ebpf:"fexit_in_fsync"`
-	FexitInGenericFadvise   *ebpf.ProgramSpec `ebpf:"fexit_in_generic_fadvise"`
-	FexitInVfsRead          *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_read"`
-	FexitInVfsReadv         *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_readv"`
-	FexitInVfsWrite         *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_write"`
-	FexitInVfsWritev        *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_writev"`
-	FexitOutFdatasync       *ebpf.ProgramSpec `ebpf:"fexit_out_fdatasync"`
-	FexitOutFsync           *ebpf.ProgramSpec `ebpf:"fexit_out_fsync"`
-	FexitOutGenericFadvise  *ebpf.ProgramSpec `ebpf:"fexit_out_generic_fadvise"`
-	FexitOutVfsRead         *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_read"`
-	FexitOutVfsReadv        *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_readv"`
-	FexitOutVfsWrite        *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_write"`
-	FexitOutVfsWritev       *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_writev"`
-	KprobeInFdatasync       *ebpf.ProgramSpec `ebpf:"kprobe_in_fdatasync"`
-	KprobeInFsync           *ebpf.ProgramSpec `ebpf:"kprobe_in_fsync"`
-	KprobeInGenericFadvise  *ebpf.ProgramSpec `ebpf:"kprobe_in_generic_fadvise"`
-	KprobeInVfsRead         *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_read"`
-	KprobeInVfsReadv        *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_readv"`
-	KprobeInVfsWrite        *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_write"`
-	KprobeInVfsWritev       *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_writev"`
-	KprobeOutFdatasync      *ebpf.ProgramSpec `ebpf:"kprobe_out_fdatasync"`
-	KprobeOutFsync          *ebpf.ProgramSpec `ebpf:"kprobe_out_fsync"`
-	KprobeOutGenericFadvise *ebpf.ProgramSpec `ebpf:"kprobe_out_generic_fadvise"`
-	KprobeOutVfsRead        *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_read"`
-	KprobeOutVfsReadv       *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_readv"`
-	KprobeOutVfsWrite       *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_write"`
-	KprobeOutVfsWritev      *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_writev"`
-	KvComplete              *ebpf.ProgramSpec `ebpf:"kv_complete"`
-	KvDirtyFolio            *ebpf.ProgramSpec `ebpf:"kv_dirty_folio"`
-	KvDirtyPage             *ebpf.ProgramSpec `ebpf:"kv_dirty_page"`
-	KvExec                  *ebpf.ProgramSpec `ebpf:"kv_exec"`
-	KvExit                  *ebpf.ProgramSpec `ebpf:"kv_exit"`
-	KvFork                  *ebpf.ProgramSpec `ebpf:"kv_fork"`
-	KvInsert                *ebpf.ProgramSpec `ebpf:"kv_insert"`
-	KvIssue                 *ebpf.ProgramSpec `ebpf:"kv_issue"`
-	KvMerge                 *ebpf.ProgramSpec `ebpf:"kv_merge"`
-	KvRequeue               *ebpf.ProgramSpec `ebpf:"kv_requeue"`
-	KvStart                 *ebpf.ProgramSpec `ebpf:"kv_start"`
-	KvSysEnter              *ebpf.ProgramSpec `ebpf:"kv_sys_enter"`
-	KvSysExit               *ebpf.ProgramSpec `ebpf:"kv_sys_exit"`
-	KvUringComplete         *ebpf.ProgramSpec `ebpf:"kv_uring_complete"`
-	KvUringSubmit           *ebpf.ProgramSpec `ebpf:"kv_uring_submit"`
-	Processes               *ebpf.ProgramSpec `ebpf:"processes"`
-	Whoami                  *ebpf.ProgramSpec `ebpf:"whoami"`
+	Bucket                 *ebpf.ProgramSpec `ebpf:"bucket"`
+	FexitInFdatasync       *ebpf.ProgramSpec `ebpf:"fexit_in_fdatasync"`
+	FexitInFsync           *ebpf.ProgramSpec `ebpf:"fexit_in_fsync"`
+	FexitInGenericFadvise  *ebpf.ProgramSpec `ebpf:"fexit_in_generic_fadvise"`
+	FexitInVfsRead         *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_read"`
+	FexitInVfsReadv        *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_readv"`
+	FexitInVfsWrite        *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_write"`
+	FexitInVfsWritev       *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_writev"`
+	FexitOutFdatasync      *ebpf.ProgramSpec `ebpf:"fexit_out_fdatasync"`
+	FexitOutFsync          *ebpf.ProgramSpec `ebpf:"fexit_out_fsync"`
+	FexitOutGenericFadvise *ebpf.ProgramSpec `ebpf:"fexit_out_generic_fadvise"`
+	FexitOutVfsRead        *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_read"`
+	FexitOutVfsReadv       *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_readv"`
+	FexitOutVfsWrite       *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_write"`
+	FexitOutVfsWritev      *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_writev"`
+	KvComplete             *ebpf.ProgramSpec `ebpf:"kv_complete"`
+	KvDirtyFolio           *ebpf.ProgramSpec `ebpf:"kv_dirty_folio"`
+	KvDirtyPage            *ebpf.ProgramSpec `ebpf:"kv_dirty_page"`
+	KvExec                 *ebpf.ProgramSpec `ebpf:"kv_exec"`
+	KvExit                 *ebpf.ProgramSpec `ebpf:"kv_exit"`
+	KvFork                 *ebpf.ProgramSpec `ebpf:"kv_fork"`
+	KvInsert               *ebpf.ProgramSpec `ebpf:"kv_insert"`
+	KvIssue                *ebpf.ProgramSpec `ebpf:"kv_issue"`
+	KvMerge                *ebpf.ProgramSpec `ebpf:"kv_merge"`
+	KvRequeue              *ebpf.ProgramSpec `ebpf:"kv_requeue"`
+	KvStart                *ebpf.ProgramSpec `ebpf:"kv_start"`
+	KvSysEnter             *ebpf.ProgramSpec `ebpf:"kv_sys_enter"`
+	KvSysExit              *ebpf.ProgramSpec `ebpf:"kv_sys_exit"`
+	KvUringComplete        *ebpf.ProgramSpec `ebpf:"kv_uring_complete"`
+	KvUringSubmit          *ebpf.ProgramSpec `ebpf:"kv_uring_submit"`
+	Processes              *ebpf.ProgramSpec `ebpf:"processes"`
 }
 
 // TraceMapSpecs contains maps before they are loaded into the kernel.
@@ -435,52 +405,37 @@ type TraceVariables struct {
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracePrograms struct {
-	Bucket                  *ebpf.Program `ebpf:"bucket"`
-	FexitInFdatasync        *ebpf.Program `ebpf:"fexit_in_fdatasync"`
-	FexitInFsync            *ebpf.Program `ebpf:"fexit_in_fsync"`
-	FexitInGenericFadvise   *ebpf.Program `ebpf:"fexit_in_generic_fadvise"`
-	FexitInVfsRead          *ebpf.Program `ebpf:"fexit_in_vfs_read"`
-	FexitInVfsReadv         *ebpf.Program `ebpf:"fexit_in_vfs_readv"`
-	FexitInVfsWrite         *ebpf.Program `ebpf:"fexit_in_vfs_write"`
-	FexitInVfsWritev        *ebpf.Program `ebpf:"fexit_in_vfs_writev"`
-	FexitOutFdatasync       *ebpf.Program `ebpf:"fexit_out_fdatasync"`
-	FexitOutFsync           *ebpf.Program `ebpf:"fexit_out_fsync"`
-	FexitOutGenericFadvise  *ebpf.Program `ebpf:"fexit_out_generic_fadvise"`
-	FexitOutVfsRead         *ebpf.Program `ebpf:"fexit_out_vfs_read"`
-	FexitOutVfsReadv        *ebpf.Program `ebpf:"fexit_out_vfs_readv"`
-	FexitOutVfsWrite        *ebpf.Program `ebpf:"fexit_out_vfs_write"`
-	FexitOutVfsWritev       *ebpf.Program `ebpf:"fexit_out_vfs_writev"`
-	KprobeInFdatasync       *ebpf.Program `ebpf:"kprobe_in_fdatasync"`
-	KprobeInFsync           *ebpf.Program `ebpf:"kprobe_in_fsync"`
-	KprobeInGenericFadvise  *ebpf.Program `ebpf:"kprobe_in_generic_fadvise"`
-	KprobeInVfsRead         *ebpf.Program `ebpf:"kprobe_in_vfs_read"`
-	KprobeInVfsReadv        *ebpf.Program `ebpf:"kprobe_in_vfs_readv"`
-	KprobeInVfsWrite        *ebpf.Program `ebpf:"kprobe_in_vfs_write"`
-	KprobeInVfsWritev       *ebpf.Program `ebpf:"kprobe_in_vfs_writev"`
-	KprobeOutFdatasync      *ebpf.Program `ebpf:"kprobe_out_fdatasync"`
-	KprobeOutFsync          *ebpf.Program `ebpf:"kprobe_out_fsync"`
-	KprobeOutGenericFadvise *ebpf.Program `ebpf:"kprobe_out_generic_fadvise"`
-	KprobeOutVfsRead        *ebpf.Program `ebpf:"kprobe_out_vfs_read"`
-	KprobeOutVfsReadv       *ebpf.Program `ebpf:"kprobe_out_vfs_readv"`
-	KprobeOutVfsWrite       *ebpf.Program `ebpf:"kprobe_out_vfs_write"`
-	KprobeOutVfsWritev      *ebpf.Program `ebpf:"kprobe_out_vfs_writev"`
-	KvComplete              *ebpf.Program `ebpf:"kv_complete"`
-	KvDirtyFolio            *ebpf.Program `ebpf:"kv_dirty_folio"`
-	KvDirtyPage             *ebpf.Program `ebpf:"kv_dirty_page"`
-	KvExec                  *ebpf.Program `ebpf:"kv_exec"`
-	KvExit                  *ebpf.Program `ebpf:"kv_exit"`
-	KvFork                  *ebpf.Program `ebpf:"kv_fork"`
-	KvInsert                *ebpf.Program `ebpf:"kv_insert"`
-	KvIssue                 *ebpf.Program `ebpf:"kv_issue"`
-	KvMerge                 *ebpf.Program `ebpf:"kv_merge"`
-	KvRequeue               *ebpf.Program `ebpf:"kv_requeue"`
-	KvStart                 *ebpf.Program `ebpf:"kv_start"`
-	KvSysEnter              *ebpf.Program `ebpf:"kv_sys_enter"`
-	KvSysExit               *ebpf.Program `ebpf:"kv_sys_exit"`
-	KvUringComplete         *ebpf.Program `ebpf:"kv_uring_complete"`
-	KvUringSubmit           *ebpf.Program `ebpf:"kv_uring_submit"`
-	Processes               *ebpf.Program `ebpf:"processes"`
-	Whoami                  *ebpf.Program `ebpf:"whoami"`
+	Bucket                 *ebpf.Program `ebpf:"bucket"`
+	FexitInFdatasync       *ebpf.Program `ebpf:"fexit_in_fdatasync"`
+	FexitInFsync           *ebpf.Program `ebpf:"fexit_in_fsync"`
+	FexitInGenericFadvise  *ebpf.Program `ebpf:"fexit_in_generic_fadvise"`
+	FexitInVfsRead         *ebpf.Program `ebpf:"fexit_in_vfs_read"`
+	FexitInVfsReadv        *ebpf.Program `ebpf:"fexit_in_vfs_readv"`
+	FexitInVfsWrite        *ebpf.Program `ebpf:"fexit_in_vfs_write"`
+	FexitInVfsWritev       *ebpf.Program `ebpf:"fexit_in_vfs_writev"`
+	FexitOutFdatasync      *ebpf.Program `ebpf:"fexit_out_fdatasync"`
+	FexitOutFsync          *ebpf.Program `ebpf:"fexit_out_fsync"`
+	FexitOutGenericFadvise *ebpf.Program `ebpf:"fexit_out_generic_fadvise"`
+	FexitOutVfsRead        *ebpf.Program `ebpf:"fexit_out_vfs_read"`
+	FexitOutVfsReadv       *ebpf.Program `ebpf:"fexit_out_vfs_readv"`
+	FexitOutVfsWrite       *ebpf.Program `ebpf:"fexit_out_vfs_write"`
+	FexitOutVfsWritev      *ebpf.Program `ebpf:"fexit_out_vfs_writev"`
+	KvComplete             *ebpf.Program `ebpf:"kv_complete"`
+	KvDirtyFolio           *ebpf.Program `ebpf:"kv_dirty_folio"`
+	KvDirtyPage            *ebpf.Program `ebpf:"kv_dirty_page"`
+	KvExec                 *ebpf.Program `ebpf:"kv_exec"`
+	KvExit                 *ebpf.Program `ebpf:"kv_exit"`
+	KvFork                 *ebpf.Program `ebpf:"kv_fork"`
+	KvInsert               *ebpf.Program `ebpf:"kv_insert"`
+	KvIssue                *ebpf.Program `ebpf:"kv_issue"`
+	KvMerge                *ebpf.Program `ebpf:"kv_merge"`
+	KvRequeue              *ebpf.Program `ebpf:"kv_requeue"`
+	KvStart                *ebpf.Program `ebpf:"kv_start"`
+	KvSysEnter             *ebpf.Program `ebpf:"kv_sys_enter"`
+	KvSysExit              *ebpf.Program `ebpf:"kv_sys_exit"`
+	KvUringComplete        *ebpf.Program `ebpf:"kv_uring_complete"`
+	KvUringSubmit          *ebpf.Program `ebpf:"kv_uring_submit"`
+	Processes              *ebpf.Program `ebpf:"processes"`
 }
 
 func (p *TracePrograms) Close() error {
@@ -500,20 +455,6 @@ func (p *TracePrograms) Close() error {
 		p.FexitOutVfsReadv,
 		p.FexitOutVfsWrite,
 		p.FexitOutVfsWritev,
-		p.KprobeInFdatasync,
-		p.KprobeInFsync,
-		p.KprobeInGenericFadvise,
-		p.KprobeInVfsRead,
-		p.KprobeInVfsReadv,
-		p.KprobeInVfsWrite,
-		p.KprobeInVfsWritev,
-		p.KprobeOutFdatasync,
-		p.KprobeOutFsync,
-		p.KprobeOutGenericFadvise,
-		p.KprobeOutVfsRead,
-		p.KprobeOutVfsReadv,
-		p.KprobeOutVfsWrite,
-		p.KprobeOutVfsWritev,
 		p.KvComplete,
 		p.KvDirtyFolio,
 		p.KvDirtyPage,
@@ -530,7 +471,6 @@ func (p *TracePrograms) Close() error {
 		p.KvUringComplete,
 		p.KvUringSubmit,
 		p.Processes,
-		p.Whoami,
 	)
 }
 

@@ -1,5 +1,5 @@
 // What io_uring reads, writes and flushes: requests that are submitted and completed, by whichever thread. A request knows its
-// file only when it is carried out, so that is asked for at its end; until then requests on sockets and pipes are followed too.
+// file only when it is executed, so the file is read at its end; until then requests on sockets and pipes are followed too.
 #pragma once
 #include "file.h"
 

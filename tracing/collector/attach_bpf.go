@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -20,14 +20,14 @@ import (
 )
 
 // attach loads and attaches the programs, and describes them.
-func attach(opt Options, targets []host.Disk, about *tracing.Capture,
+func attach(opt Options, targets []host.Disk, capture *tracing.Capture,
 ) (programs, *UnavailableError) {
 	_ = rlimit.RemoveMemlock() // only needed before Linux 5.11; a failure shows when loading
 	kernel, err := thisKernel()
 	if err != nil {
 		return nil, explain(err)
 	}
-	k, err := load(opt, targets, kernel, about)
+	k, err := load(opt, targets, kernel, capture)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -37,7 +37,6 @@ func attach(opt Options, targets []host.Disk, about *tracing.Capture,
 // kernelFacts are differences between kernels. The programs have them as constants.
 type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
-	noMerge      bool // block_rq_merge does not exist: Linux 5.4 lacks it, 5.10 has it
 	oldArguments bool
 	uring        bool // io_uring's events name the request: since Linux 6.4
 	haveFolios   bool // writeback_dirty_folio exists; before Linux 5.18 it was writeback_dirty_page
@@ -60,21 +59,31 @@ func thisKernel() (kernelFacts, error) {
 		uring: event(types, "io_uring_submit_req") != nil &&
 			uring != nil && len(uring.Params) > 2,
 		haveStart:    event(types, "block_io_start") != nil,
-		noMerge:      event(types, "block_rq_merge") == nil,
 		oldArguments: issue != nil && len(issue.Params) > 2,
 		haveFolios:   event(types, "writeback_dirty_folio") != nil,
 	}, nil
 }
 
+// liveRoom is how many requests can be followed at once: as many as 64 hardware queues of an NVMe drive hold.
+// The kernel takes some 130 bytes for each.
+const liveRoom = 1 << 16
+
 // load loads the programs into the kernel and attaches them.
-func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.Capture,
+func load(opt Options, targets []host.Disk, kernel kernelFacts, capture *tracing.Capture,
 ) (*kernelPrograms, error) {
 	spec, err := bpf.LoadTrace()
 	if err != nil {
 		return nil, err
 	}
-	watch, processes := watched(opt, spec), spec.Programs[bpf.TraceProgProcesses].Copy()
-	about.Watched, about.Attach = watch.text, byTracepoint
+	watch, processes := watched(opt), spec.Programs[bpf.TraceProgProcesses].Copy()
+	if watch.mode == watchOne {
+		ids, err := kernelIDs(processes)
+		if err != nil {
+			return nil, err
+		}
+		watch.tgid = ids[uint32(os.Getpid())]
+	}
+	capture.Watched, capture.Attach = watch.text, byTracepoint
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
 		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
@@ -100,19 +109,18 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 			spec.Maps[name].MaxEntries = 1
 		}
 	}
-	spec.Maps[bpf.TraceMapLive].MaxEntries = liveRoom(targets)
-	if opt.Level != tracing.LevelFile {
+	spec.Maps[bpf.TraceMapLive].MaxEntries = liveRoom
+	k, block := &kernelPrograms{byOwner: opt.ByOwner, targets: targets}, blockPrograms(kernel, watch)
+	if opt.Level == tracing.LevelFile {
+		err = k.attachFiles(spec, block, opt.fileAttach, kernel.uring, watch.mode != watchOne, capture)
+	} else {
 		for _, m := range callMaps {
 			delete(spec.Maps, m)
 		}
+		k.coll, k.links, err = attachAll(spec, block)
 	}
-	block := spec.Copy()
-	k := &kernelPrograms{files: &ebpf.Collection{}, byOwner: opt.ByOwner}
-	if k.coll, k.links, err = attachAll(block, blockPrograms(kernel, watch), nil); err != nil {
+	if err != nil {
 		return nil, err
-	}
-	if opt.Level == tracing.LevelFile {
-		k.attachFiles(opt.fileAttach, kernel.uring, watch.mode != watchOne, spec, about)
 	}
 	// Only now, because the attached programs see every process that starts from here on.
 	if err := k.watch(opt, watch, processes); err != nil {
@@ -133,7 +141,7 @@ func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
 		{bpf.TraceProgKvExit, watch.mode == watchSet},
 		{bpf.TraceProgKvDirtyFolio, watch.dirty && kernel.haveFolios},
 		{bpf.TraceProgKvDirtyPage, watch.dirty && !kernel.haveFolios},
-		{bpf.TraceProgKvComplete, true}, {bpf.TraceProgKvMerge, !kernel.noMerge},
+		{bpf.TraceProgKvComplete, true}, {bpf.TraceProgKvMerge, true},
 		{bpf.TraceProgKvRequeue, true}, {bpf.TraceProgKvIssue, true},
 		{bpf.TraceProgKvInsert, !kernel.haveStart}, {bpf.TraceProgKvStart, kernel.haveStart},
 	} {
@@ -145,18 +153,17 @@ func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
 }
 
 // attachAll loads the named programs of a specification and attaches them in the given order. It
-// deletes the other programs from the specification. The programs share the given maps.
-func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebpf.Map,
-) (coll *ebpf.Collection, links []link.Link, err error) {
+// deletes the other programs from the specification.
+func attachAll(spec *ebpf.CollectionSpec, names []string) (coll *ebpf.Collection,
+	links []link.Link, err error) {
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
 		return !slices.Contains(names, name)
 	})
-	coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
-	if err != nil {
+	if coll, err = ebpf.NewCollection(spec); err != nil {
 		return nil, nil, err
 	}
 	for _, name := range names {
-		l, err := attachTo(coll.Programs[name], spec.Programs[name])
+		l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs[name]})
 		if err != nil {
 			err = fmt.Errorf("attach to %s: %w", spec.Programs[name].AttachTo, err)
 			return nil, nil, errors.Join(err, detach(links, coll))
@@ -164,18 +171,6 @@ func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebp
 		links = append(links, l)
 	}
 	return coll, links, nil
-}
-
-// attachTo attaches a program to the function or tracepoint that its section names: kprobes directly,
-// all others by the kernel's type information.
-func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
-	switch kind, _, _ := strings.Cut(spec.SectionName, "/"); kind {
-	case "kprobe":
-		return link.Kprobe(spec.AttachTo, p, nil)
-	case "kretprobe":
-		return link.Kretprobe(spec.AttachTo, p, nil)
-	}
-	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 
 // configure sets the constants of the programs before loading. The verifier then removes the branches

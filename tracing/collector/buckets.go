@@ -1,6 +1,9 @@
 package collector
 
-import "kvbench/tracing"
+import (
+	"kvbench/tracing"
+	"kvbench/tracing/host"
+)
 
 // The kernel's histograms are log-linear with 16 buckets per power of two, so a bucket is at most 1/16
 // wide. The constants are as in bpf/histogram.h.
@@ -24,13 +27,13 @@ func bucketRange(i int) (low, high uint64) {
 	return low, low + 1<<shift
 }
 
-// distribution makes a Histogram of the kernel's counts; of is the range of bucket i.
+// distribution makes a Histogram of the kernel's counts; bucket returns bucket i without its count.
 func distribution(unit string, sum float64, counts []uint64,
-	of func(i int) tracing.Bucket) tracing.Histogram {
+	bucket func(i int) tracing.Bucket) tracing.Histogram {
 	var in []tracing.Bucket
 	for i, n := range counts {
 		if n > 0 {
-			b := of(i)
+			b := bucket(i)
 			b.Count = int64(n)
 			in = append(in, b)
 		}
@@ -82,4 +85,20 @@ func newZones(counts *[lbaBuckets]uint64, widthGiB float64) tracing.Histogram {
 		low := float64(i) * widthGiB
 		return tracing.Bucket{Range: [2]float64{low, low + widthGiB}}
 	})
+}
+
+// zoneSectors returns the width of an LBA bucket: the smallest power of two, at least 1 MiB, with
+// which the buckets cover the largest device. It is 16 GiB if the devices are unknown.
+func zoneSectors(ts []host.Disk) uint64 {
+	const mib, unknown = 1 << 20 / host.SectorSize, 16 << 30 / host.SectorSize
+	if len(ts) == 0 {
+		return unknown
+	}
+	width := uint64(mib)
+	for _, t := range ts {
+		for uint64(t.Number("size")) > width*lbaBuckets {
+			width *= 2
+		}
+	}
+	return width
 }

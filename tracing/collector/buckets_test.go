@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -67,14 +66,6 @@ func TestPercentiles(t *testing.T) {
 	assert.InDelta(t, 3, one.Percentile(100), 0)
 }
 
-func TestSizesKnowTheirValue(t *testing.T) {
-	var n, bytes [buckets]uint64
-	i := bucketOf((1<<20-4096)/sizeUnit, buckets)
-	n[i], bytes[i] = 3, 3*(1<<20-4096)
-	h := newSizes(&n, &bytes)
-	assert.InDelta(t, 1020, *h.P50, 0, "not the middle of its bucket")
-}
-
 func TestZonesFitTheDevice(t *testing.T) {
 	sized := func(sectors string) []host.Disk {
 		dir := t.TempDir()
@@ -87,26 +78,4 @@ func TestZonesFitTheDevice(t *testing.T) {
 	assert.EqualValues(t, mib, zoneSectors(sized("2097152")), "1 GiB are 1024 zones")
 	assert.EqualValues(t, 2*mib, zoneSectors(sized("2097153")))
 	assert.EqualValues(t, 16<<10*mib, zoneSectors(sized("21474836480")), "10 TiB")
-}
-
-// TestThereIsRoomForWhatDevicesHaveInFlight counts the tags of each queue and a scheduler's requests.
-func TestThereIsRoomForWhatDevicesHaveInFlight(t *testing.T) {
-	disk := func(queues int, tags, requests string) host.Disk {
-		dir := t.TempDir()
-		write := func(text string, path ...string) {
-			at := filepath.Join(append([]string{dir}, path...)...)
-			require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
-			require.NoError(t, os.WriteFile(at, []byte(text+"\n"), 0o644))
-		}
-		for q := range queues {
-			write(tags, "mq", strconv.Itoa(q), "nr_tags")
-		}
-		write(requests, "queue", "nr_requests")
-		return host.Disk{SysPath: dir}
-	}
-	assert.EqualValues(t, 4096, liveRoom([]host.Disk{disk(1, "128", "256")}), "at least")
-	nvme := disk(64, "1023", "1023")
-	assert.EqualValues(t, 64*1024, liveRoom([]host.Disk{nvme}))
-	assert.EqualValues(t, 3*64*1024, liveRoom([]host.Disk{nvme, nvme, nvme}))
-	assert.EqualValues(t, 8*2049, liveRoom([]host.Disk{disk(8, "1024", "2048")}), "a scheduler's")
 }

@@ -20,53 +20,51 @@ var callMaps = []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMa
 	bpf.TraceMapSubmitted}
 
 // fileWays are the ways of attaching to calls on files, the best first, with the prefixes of their
-// programs' names. Kprobes come last: with 300 threads blocked in reads of a pipe they lost all of
-// 1000 other reads, and they cost more time per call (see the package's documentation).
+// programs' names.
 var fileWays = []struct{ way, programs string }{
-	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"}, {byKprobe, "kprobe_"},
+	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"}, {byNothing, ""},
 }
 
 // uringPrograms trace requests of io_uring, which no call shows. Completions are attached first, so
 // that every request that is followed has a visible end.
 var uringPrograms = []string{bpf.TraceProgKvUringComplete, bpf.TraceProgKvUringSubmit}
 
-// attachFiles tries the ways of attaching to calls on files in turn, or only the forced way. Each way
-// includes io_uring's events. It includes libaio's calls if other processes than this one are
-// watched, because this process makes none. If every way fails, requests are traced without calls.
-func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *ebpf.CollectionSpec,
-	about *tracing.Capture) {
-	about.FileAttach = byNothing
-	// Share all maps except the constants, which differ.
-	shared := maps.Clone(k.coll.Maps)
-	delete(shared, spec.Variables[bpf.TraceVarCallKind].SectionName)
-	var besides []string
+// attachFiles attaches the programs of the block layer, and those of calls on files in the best way that
+// the kernel allows, or only in the forced way. Each way includes io_uring's events. It includes libaio's
+// calls if other processes than this one are watched, because this process makes none. If every way fails,
+// requests are traced without calls.
+func (k *kernelPrograms) attachFiles(spec *ebpf.CollectionSpec, block []string, forced string, uring,
+	others bool, capture *tracing.Capture) (err error) {
+	var events []string
 	if uring {
-		besides = uringPrograms
+		events = uringPrograms
 	} else {
-		about.NotBetter = append(about.NotBetter, "io_uring: this kernel's events do not name the "+
+		capture.NotBetter = append(capture.NotBetter, "io_uring: this kernel's events do not name the "+
 			"request (Linux 6.4 does)")
 	}
 	for _, w := range fileWays {
-		if forced != "" && forced != w.way {
-			continue
+		programs, names := spec.Copy(), block
+		if w.way != byNothing {
+			if forced != "" && forced != w.way {
+				continue
+			}
+			names = slices.Concat(block, events, namesOf(spec, w.programs))
 		}
-		names, of := slices.Concat(besides, namesOf(spec, w.programs)), spec.Copy()
-		if w.way != byTracepoint && others {
-			// Libaio is traced in its system calls with every way: some kernels (6.1) have several
+		if w.way == byFexit && others {
+			// Libaio is traced in its system calls with both ways: some kernels (6.1) have several
 			// types of one of its functions, and programs cannot be attached to such a function.
 			names = append(names, bpf.TraceProgKvSysExit, bpf.TraceProgKvSysEnter)
-			if err := of.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
-				about.NotBetter = append(about.NotBetter, "libaio: "+err.Error())
+			if err := programs.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
+				return fmt.Errorf("set %s: %w", bpf.TraceVarCallKind, err)
 			}
 		}
-		coll, links, err := attachAll(of, names, shared)
-		if err == nil {
-			k.files, k.links = coll, append(k.links, links...)
-			about.FileAttach = w.way
-			return
+		if k.coll, k.links, err = attachAll(programs, names); err == nil {
+			capture.FileAttach = w.way
+			return nil
 		}
-		about.NotBetter = append(about.NotBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
+		capture.NotBetter = append(capture.NotBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
 	}
+	return err
 }
 
 // namesOf lists the programs with a prefix. The ends of calls (out, exit) come before their

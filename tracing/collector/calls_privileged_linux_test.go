@@ -17,7 +17,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-var waysOfCalls = []string{byFexit, byKprobe, byTracepoint}
+var waysOfCalls = []string{byFexit, byTracepoint}
 
 // startCalls starts a collector with the file layer. It skips the test if the kernel lacks the given
 // way.
@@ -25,7 +25,7 @@ func startCalls(t testing.TB, opt Options) *Collector {
 	t.Helper()
 	opt.Level = tracing.LevelFile
 	c := startFor(t, opt)
-	file, why := c.about.FileAttach, c.about.NotBetter
+	file, why := c.common.FileAttach, c.common.NotBetter
 	if file == byNothing {
 		err := errors.New(strings.Join(why, "; "))
 		if onMatrix() || opt.fileAttach == byTracepoint {
@@ -40,13 +40,7 @@ func startCalls(t testing.TB, opt Options) *Collector {
 // tracedCalls runs work in a window of the file layer.
 func tracedCalls(t testing.TB, opt Options, work func()) *tracing.Trace {
 	t.Helper()
-	c := startCalls(t, opt)
-	require.NoError(t, c.OpenWindow())
-	work()
-	require.NoError(t, c.CloseWindow())
-	tr, err := c.Snapshot()
-	require.NoError(t, err)
-	return tr
+	return inWindow(t, startCalls(t, opt), work)
 }
 
 // TestChainOfCalls expects the best available way, and the reasons against better ones.
@@ -56,7 +50,7 @@ func TestChainOfCalls(t *testing.T) {
 		t.Skip(err)
 	}
 	c := startFor(t, Options{Level: tracing.LevelFile})
-	file, why := c.about.FileAttach, c.about.NotBetter
+	file, why := c.common.FileAttach, c.common.NotBetter
 	t.Logf("calls are seen by %s; %q", file, why)
 	if file == byFexit {
 		assert.Empty(t, why)

@@ -7,12 +7,17 @@ import (
 	"time"
 
 	"kvbench/tracing"
-	"kvbench/tracing/host"
+)
+
+// The directions of requests, as in the programs.
+const (
+	dirRead  = 0
+	dirWrite = 1
 )
 
 // build makes the Trace of a window.
-func (c *Collector) build(w *window, n *counts) *tracing.Trace {
-	t := &tracing.Trace{Capture: c.about}
+func (c *Collector) build(w *window) (*tracing.Trace, error) {
+	t := &tracing.Trace{Capture: c.common}
 	p := &t.Capture
 	p.Status, p.WindowNS = tracing.StatusTraced, int64(w.end.Sub(w.start))
 	p.Warnings = slices.Clone(p.Warnings)
@@ -26,47 +31,33 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 		if p.Stat == nil {
 			p.Status = tracing.StatusNone
 		}
-		return t
+		return t, nil
 	}
-	t.Histograms = n.histograms(float64(zoneSectors(c.targets)) * host.SectorSize / (1 << 30))
-	c.directions(p, w, n)
-	r := &n.other
-	p.Flushes, p.FlushWaits = r.Flushes, r.FlushWaits
-	p.OwnFlushWaits, p.KernelFlushWaits = r.OwnFlushWaits, r.KernelFlushWaits
-	p.Owners = n.list()
-	p.Discards, p.DiscardBytes, p.Others = r.Discards, r.DiscardBytes, r.Others
-	p.LeadNS, p.TailNS = w.margins()
-	p.UnobservedNS = n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs +
-		w.lost.unobserved
-	p.IdleKnown = p.Seen() > seeingMin
-	p.Gaps, p.IdleNS = r.Gaps, p.LeadNS+p.TailNS
-	if p.IdleKnown {
-		p.IdleNS += int64(float64(r.GapNs) / p.Seen())
+	if err := c.programs.read(t); err != nil {
+		return nil, err
 	}
-	p.Losses = tracing.Losses{
-		Unmatched: r.Unmatched, Orphaned: r.Orphaned, Stale: r.Stale,
-		Full: r.Full, Processes: n.unwatched, Calls: n.lostCalls(),
-		Missed:  w.after.missed - w.before.missed,
-		Partial: r.Partial, Merged: r.Merged,
-	}
-	if p.FileAttach == byNothing {
-		p.Warn("calls on files are not traced: %s", strings.Join(p.NotBetter, "; "))
-	}
-	c.judge(t)
-	return t
-}
-
-func (c *Collector) directions(p *tracing.Capture, w *window, n *counts) {
-	for dir, to := range []*tracing.Direction{dirRead: &p.Read, dirWrite: &p.Write} {
-		d := n.directions[dir].direction()
+	for dir, d := range []*tracing.Direction{dirRead: &p.Read, dirWrite: &p.Write} {
 		d.InFlightBefore, d.InFlightAfter = w.before.inFlight[dir], w.after.inFlight[dir]
 		lost := min(w.lost.counted[dir], d.InFlightAfter)
 		d.Stale, d.InFlightAfter = d.Stale+lost, d.InFlightAfter-lost
 		if p.WindowNS > 0 {
 			d.MeanDepth = d.D2C() / float64(p.WindowNS)
 		}
-		*to = d
 	}
+	p.LeadNS, p.TailNS = w.margins()
+	p.UnobservedNS += w.lost.unobserved
+	p.IdleKnown = p.Seen() > seeingMin
+	gaps := float64(p.IdleNS)
+	p.IdleNS = p.LeadNS + p.TailNS
+	if p.IdleKnown {
+		p.IdleNS += int64(gaps / p.Seen())
+	}
+	p.Losses.Missed = w.after.missed - w.before.missed
+	if p.FileAttach == byNothing {
+		p.Warn("calls on files are not traced: %s", strings.Join(p.NotBetter, "; "))
+	}
+	c.judge(t)
+	return t, nil
 }
 
 // margins are the times before the first dispatch and after the last completion, if nothing was in

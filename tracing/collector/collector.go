@@ -25,7 +25,7 @@ import (
 type Collector struct {
 	device      host.Device
 	targets     []host.Disk
-	about       tracing.Capture // the part that is the same for every window
+	common      tracing.Capture // the part that is the same for every window
 	programs    programs
 	unavailable *UnavailableError // why the programs are not attached
 
@@ -39,8 +39,7 @@ type programs interface {
 	open() error // records the counters and starts counting
 	shut() error
 	edge() (edge, error)
-	read() (counts, error)
-	missed() int64 // runs that the kernel skipped since attaching
+	read(t *tracing.Trace) error // fills in the counters of the window
 	// lostInFlight counts the requests that were dispatched before a moment and have no completion.
 	lostInFlight(before uint64) (lostInFlight, error)
 	// family returns how many processes were found so far for an id or a name, including children, and
@@ -55,8 +54,7 @@ type none struct{}
 func (none) open() error                               { return nil }
 func (none) shut() error                               { return nil }
 func (none) edge() (edge, error)                       { return edge{}, nil }
-func (none) read() (counts, error)                     { return counts{}, nil }
-func (none) missed() int64                             { return 0 }
+func (none) read(*tracing.Trace) error                 { return nil }
 func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
 func (none) family() (met, running int)                { return 0, 0 }
 func (none) close() error                              { return nil }
@@ -67,7 +65,7 @@ type edge struct {
 	inFlight [2]int64
 	idle     uint64 // time from which no request was in flight
 	first    uint64 // when the window's first request was dispatched, 0 = none yet
-	missed   int64  // only at the ends: it costs a system call per program
+	missed   int64  // runs that the kernel skipped since attaching
 }
 
 // window is the state read at its two ends. The kernel's counters are read later.
@@ -97,14 +95,14 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
 	c := &Collector{device: opt.Device, programs: none{}}
-	c.about.Level, c.about.Filter, c.about.Device = opt.Level, opt.Filter, opt.Device.Name
-	c.about.PageBytes = int64(os.Getpagesize())
+	c.common.Level, c.common.Filter, c.common.Device = opt.Level, opt.Filter, opt.Device.Name
+	c.common.PageBytes = int64(os.Getpagesize())
 	c.chooseTargets()
-	opt.Filter = c.about.Filter
-	about := c.about
-	attached, unavailable := attach(opt, c.targets, &about)
+	opt.Filter = c.common.Filter
+	common := c.common
+	attached, unavailable := attach(opt, c.targets, &common)
 	if c.unavailable = unavailable; unavailable == nil {
-		c.programs, c.about = attached, about
+		c.programs, c.common = attached, common
 	}
 	return c, nil
 }
@@ -123,19 +121,19 @@ func (c *Collector) chooseTargets() {
 			"once", cmp.Or(c.device.Name, strings.Join(c.device.Members, ", ")), len(ts),
 			maxTargets)
 	}
-	c.targets, c.about.MaxSegments = ts, maxSegments(ts)
-	warn := c.about.Warn
+	c.targets, c.common.MaxSegments = ts, maxSegments(ts)
+	warn := c.common.Warn
 	if len(ts) == 0 {
-		c.about.Filter = tracing.FilterProcess
+		c.common.Filter = tracing.FilterProcess
 		warn("the device cannot be isolated (%s): requests of the watched processes are taken "+
 			"instead, on any device", reason)
 		return
 	}
 	if len(ts) > 1 || ts[0].Name != c.device.Name {
 		for _, t := range ts {
-			c.about.Members = append(c.about.Members, t.Name)
+			c.common.Members = append(c.common.Members, t.Name)
 		}
-		members := strings.Join(c.about.Members, ", ")
+		members := strings.Join(c.common.Members, ", ")
 		switch {
 		case c.device.Name != "":
 			warn("%s is traced at its members %s", c.device.Name, members)
@@ -200,7 +198,6 @@ func (c *Collector) readEnd(w *window) {
 func (w *window) edge(to *edge, p programs) {
 	var err error
 	*to, err = p.edge()
-	to.missed = p.missed()
 	w.err = errors.Join(w.err, err)
 }
 
@@ -254,11 +251,11 @@ func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	if w.err != nil {
 		return nil, fmt.Errorf("trace: %w", w.err)
 	}
-	n, err := c.programs.read()
+	t, err := c.build(&w)
 	if err != nil {
 		return nil, fmt.Errorf("trace: read the histograms: %w", err)
 	}
-	return c.build(&w, &n), nil
+	return t, nil
 }
 
 // Close detaches the programs and removes them from the kernel. The last window can no longer be read.
@@ -275,3 +272,13 @@ func (c *Collector) Close() error {
 
 // runs reports whether a process exists, also one that this user may not signal.
 func runs(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+
+// maxSegments returns the smallest limit of the devices, 0 if unknown.
+func maxSegments(ts []host.Disk) (least int64) {
+	for _, t := range ts {
+		if n := t.Number("queue/max_segments"); n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}

@@ -51,13 +51,9 @@ func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
 	return read, write
 }
 
-// emulated reports whether testdata/kernels.sh runs the test on an emulated processor, where times
-// have no meaning.
-func emulated() bool { return os.Getenv("KVTEST_EMULATED") == "1" }
-
-// ioSize is how much to read or write, in MiB.
+// ioSize is how much to read or write, in MiB: less on an emulated processor of testdata/kernels.sh.
 func ioSize(mib int) string {
-	if emulated() {
+	if os.Getenv("KVTEST_EMULATED") == "1" {
 		mib /= 8
 	}
 	return fmt.Sprintf("%dM", mib)
@@ -76,6 +72,9 @@ func rawLoop(t testing.TB, mib int) (host.Device, string) {
 	d, err := host.BackingDevice(l.Dir)
 	require.NoError(t, err)
 	require.Equal(t, l.Name, d.Name)
+	assert.Equal(t, [2]uint32{l.Major, l.Minor}, [2]uint32{d.Major, d.Minor})
+	assert.Equal(t, []string{l.BackingFile, "ext4", l.Dir, l.Path}, []string{d.BackingFile,
+		d.Filesystem, d.Mount.Point, d.Mount.Source})
 	d.Filesystem, d.Mount = "", host.Mount{}
 	require.NoError(t, unix.Unmount(l.Dir, 0))
 	runFio(t, l.Path, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
@@ -85,12 +84,15 @@ func rawLoop(t testing.TB, mib int) (host.Device, string) {
 // traced runs work in a window.
 func traced(t testing.TB, opt Options, work func()) *tracing.Trace {
 	t.Helper()
-	c, err := Start(t.Context(), opt)
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, c.Close()) }()
-	if u := c.Unavailable(); u != nil {
-		privtest.Need(t, fmt.Errorf("%w: %w", u, u.Err))
-	}
+	c := startFor(t, opt)
+	tr := inWindow(t, c, work)
+	assert.NoError(t, c.Close())
+	return tr
+}
+
+// inWindow runs work in a window of a collector.
+func inWindow(t testing.TB, c *Collector, work func()) *tracing.Trace {
+	t.Helper()
 	require.NoError(t, c.OpenWindow())
 	work()
 	require.NoError(t, c.CloseWindow())
@@ -152,12 +154,11 @@ func TestTimesAddUp(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Unmount(l.Dir, 0))
 	c := startFor(t, Options{Device: d})
-	require.NoError(t, c.OpenWindow())
-	read, _ := runFio(t, l.Path, "--rw=randread", "--bs=4k", "--size=16M", "--ioengine=psync",
-		fmt.Sprintf("--io_size=%dk", 4*n), fmt.Sprintf("--thinktime=%d", pause.Microseconds()))
-	require.NoError(t, c.CloseWindow())
-	tr, err := c.Snapshot()
-	require.NoError(t, err)
+	var read fioSide
+	tr := inWindow(t, c, func() {
+		read, _ = runFio(t, l.Path, "--rw=randread", "--bs=4k", "--size=16M", "--ioengine=psync",
+			fmt.Sprintf("--io_size=%dk", 4*n), fmt.Sprintf("--thinktime=%d", pause.Microseconds()))
+	})
 	p := tr.Capture
 	agree(t, tr, read, fioSide{})
 	require.EqualValues(t, n, p.Read.Requests)

@@ -15,36 +15,23 @@ import (
 
 // fakePrograms return prepared counts.
 type fakePrograms struct {
-	counts   counts
+	fill     func(*tracing.Trace)
 	edges    []edge
 	opened   int
 	shutDone int
 	lost     lostInFlight
 	closed   int
 	openErr  error
-	met      int
-	running  int
 }
 
-func TestWatched(t *testing.T) {
-	c := &Collector{programs: none{}}
-	met, running := c.Watched()
-	assert.Zero(t, met+running, "nothing is traced")
-	c.programs = &fakePrograms{met: 2, running: 1}
-	met, running = c.Watched()
-	assert.Equal(t, 2, met)
-	assert.Equal(t, 1, running)
-	require.NoError(t, c.Close())
-	met, running = c.Watched()
-	assert.Zero(t, met+running)
+func (f *fakePrograms) open() error { f.opened++; return f.openErr }
+func (f *fakePrograms) shut() error { f.shutDone++; return nil }
+func (f *fakePrograms) read(t *tracing.Trace) error {
+	f.fill(t)
+	return nil
 }
-
-func (f *fakePrograms) open() error           { f.opened++; return f.openErr }
-func (f *fakePrograms) shut() error           { f.shutDone++; return nil }
-func (f *fakePrograms) read() (counts, error) { return f.counts, nil }
-func (f *fakePrograms) family() (int, int)    { return f.met, f.running }
-func (f *fakePrograms) missed() int64         { return 0 }
-func (f *fakePrograms) close() error          { f.closed++; return nil }
+func (f *fakePrograms) family() (int, int) { return 0, 0 }
+func (f *fakePrograms) close() error       { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil
 }
@@ -71,8 +58,10 @@ func TestWindows(t *testing.T) {
 		{now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
 	f.lost = lostInFlight{counted: [2]int64{1, 0}}
 	require.NoError(t, c.OpenWindow())
-	r := &f.counts.directions[dirRead]
-	r.Issued, r.Requeued, r.Requests, r.Stale = 20, 4, 13, 2
+	f.fill = func(t *tracing.Trace) {
+		t.Capture.Read = tracing.Direction{Issued: 20, Requeued: 4, Requests: 13, Stale: 2}
+		t.DepthRead = tracing.NewHistogram("requests", 13, []tracing.Bucket{{Count: 13}})
+	}
 	require.NoError(t, c.CloseWindow())
 	require.NoError(t, c.CloseWindow(), "twice is no mistake")
 	assert.Equal(t, 1, f.shutDone)
@@ -159,7 +148,7 @@ func TestDirectoriesWithoutADeviceAreSaidSo(t *testing.T) {
 		c := &Collector{device: host.Device{Members: []string{disk}, Reason: reason}}
 		c.chooseTargets()
 		require.Len(t, c.targets, 1)
-		assert.Equal(t, []string{disk}, c.about.Members)
-		assert.Equal(t, want, c.about.Warnings)
+		assert.Equal(t, []string{disk}, c.common.Members)
+		assert.Equal(t, want, c.common.Warnings)
 	}
 }

@@ -51,7 +51,7 @@ func detached(t testing.TB, values map[string]any) *ebpf.Collection {
 
 func newLedger(t testing.TB) ledger {
 	coll := detached(t, map[string]any{bpf.TraceVarHaveStart: uint32(1)})
-	k := &kernelPrograms{coll: coll, files: &ebpf.Collection{}}
+	k := &kernelPrograms{coll: coll}
 	l := ledger{kernelPrograms: k, t: t}
 	require.NoError(t, l.open())
 	return l
@@ -66,9 +66,9 @@ func (l ledger) events(rq uint64, names ...string) {
 	}
 }
 
-func (l ledger) counts() (directionCounts, otherCounts, int64) {
+func (l ledger) counts() (bpf.TraceDirection, bpf.TraceOther, int64) {
 	l.t.Helper()
-	n, err := l.read()
+	n, err := l.window()
 	require.NoError(l.t, err)
 	e, err := l.edge()
 	require.NoError(l.t, err)
@@ -82,7 +82,7 @@ func TestCountersInTheKernel(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		events []string
-		// Expected for the direction: requests, issued, requeued, stale; besides merged, orphaned and
+		// Expected for the direction: requests, issued, requeued, stale; also merged, orphaned and
 		// in flight.
 		requests, issued, requeued, stale, merged, orphaned int64
 		inFlight                                            int64
@@ -159,13 +159,13 @@ func TestRequestsLostInFlight(t *testing.T) {
 	assert.Zero(t, inFlight)
 }
 
-// TestNoRoomForRequests fills the table of requests. It expects that requests without a place are
+// TestCapacityForRequests fills the table of requests. It expects that requests without a place are
 // counted as such, and the others followed.
-func TestNoRoomForRequests(t *testing.T) {
+func TestCapacityForRequests(t *testing.T) {
 	l := newLedger(t)
-	room := l.coll.Maps[bpf.TraceMapLive].MaxEntries()
+	capacity := l.coll.Maps[bpf.TraceMapLive].MaxEntries()
 	const more = 100
-	for i := range uint64(room) + more {
+	for i := range uint64(capacity) + more {
 		l.events(0x1000+i*8, "start")
 	}
 	_, other, _ := l.counts()
@@ -175,7 +175,7 @@ func TestNoRoomForRequests(t *testing.T) {
 	assert.EqualValues(t, 1, reads.Requests)
 	l.events(0x1000, "start", "issue", "complete")
 	reads, other, _ = l.counts()
-	assert.EqualValues(t, 2, reads.Requests, "there is room again")
+	assert.EqualValues(t, 2, reads.Requests, "there is capacity again")
 	assert.EqualValues(t, more, other.Full)
 }
 

@@ -3,7 +3,7 @@
 //	options.go       Options: devices, level, processes
 //	collector.go     Collector: start, open and close the window, read
 //	capture.go       a Trace from the counters, and its warnings
-//	counts.go        the kernel's counters; buckets.go: its log-linear histograms
+//	counts_bpf.go    the kernel's counters; buckets.go: its log-linear histograms
 //	attach_bpf.go    loads the programs of package bpf for this kernel and attaches them
 //	programs_bpf.go  the attached programs: windows, counters, clocks, lost completions
 //	calls_bpf.go     calls on files; watch_bpf.go: the watched processes
@@ -22,12 +22,12 @@
 // every request that the devices counted themselves, and every call. They passed on:
 //
 //	kernel                      calls on files
-//	5.10.223  Debian 11         fexit, kprobe, tp_btf
-//	5.15.0-25 Ubuntu 22.04      fexit, kprobe, tp_btf
-//	6.1.176   Debian 12         fexit, kprobe, tp_btf
-//	6.12.95   Debian 12, newer  fexit, kprobe, tp_btf
-//	7.2.12    Debian 13, newer  fexit, kprobe, tp_btf
-//	6.18.44   a VM of a cloud   tp_btf (fexit: EPERM; built without kprobes)
+//	5.10.223  Debian 11         fexit, tp_btf
+//	5.15.0-25 Ubuntu 22.04      fexit, tp_btf
+//	6.1.176   Debian 12         fexit, tp_btf
+//	6.12.95   Debian 12, newer  fexit, tp_btf
+//	7.2.12    Debian 13, newer  fexit, tp_btf
+//	6.18.44   a VM of a cloud   tp_btf (fexit: EPERM)
 //
 // on virtio, a partition, NVMe, an NVMe multipath head (by the names of its hidden paths),
 // dm-linear over NVMe and a partition, dm-crypt and RAID 1, each with a filesystem. Not run: arm64,
@@ -39,7 +39,7 @@
 //
 // # Calls on files
 //
-// There are three ways to trace calls. Fexit programs only run for calls on files. Tracing system calls
+// There are two ways to trace calls. Fexit programs only run for calls on files. Tracing system calls
 // costs time in every call of every process. The table has the additional instructions of Linux 6.12 for
 // each call, measured in qemu at revision 37e73fc6 by its TestCostPerCall. Untraced, a pread of 4 KiB from
 // the page cache takes 5768 instructions and getppid 347:
@@ -47,15 +47,12 @@
 //	          watched pread   pread of others   getppid of others
 //	fexit         +1921            +642               +1
 //	tp_btf        +2712            +527             +369
-//	kprobe        +2789           +1222               +1
 //
-// Detaching fexit and kprobes took that kernel a second, and tp_btf no time; it happens after the window.
-// Kprobes are the last choice, although they run for the same calls as fexit. A function has some ten
-// kretprobes for calls in progress, but a server may have more threads blocked in reads of pipes. On 6.1
-// with 300 such threads and 1000 other reads, fexit and tp_btf counted 1000 reads. Kprobes counted none and
-// reported 999 as lost (measured at the same revision).
+// Detaching fexit took that kernel a second, and tp_btf no time; it happens after the window. Kprobes are no
+// third way: a function has some ten kretprobes for calls in progress, but a server may have more threads
+// blocked in reads of pipes. On 6.1 with 300 such threads and 1000 other reads they lost 999 of those.
 //
-// All three ways count each read, pread, readv, preadv, preadv2, the same writes, fsync and fdatasync once,
+// Both ways count each read, pread, readv, preadv, preadv2, the same writes, fsync and fdatasync once,
 // buffered, direct or synchronous. No way traces memory mappings.
 //
 // Requests of io_uring are traced at io_uring's own events, from submission to completion, on kernels whose
@@ -63,8 +60,8 @@
 //
 // Requests of libaio are traced from io_submit to the io_getevents or io_pgetevents with which the program
 // fetches the completion. A program that reads completions from memory shared with the kernel (fio with
-// userspace_reap, Seastar) makes no such call, and its requests count as lost. With all three ways libaio is
+// userspace_reap, Seastar) makes no such call, and its requests count as lost. With both ways libaio is
 // traced in its system calls, at the cost of tp_btf. It is traced only if other processes than this one are
-// watched, because this one does not use libaio. Libaio was tested on 6.18 with tp_btf and on 6.1 in all
-// three ways.
+// watched, because this one does not use libaio. Libaio was tested on 6.18 with tp_btf and on 6.1 in both
+// ways.
 package collector

@@ -14,7 +14,7 @@ func explain(err error) *UnavailableError {
 	because := func(reason, need string) *UnavailableError {
 		return &UnavailableError{Reason: reason, Need: need, Err: err}
 	}
-	p := host.ReadPrivileges()
+	p := host.Root("").Privileges()
 	missing := strings.Join(p.Missing, " and ")
 	// The process needs more privilege. The verifier rejects a program with EACCES, too, but that has
 	// another cause.

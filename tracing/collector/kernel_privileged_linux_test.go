@@ -3,14 +3,11 @@
 package collector
 
 import (
-	"bufio"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -46,14 +43,15 @@ func TestBucketsInTheKernel(t *testing.T) {
 	}
 }
 
-// TestMapsTakeTheirMemoryAtOnce: if a tracing program uses a map without preallocated memory, kernels
-// before 6.1 log a warning with a stack trace (seen on 5.10 and 5.15).
-func TestMapsTakeTheirMemoryAtOnce(t *testing.T) {
+// TestMaps: if a tracing program uses a map without preallocated memory, kernels before 6.1 log a warning
+// with a stack trace (seen on 5.10 and 5.15). A pinned map would outlive the process.
+func TestMaps(t *testing.T) {
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
 	const noPrealloc = 1
 	for name, m := range spec.Maps {
 		assert.Zero(t, m.Flags&noPrealloc, name)
+		assert.Equal(t, ebpf.PinNone, m.Pinning, name)
 	}
 }
 
@@ -69,69 +67,30 @@ func startFor(t testing.TB, opt Options) *Collector {
 	return c
 }
 
-// TestNothingIsLeft looks for a collector's programs by their ids in the kernel, after Close and after
-// a process with attached programs was killed.
+// TestNothingIsLeft looks for a collector's programs by their ids in the kernel after Close. Without a pin
+// they also end with their process (TestMaps).
 func TestNothingIsLeft(t *testing.T) {
 	privtest.Root(t)
-	if os.Getenv("KVTEST_TRACE_AND_HANG") == "1" {
-		fmt.Println("attached", programIDs(t, startFor(t, Options{})))
-		time.Sleep(time.Minute)
+	c := startFor(t, Options{Level: tracing.LevelFile, Comm: "kv-none"})
+	var ids []ebpf.ProgramID
+	for _, p := range c.programs.(*kernelPrograms).coll.Programs {
+		info, err := p.Info()
+		require.NoError(t, err)
+		id, ok := info.ID()
+		require.True(t, ok)
+		ids = append(ids, id)
 	}
-	gone := func(ids []ebpf.ProgramID) func() bool {
-		return func() bool { // the kernel frees them a moment after their last user
-			return !slices.ContainsFunc(ids, func(id ebpf.ProgramID) bool {
-				p, err := ebpf.NewProgramFromID(id)
-				if err == nil {
-					p.Close()
-				}
-				return err == nil
-			})
+	remains := func(id ebpf.ProgramID) bool {
+		p, err := ebpf.NewProgramFromID(id)
+		if err == nil {
+			p.Close()
 		}
+		return err == nil
 	}
-	c := startFor(t, Options{Level: tracing.LevelFile, Comm: "nobody"})
-	ids := programIDs(t, c)
-	require.False(t, gone(ids)())
+	require.True(t, slices.ContainsFunc(ids, remains))
 	require.NoError(t, c.Close())
-	assert.Eventually(t, gone(ids), 5*time.Second, 10*time.Millisecond, "after Close")
-
-	hang := exec.Command(os.Args[0], "-test.run", "^TestNothingIsLeft$")
-	hang.Env = append(os.Environ(), "KVTEST_TRACE_AND_HANG=1")
-	out, err := hang.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, hang.Start())
-	ids = nil
-	for s := bufio.NewScanner(out); ids == nil && s.Scan(); {
-		if list, ok := strings.CutPrefix(s.Text(), "attached ["); ok {
-			for n := range strings.FieldsSeq(strings.TrimSuffix(list, "]")) {
-				id, err := strconv.ParseUint(n, 10, 32)
-				require.NoError(t, err)
-				ids = append(ids, ebpf.ProgramID(id))
-			}
-		}
-	}
-	require.NotEmpty(t, ids)
-	assert.False(t, gone(ids)())
-	require.NoError(t, hang.Process.Kill())
-	_ = hang.Wait()
-	assert.Eventually(t, gone(ids), 5*time.Second, 10*time.Millisecond, "after SIGKILL")
-}
-
-// programIDs returns the kernel's ids of a collector's programs.
-func programIDs(t testing.TB, c *Collector) (ids []ebpf.ProgramID) {
-	k := c.programs.(*kernelPrograms)
-	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
-		if coll == nil {
-			continue
-		}
-		for _, p := range coll.Programs {
-			info, err := p.Info()
-			require.NoError(t, err)
-			id, ok := info.ID()
-			require.True(t, ok)
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	assert.Eventually(t, func() bool { return !slices.ContainsFunc(ids, remains) }, 5*time.Second,
+		10*time.Millisecond, "the kernel frees them a moment after their last user")
 }
 
 // TestOlderKernels configures the programs for a kernel without block_io_start. They then see a request
@@ -141,10 +100,8 @@ func TestOlderKernels(t *testing.T) {
 	d, file := rawLoop(t, 64)
 	ts, reason := d.Disks()
 	require.Empty(t, reason)
-	tracedBy(t, d, ts, kernelFacts{})(func() (fioSide, fioSide) {
-		return runFio(t, file, "--rw=randrw", "--bs=16k", "--ioengine=psync", "--size=64M",
-			"--io_size=32M")
-	})
+	tracedBy(t, d, ts, kernelFacts{}, file, "--rw=randrw", "--bs=16k", "--ioengine=psync",
+		"--size=64M", "--io_size=32M")
 	// On a kernel before 5.11 the request is the second argument. The events of this kernel have only
 	// one argument, so the programs cannot be attached, but the verifier accepts them.
 	_, err := load(Options{}, ts, kernelFacts{oldArguments: true}, &tracing.Capture{})
@@ -162,30 +119,22 @@ func TestDevicesByName(t *testing.T) {
 	ts[0].Major, ts[0].Minor = 0, 0
 	facts, err := thisKernel()
 	require.NoError(t, err)
-	tracedBy(t, d, ts, facts)(func() (fioSide, fioSide) {
-		return runFio(t, file, "--rw=randread", "--bs=64k", "--ioengine=psync", "--size=64M")
-	})
+	tracedBy(t, d, ts, facts, file, "--rw=randread", "--bs=64k", "--ioengine=psync", "--size=64M")
 }
 
-// tracedBy returns a function that runs fio in the window of a collector and compares. The programs
-// are loaded in the given way.
-func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
-	facts kernelFacts) func(func() (fioSide, fioSide)) {
+// tracedBy loads the programs in the given way, runs fio in a window and compares.
+func tracedBy(t *testing.T, d host.Device, ts []host.Disk, facts kernelFacts, file string,
+	args ...string) {
 	c := &Collector{device: d, targets: ts}
-	k, err := load(Options{Device: d}, ts, facts, &c.about)
+	k, err := load(Options{Device: d}, ts, facts, &c.common)
 	privtest.Need(t, err)
 	c.programs = k
-	return func(work func() (fioSide, fioSide)) {
-		defer func() { assert.NoError(t, c.Close()) }()
-		require.NoError(t, c.OpenWindow())
-		read, write := work()
-		require.NoError(t, c.CloseWindow())
-		tr, err := c.Snapshot()
-		require.NoError(t, err)
-		agree(t, tr, read, write)
-		assert.Equal(t, tr.Capture.Requests(),
-			tr.Capture.Read.Q2DSamples+tr.Capture.Write.Q2DSamples)
-	}
+	defer func() { assert.NoError(t, c.Close()) }()
+	var read, write fioSide
+	tr := inWindow(t, c, func() { read, write = runFio(t, file, args...) })
+	agree(t, tr, read, write)
+	assert.Equal(t, tr.Capture.Requests(),
+		tr.Capture.Read.Q2DSamples+tr.Capture.Write.Q2DSamples)
 }
 
 // TestUnprivileged runs as an unprivileged user and expects counters, and a message that names what is

@@ -43,8 +43,8 @@ func (o Options) Validate() error {
 		"unknown filter %q", o.Filter)
 	check(o.PID >= 0, "process id %d must not be negative", o.PID)
 	named := 0
-	for _, yes := range []bool{o.PID != 0, o.Comm != "", o.Cgroup != ""} {
-		if yes {
+	for _, given := range []bool{o.PID != 0, o.Comm != "", o.Cgroup != ""} {
+		if given {
 			named++
 		}
 	}
@@ -59,11 +59,10 @@ func (o Options) Validate() error {
 // The ways of attaching programs to the kernel. Requests are traced at typed tracepoints only: raw
 // tracepoints need the same type information, and perf tracepoints mix requests up. Calls on files are
 // traced by fexit in the kernel's functions for reading, writing and flushing, else at every system call of
-// the machine, else by kprobes.
+// the machine.
 const (
 	byTracepoint = "tp_btf"
 	byFexit      = "fexit"
-	byKprobe     = "kprobe"
 	byNothing    = "none"
 )
 

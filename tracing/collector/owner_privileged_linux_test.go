@@ -3,7 +3,6 @@
 package collector
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,14 +75,14 @@ func TestEachProcessHasItsRequests(t *testing.T) {
 		command(t, "sync", "-f", dir)
 	})
 	p := &tr.Capture
-	of := func(name string) (o tracing.Owner) {
+	owner := func(name string) (o tracing.Owner) {
 		if i := slices.IndexFunc(p.Owners,
 			func(o tracing.Owner) bool { return o.Name == name }); i >= 0 {
 			return p.Owners[i]
 		}
 		return o
 	}
-	read, written := of("kv-reader"), of("kv-writer")
+	read, written := owner("kv-reader"), owner("kv-writer")
 	assert.EqualValues(t, 128, read.Reads, "%+v", p.Owners)
 	assert.EqualValues(t, 128*64<<10, read.ReadBytes)
 	assert.Zero(t, read.Writes)
@@ -103,12 +102,7 @@ func TestEachProcessHasItsRequests(t *testing.T) {
 func TestEndedProcessesAreForgotten(t *testing.T) {
 	privtest.Root(t)
 	sh := copied(t, "sh", "kv-family")
-	c, err := Start(context.Background(), Options{Filter: tracing.FilterProcess, Comm: "kv-family"})
-	require.NoError(t, err)
-	defer c.Close()
-	if u := c.Unavailable(); u != nil {
-		privtest.Need(t, u)
-	}
+	c := startFor(t, Options{Filter: tracing.FilterProcess, Comm: "kv-family"})
 	for range 3 {
 		command(t, sh, "-c", "true; (true); /bin/true; exit 0")
 	}

@@ -11,16 +11,18 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"kvbench/tracing"
 	"kvbench/tracing/bpf"
+	"kvbench/tracing/host"
 )
 
 // kernelPrograms are programs of package bpf in the kernel. Nothing is pinned, so the kernel removes
 // them at the end of this process, even after a kill.
 type kernelPrograms struct {
-	coll  *ebpf.Collection // of the block layer
-	files *ebpf.Collection // of calls on files, may be empty; shares most maps with coll
-	links []link.Link      // of both collections
+	coll  *ebpf.Collection
+	links []link.Link
 
+	targets []host.Disk
 	byOwner bool
 	initial int // processes that were watched from the beginning
 
@@ -78,10 +80,17 @@ func (k *kernelPrograms) edge() (edge, error) {
 	err := errors.Join(v[bpf.TraceVarGauge].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
 		v[bpf.TraceVarFirst].Get(&first))
 	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0][0]), int64(g[1][0])},
-		idle: idle[0], first: first[0]}, err
+		idle: idle[0], first: first[0], missed: k.missed()}, err
 }
 
-func (k *kernelPrograms) read() (counts, error) {
+func (k *kernelPrograms) read(t *tracing.Trace) error {
+	n, err := k.window()
+	n.fill(t, float64(zoneSectors(k.targets))*host.SectorSize/(1<<30))
+	return err
+}
+
+// window returns the counts of this window.
+func (k *kernelPrograms) window() (counts, error) {
 	n, err := k.total()
 	n.since(&k.before)
 	return n, err
@@ -94,21 +103,20 @@ func (k *kernelPrograms) total() (n counts, err error) {
 		err = errors.Join(err, sum(&n.directions[dir], m[bpf.TraceMapDirections], inside*2+dir))
 	}
 	err = errors.Join(err, sum(&n.other, m[bpf.TraceMapOtherCounts], inside))
-	if len(k.files.Programs) > 0 {
+	if calls := m[bpf.TraceMapCallCounts]; calls != nil {
 		for kind := range n.calls {
-			err = errors.Join(err,
-				sum(&n.calls[kind], m[bpf.TraceMapCallCounts], inside*callKinds+kind))
+			err = errors.Join(err, sum(&n.calls[kind], calls, inside*callKinds+kind))
 		}
 	}
 	if k.byOwner {
-		n.owners = map[uint32]ownerCounts{}
+		n.owners = map[uint32]bpf.TraceOwner{}
 		var pid uint32
-		var o ownerCounts
-		all := m[bpf.TraceMapOwners].Iterate()
-		for all.Next(&pid, &o) {
+		var o bpf.TraceOwner
+		entries := m[bpf.TraceMapOwners].Iterate()
+		for entries.Next(&pid, &o) {
 			n.owners[pid] = o
 		}
-		err = errors.Join(err, all.Err())
+		err = errors.Join(err, entries.Err())
 	}
 	var family [2]uint64
 	err = errors.Join(err, k.coll.Variables[bpf.TraceVarFamily].Get(&family))
@@ -130,14 +138,12 @@ func sum[T any](to *T, m *ebpf.Map, key int) error {
 	return nil
 }
 
-// missed sums over all programs. The kernel skips a run if it interrupts a run of the same program on
+// missed sums over all programs, with a system call for each. The kernel skips a run if it interrupts a run of the same program on
 // the processor. Requests are then lost or unmatched, and count as such.
 func (k *kernelPrograms) missed() (n int64) {
-	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
-		for _, p := range coll.Programs {
-			if s, err := p.Stats(); err == nil { // fails before Linux 5.12
-				n += int64(s.RecursionMisses)
-			}
+	for _, p := range k.coll.Programs {
+		if s, err := p.Stats(); err == nil { // fails before Linux 5.12
+			n += int64(s.RecursionMisses)
 		}
 	}
 	return n
@@ -160,16 +166,14 @@ func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error)
 	return s, nil
 }
 
-func (k *kernelPrograms) close() error { return detach(k.links, k.coll, k.files) }
+func (k *kernelPrograms) close() error { return detach(k.links, k.coll) }
 
-// detach undoes attachAll, in the reverse order, and frees the maps that are not shared.
-func detach(links []link.Link, colls ...*ebpf.Collection) error {
+// detach undoes attachAll, in the reverse order.
+func detach(links []link.Link, coll *ebpf.Collection) error {
 	var errs []error
 	for _, l := range slices.Backward(links) {
 		errs = append(errs, l.Close())
 	}
-	for _, coll := range colls {
-		coll.Close()
-	}
+	coll.Close()
 	return errors.Join(errs...)
 }

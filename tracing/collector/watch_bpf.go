@@ -11,14 +11,12 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"github.com/prometheus/procfs"
 
 	"kvbench/tracing/bpf"
-	"kvbench/tracing/host"
 )
 
 // As in bpf/process.h.
@@ -37,7 +35,7 @@ type watchSpec struct {
 	text       string
 }
 
-func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
+func watched(opt Options) watchSpec {
 	w := watchSpec{mode: watchSet, dirty: true}
 	switch {
 	case opt.Comm != "":
@@ -50,7 +48,7 @@ func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
 	case opt.ByOwner:
 		w.mode = watchNone
 	default:
-		return watchSpec{mode: watchOne, tgid: ownID(spec), text: "this process"}
+		return watchSpec{mode: watchOne, text: "this process"}
 	}
 	return w
 }
@@ -58,7 +56,7 @@ func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
 // watch gives the programs the running processes or the cgroup to watch.
 func (k *kernelPrograms) watch(opt Options, w watchSpec, list *ebpf.ProgramSpec) error {
 	if opt.ByOwner { // the kernel always needs an entry
-		kernel := ownerCounts{}
+		kernel := bpf.TraceOwner{}
 		if err := k.coll.Maps[bpf.TraceMapOwners].Put(uint32(0), &kernel); err != nil {
 			return fmt.Errorf("count requests by process: %w", err)
 		}
@@ -82,11 +80,13 @@ func (k *kernelPrograms) watch(opt Options, w watchSpec, list *ebpf.ProgramSpec)
 
 // watchRunning puts the running processes into the set.
 func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error {
-	all := k.coll.Maps[bpf.TraceMapWatched]
+	set := k.coll.Maps[bpf.TraceMapWatched]
 	return untilNoneIsNew(processes, func() (map[uint32]uint32, error) { return kernelIDs(list) },
-		func(p process) bool { return p.pid == opt.PID || opt.Comm != "" && p.comm == opt.Comm },
+		func(p procfs.ProcStat) bool {
+			return p.PID == opt.PID || opt.Comm != "" && p.Comm == opt.Comm
+		},
 		func(pid int, id uint32) (isNew bool, err error) {
-			err = all.Update(id, uint8(1), ebpf.UpdateNoExist)
+			err = set.Update(id, uint8(1), ebpf.UpdateNoExist)
 			if errors.Is(err, ebpf.ErrKeyExist) {
 				return false, nil // the programs have seen its start
 			}
@@ -95,7 +95,7 @@ func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error
 			}
 			k.initial++
 			if !alive(pid) { // it may have ended before it was watched; then no program saw its end
-				_ = all.Delete(id)
+				_ = set.Delete(id)
 			}
 			return true, nil
 		})
@@ -105,16 +105,16 @@ func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error
 // child only after its parent is watched. A child that starts between the list and the watching of its
 // parent is in the next list. So lists are read until all processes of one are watched. The ids are
 // read after the list: a process of the list without an id has ended.
-func untilNoneIsNew(list func() []process, ids func() (map[uint32]uint32, error),
-	match func(process) bool, watch func(pid int, id uint32) (isNew bool, err error)) error {
+func untilNoneIsNew(list func() []procfs.ProcStat, ids func() (map[uint32]uint32, error),
+	match func(procfs.ProcStat) bool, watch func(pid int, id uint32) (isNew bool, err error)) error {
 	for met := map[int]bool{}; ; {
-		all := withChildren(list(), match)
+		family := withChildren(list(), match)
 		global, err := ids()
 		if err != nil {
 			return err
 		}
 		grown := false
-		for _, pid := range all {
+		for _, pid := range family {
 			id, lives := global[uint32(pid)]
 			if !lives || met[pid] {
 				continue
@@ -170,61 +170,43 @@ func (k *kernelPrograms) family() (met, running int) {
 		return 0, 0
 	}
 	var pid uint32
-	var yes uint8
-	all := k.coll.Maps[bpf.TraceMapWatched].Iterate()
-	for all.Next(&pid, &yes) {
+	var present uint8
+	entries := k.coll.Maps[bpf.TraceMapWatched].Iterate()
+	for entries.Next(&pid, &present) {
 		running++
 	}
 	return k.initial + int(counts[0]), running // an aborted iteration counts most of them
 }
 
-// ownID returns the kernel's own id of this process. os.Getpid returns another id in a container. So a
-// program runs once in this process and returns the id (since Linux 5.10).
-func ownID(spec *ebpf.CollectionSpec) uint32 {
-	fallback := uint32(os.Getpid())
-	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgWhoami])
-	if err != nil {
-		return fallback
-	}
-	defer p.Close()
-	if id, err := p.Run(&ebpf.RunOptions{}); err == nil && id != 0 {
-		return id
-	}
-	return fallback
-}
-
 // alive reports whether a process has not ended. A zombie has ended but is still listed.
 func alive(pid int) bool {
-	state := host.Root("/proc").Field("State", strconv.Itoa(pid), "status")
-	return state != "" && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
-}
-
-type process struct {
-	pid, parent int
-	comm        string
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return false
+	}
+	s, err := p.Stat()
+	return err == nil && s.State != "Z" && s.State != "X"
 }
 
 // processes reads /proc, without the processes that end meanwhile.
-func processes() (all []process) {
-	const files = host.Root("/proc")
-	for _, name := range files.Names() {
-		pid, err := strconv.Atoi(name)
-		parent, gone := strconv.Atoi(files.Field("PPid", name, "status"))
-		if err == nil && gone == nil {
-			all = append(all, process{pid, parent, files.Text(name, "comm")})
+func processes() (all []procfs.ProcStat) {
+	list, _ := procfs.AllProcs() // without /proc no process matches
+	for _, p := range list {
+		if s, err := p.Stat(); err == nil {
+			all = append(all, s)
 		}
 	}
 	return all
 }
 
 // withChildren lists the processes that match, and all their descendants.
-func withChildren(all []process, match func(process) bool) []int {
+func withChildren(all []procfs.ProcStat, match func(procfs.ProcStat) bool) []int {
 	in := map[int]bool{}
 	for before := -1; before < len(in); {
 		before = len(in)
 		for _, p := range all {
-			if in[p.parent] || match(p) {
-				in[p.pid] = true
+			if in[p.PPID] || match(p) {
+				in[p.PID] = true
 			}
 		}
 	}

@@ -114,9 +114,9 @@ func (j *job) fromRequests(t *tracing.Trace) {
 		if note := sizes[dir].note; note != "" && !n {
 			j.notes = append(j.notes, fmt.Sprintf("%s: %s", names[dir], note))
 		}
-		if of := l.of[dir].Requests; n && of > 0 {
-			j.notes = append(j.notes, fmt.Sprintf("%d %s next to %d %s are left out", of, names[dir],
-				l.of[1-dir].Requests, names[1-dir]))
+		if few := l.dirs[dir].Requests; n && few > 0 {
+			j.notes = append(j.notes, fmt.Sprintf("%d %s next to %d %s are left out", few, names[dir],
+				l.dirs[1-dir].Requests, names[1-dir]))
 		}
 	}
 	switch one := l.together(); {
@@ -139,15 +139,15 @@ func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction)
 	if len(dirs) == 1 {
 		p.name, p.rw = names[first], strings.TrimSuffix(names[first], "s")
 	} else {
-		p.mixRead = percent(float64(l.of[reads].Requests), float64(l.of[writes].Requests))
+		p.mixRead = percent(float64(l.dirs[reads].Requests), float64(l.dirs[writes].Requests))
 	}
 	// Directions that share a queue share its depth, its pauses and its order.
 	depth := 0.0
 	sequential, requests := 0.0, 0.0
 	for _, d := range dirs {
 		depth += l.depth(d)
-		sequential += float64(l.of[d].Sequential)
-		requests += float64(l.of[d].Requests)
+		sequential += float64(l.dirs[d].Sequential)
+		requests += float64(l.dirs[d].Requests)
 		p.rate += l.rate(d)
 		if d == writes {
 			p.writesToFlush = l.writesToFlush()
@@ -160,7 +160,7 @@ func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction)
 	} else if depth < underOne && requests > 0 { // one at a time, with pauses between them
 		each := 0.0
 		for _, d := range dirs {
-			each += l.of[d].D2C() / requests / 1000
+			each += l.dirs[d].D2C() / requests / 1000
 		}
 		p.thinkUS, p.thinkBlocks = int64(math.Round(each*(1/depth-1))), 1
 	}

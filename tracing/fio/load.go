@@ -31,7 +31,7 @@ var names = [2]string{reads: "reads", writes: "writes"}
 
 // load describes the arrival of requests in a trace.
 type load struct {
-	of     [2]tracing.Direction
+	dirs   [2]tracing.Direction
 	window float64 // ns in which there was load; 0 for a text without a window
 	busy   float64 // share of the window outside the job's pauses
 	// Pauses in which no request was in flight: their number, length, and the requests before each.
@@ -45,7 +45,7 @@ type load struct {
 // loadOf reads a trace. It ignores the time before the first request and after the last.
 func loadOf(t *tracing.Trace) load {
 	p := &t.Capture
-	l := load{of: [2]tracing.Direction{reads: p.Read, writes: p.Write}, busy: 1,
+	l := load{dirs: [2]tracing.Direction{reads: p.Read, writes: p.Write}, busy: 1,
 		window: max(0, float64(p.WindowNS-p.LeadNS-p.TailNS)), flushes: flushes(p)}
 	if p.FlushWaits > 0 {
 		l.flushNS = t.FlushWait.Sum * 1000 * min(1, float64(l.flushes)/float64(p.FlushWaits))
@@ -88,27 +88,27 @@ func (l *load) together() bool {
 // writers waited for a flush, because the job's writers wait, too.
 func (l *load) depth(d direction) float64 {
 	if l.window == 0 {
-		return l.of[d].MeanDepth
+		return l.dirs[d].MeanDepth
 	}
 	busy := l.window * l.busy
-	if d == writes && l.pauses == 0 && l.of[d].D2C() > busy && l.flushNS < busy/2 {
+	if d == writes && l.pauses == 0 && l.dirs[d].D2C() > busy && l.flushNS < busy/2 {
 		busy -= l.flushNS
 	}
-	return l.of[d].D2C() / busy
+	return l.dirs[d].D2C() / busy
 }
 
 // none reports that a direction has too few requests and bytes to be part of the load.
 func (l *load) none(d direction) bool {
 	const least = 0.005
-	its, all := l.of[d], l.of[1-d]
-	requests, bytes := float64(all.Requests+its.Requests), float64(all.Bytes+its.Bytes)
-	return its.Requests == 0 ||
-		float64(its.Requests) < least*requests && float64(its.Bytes) < least*bytes
+	own, other := l.dirs[d], l.dirs[1-d]
+	requests, bytes := float64(other.Requests+own.Requests), float64(other.Bytes+own.Bytes)
+	return own.Requests == 0 ||
+		float64(own.Requests) < least*requests && float64(own.Bytes) < least*bytes
 }
 
 // sequential returns the share of a direction's requests that begin where another one ended.
 func (l *load) sequential(d direction) float64 {
-	return float64(l.of[d].Sequential) / float64(max(1, l.of[d].Requests))
+	return float64(l.dirs[d].Sequential) / float64(max(1, l.dirs[d].Requests))
 }
 
 // rate returns the requests/s of a direction.
@@ -116,12 +116,12 @@ func (l *load) rate(d direction) float64 {
 	if l.window == 0 {
 		return 0
 	}
-	return float64(l.of[d].Requests) / l.window * 1e9
+	return float64(l.dirs[d].Requests) / l.window * 1e9
 }
 
 // writesToFlush returns how many writes came between two flushes.
 func (l *load) writesToFlush() int64 {
-	n := l.of[writes].Requests
+	n := l.dirs[writes].Requests
 	if l.flushes < flushesMin || n == 0 {
 		return 0
 	}

@@ -101,21 +101,21 @@ func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 	}
 	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.bytes, b.bytes) })
 	s.shares = shares
-	if is := mean(s.shares); s.note == "" && math.Abs(is/seen-1) > bytesOff {
+	if kept := mean(s.shares); s.note == "" && math.Abs(kept/seen-1) > bytesOff {
 		s.note = fmt.Sprintf("a request of this job moves %.1f KiB on average, one of the trace "+
-			"%.1f KiB: shares are whole percents", is/1024, seen/1024)
+			"%.1f KiB: shares are whole percents", kept/1024, seen/1024)
 	}
 	return s
 }
 
 // shared divides so many percent among sizes, and drops sizes that get 0.
-func shared(of []int64, counts map[int64]int64, whole int) (shares []share) {
+func shared(sizes []int64, counts map[int64]int64, whole int) (shares []share) {
 	total, left := int64(0), whole
-	for _, size := range of {
+	for _, size := range sizes {
 		total += counts[size]
 	}
 	part := func(size int64) int64 { return int64(whole) * counts[size] }
-	for _, size := range of {
+	for _, size := range sizes {
 		n := int(part(size) / total)
 		shares = append(shares, share{size, n})
 		left -= n

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// While a filesystem hangs its last known state is returned, and it is not queried twice. Its late answer
+// While a filesystem hangs its last known state is returned, and it is not queried twice. Its late result
 // counts.
-func TestAFilesystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
+func TestAFilesystemThatHangsIsNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var a Asked
@@ -23,17 +23,17 @@ func TestAFilesystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 		known, took := at(func(ask func() error) error { return ask() })
 		assert.True(t, known)
 		assert.Zero(t, took)
-		answer, calls := make(chan error), 0
-		hang := func(func() error) error { calls++; return <-answer }
+		result, calls := make(chan error), 0
+		hang := func(func() error) error { calls++; return <-result }
 		known, took = at(hang)
-		assert.True(t, known, "what it said before")
+		assert.True(t, known, "from before")
 		assert.Equal(t, time.Second, took)
 		known, took = at(hang)
 		assert.True(t, known)
 		assert.Zero(t, took)
 		synctest.Wait()
 		assert.Equal(t, 1, calls)
-		answer <- errors.New("it is gone")
+		result <- errors.New("it is gone")
 		synctest.Wait()
 		known, _ = at(func(func() error) error { return errors.New("it is gone") })
 		assert.False(t, known)

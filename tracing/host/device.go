@@ -34,10 +34,6 @@ type Device struct {
 	counted []Disk // the disks that ReadStat sums: the device, or the paths of a multipath head
 }
 
-// ErrNoWitness is wrapped by ReadStat's error for a device that has no statistics; the error's text
-// is Device.Reason.
-var ErrNoWitness = errors.New("no block device statistics")
-
 // BackingDevice finds the block device behind the directory or file at path, which must exist. A
 // directory without a device is no error: Device.Reason says why. An error means that the path could not
 // be examined.
@@ -76,7 +72,7 @@ func Together(all ...Device) Device {
 				d.Members = append(d.Members, name)
 			}
 		}
-		for _, disk := range one.counted {
+		for _, disk := range one.counted { // the disk of two partitions counts once
 			if !slices.ContainsFunc(d.counted,
 				func(o Disk) bool { return o.SysPath == disk.SysPath }) {
 				d.counted = append(d.counted, disk)
@@ -91,10 +87,10 @@ func Together(all ...Device) Device {
 func (d Device) Title() string { return cmp.Or(d.Name, strings.Join(d.Members, "+")) }
 
 // ReadStat reads the device's counters: one open, read and close of a small file in sysfs, which takes
-// some ten microseconds. It fails with ErrNoWitness if Reason is set.
+// some ten microseconds. It fails with the Reason if that is set.
 func (d Device) ReadStat() (BlockStat, error) {
 	if d.Reason != "" || len(d.counted) == 0 {
-		return BlockStat{}, fmt.Errorf("%w: %s", ErrNoWitness, d.Reason)
+		return BlockStat{}, fmt.Errorf("no block device statistics: %s", d.Reason)
 	}
 	s, err := ReadStats(d.counted)
 	if err != nil {
@@ -113,7 +109,7 @@ func (m machine) backingDevice(path string) (Device, error) {
 	if err != nil {
 		return Device{}, err
 	}
-	d := Device{Filesystem: mount.Type, Mount: mount}
+	d := Device{Disk: Disk{root: m.Root}, Filesystem: mount.Type, Mount: mount}
 	switch {
 	case at.major != 0:
 		return m.describe(d, at.major, at.minor)

@@ -51,50 +51,19 @@ func (m machine) diskNamed(name string) (Disk, error) {
 
 // Below describes the disks of the members; a member may be a partition.
 func (d Device) Below() (disks []Disk) {
+	m := machine{Root: d.root}
 	for _, name := range d.Members {
 		// The link of a slave leads to its directory, and so does the link in the class for the hidden
 		// paths of a multipath head.
-		disk, err := thisMachine().wholeDisk(d.SysPath, "slaves", name)
+		disk, err := machine{}.wholeDisk(d.SysPath, "slaves", name)
 		if err != nil {
-			disk, err = thisMachine().diskNamed(name)
+			disk, err = m.diskNamed(name)
 		}
 		if err == nil {
 			disks = append(disks, disk)
 		}
 	}
 	return disks
-}
-
-// MaxSegments returns how many memory segments one request may have, 0 if unknown.
-func (d Disk) MaxSegments() int64 { return d.number("queue/max_segments") }
-
-// MaxRequests returns how many requests a hardware queue of the device may hold before they are
-// dispatched, 0 if unknown.
-func (d Disk) MaxRequests() int64 { return d.number("queue/nr_requests") }
-
-// QueueTags returns the sum of the hardware queues' limits of requests in service, and the number of these
-// queues; 0 if unknown.
-func (d Disk) QueueTags() (tags, queues int64) {
-	at := Root(filepath.Join(d.SysPath, "mq"))
-	for _, q := range at.Names() {
-		if n := at.Integer(q, "nr_tags"); n != nil {
-			tags, queues = tags+max(0, *n), queues+1
-		}
-	}
-	return tags, queues
-}
-
-// AllDisks lists the machine's block devices that have requests.
-func AllDisks() []Disk { return thisMachine().allDisks() }
-
-func (m machine) allDisks() (all []Disk) {
-	for _, name := range Root(m.Path("/sys/block")).Names() {
-		d, err := m.diskNamed(name)
-		if err == nil && Root(d.SysPath).Exists("mq") {
-			all = append(all, d)
-		}
-	}
-	return all
 }
 
 // NamedDevice describes a block device by its kernel name, with or without /dev: nvme0n1, /dev/sda. For a
@@ -117,11 +86,9 @@ func (m machine) namedDevice(name string) (Device, error) {
 	return m.stack(Device{Disk: disk, counted: []Disk{disk}}), nil
 }
 
-// Sectors returns the device's size in sectors, 0 if unknown.
-func (d Disk) Sectors() uint64 { return uint64(d.number("size")) }
-
-// number returns 0 if sysfs does not have the value; no limit of a device is 0 or less.
-func (d Disk) number(file string) int64 {
+// Number returns a size or a limit of the device by its file in sysfs (queue/max_segments). It is 0 if
+// unknown; no limit of a device is 0 or less.
+func (d Disk) Number(file string) int64 {
 	if n := Root(d.SysPath).Integer(file); n != nil {
 		return max(0, *n)
 	}
@@ -226,10 +193,8 @@ func (m machine) btrfsDevices(d Device) []string {
 // Disks lists the devices behind d that have requests, ordered and without duplicates: d itself, or the
 // devices below it. Stacked devices (dm, md) pass bios on and have no requests; devices with a queue have a
 // directory mq in sysfs. An empty list comes with a reason.
-func (d Device) Disks() ([]Disk, string) { return thisMachine().disks(d) }
-
-func (m machine) disks(d Device) (found []Disk, reason string) {
-	names := slices.Clone(d.Members) // devices below them are appended
+func (d Device) Disks() (found []Disk, reason string) {
+	m, names := machine{Root: d.root}, slices.Clone(d.Members) // devices below them are appended
 	if d.Name != "" {
 		names = []string{d.Name}
 	}
@@ -262,4 +227,51 @@ func (m machine) disks(d Device) (found []Disk, reason string) {
 	}
 	slices.SortFunc(found, func(a, b Disk) int { return strings.Compare(a.Name, b.Name) })
 	return found, ""
+}
+
+// StorageNodes lists the NUMA nodes of the devices behind directories, ordered and without duplicates.
+// Buffers should be on these nodes. For a directory that does not exist yet it uses the nearest existing one
+// above it. The list is empty on a machine with one node, and for devices without a node: loop devices,
+// virtual disks, network filesystems.
+func StorageNodes(dirs ...string) []int {
+	if noKernelStatistics != "" {
+		return nil
+	}
+	return thisMachine().storageNodes(dirs)
+}
+
+func (m machine) storageNodes(dirs []string) (nodes []int) {
+	// A fixed pattern: no error possible.
+	if nodes, _ := filepath.Glob(m.Path("/sys/devices/system/node/node[0-9]*")); len(nodes) < 2 {
+		return nil
+	}
+	for _, dir := range dirs {
+		at, err := existing(dir)
+		if err != nil {
+			continue // the caller that opens it reports the error
+		}
+		d, err := m.backingDevice(at)
+		if err != nil {
+			continue
+		}
+		disks, _ := d.Disks()
+		for _, disk := range disks {
+			if n := disk.node(); n >= 0 && !slices.Contains(nodes, n) {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+// node returns the NUMA node of the device, -1 if unknown. In sysfs a namespace is below its controller,
+// and the controller below its slot, which has the node.
+func (d Disk) node() int {
+	for dir := d.SysPath; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if n := Root(dir).Integer("numa_node"); n != nil && *n >= 0 {
+			return int(*n)
+		}
+	}
+	return -1
 }

@@ -5,7 +5,7 @@
 //	mounts.go       the mount table
 //	filesystem.go   one table of filesystem types; space, and why some have no block device
 //	device.go       the block device behind a directory
-//	disks.go        the disks below a stacked device
+//	disks.go        the disks below a stacked device, and their NUMA nodes
 //	blockstat.go    the counters of a block device
 //	limits.go       processors and memory within the limits of machine, affinity and cgroups; the
 //	                privileges of this process

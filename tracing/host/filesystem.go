@@ -258,7 +258,7 @@ func (m Mount) whyNoDevice() string {
 	if kind == "" {
 		return "the directory belongs to no mount that this process can see"
 	}
-	upper, ok := m.SuperOption("upperdir")
+	upper, ok := m.superOption("upperdir")
 	if !ok {
 		upper = "another filesystem"
 	}
@@ -268,10 +268,10 @@ func (m Mount) whyNoDevice() string {
 // Asked queries a filesystem repeatedly for a caller that cannot wait for one that hangs, such as a server
 // that is gone. The zero value is ready; its method is safe for concurrent use.
 type Asked struct {
-	mu     sync.Mutex
-	asking bool // one query at a time: each one that hangs is a thread in the kernel
-	known  bool
-	last   Filesystem
+	mu      sync.Mutex
+	running bool // one query at a time: each one that hangs is a thread in the kernel
+	known   bool
+	last    Filesystem
 }
 
 // Filesystem returns the result of [FilesystemOf] for a directory, or the last known result if the query
@@ -280,23 +280,23 @@ type Asked struct {
 func (a *Asked) Filesystem(dir string, patience time.Duration,
 	call func(func() error) error) (fs Filesystem, known bool) {
 	a.mu.Lock()
-	begin := !a.asking
-	a.asking = true
+	begin := !a.running
+	a.running = true
 	a.mu.Unlock()
 	if begin {
-		answered := make(chan struct{})
+		done := make(chan struct{})
 		go func() {
-			defer close(answered)
+			defer close(done)
 			var fs Filesystem
 			err := call(func() (err error) { fs, err = FilesystemOf(dir); return err })
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.asking, a.known, a.last = false, err == nil, fs
+			a.running, a.known, a.last = false, err == nil, fs
 		}()
 		soon := time.NewTimer(patience)
 		defer soon.Stop()
 		select {
-		case <-answered:
+		case <-done:
 		case <-soon.C:
 		}
 	}

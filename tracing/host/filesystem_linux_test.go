@@ -25,24 +25,16 @@ func TestFilesystemOfKnowsMemoryRootAndMissingDirectories(t *testing.T) {
 
 // A shared filesystem needs a given capacity: 95 % of a cluster's free space is too much for a run.
 func TestWhichFilesystemsAreShared(t *testing.T) {
-	for _, name := range []string{"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs",
-		"beegfs_nodev", "ceph", "fuse.ceph-fuse", "wekafs", "orangefs", "pvfs2", "panfs", "quobyte",
-		"fuse.quobyte", "fuse.daos", "fuse.glusterfs", "fuse.juicefs", "fuse.s3fs",
-		"fuse.mount-s3", "fuse.sshfs", "ocfs2", "gfs2", "9p", "virtiofs", "vboxsf",
-		"fuse.unknown-type", "fuse", "overlay", "fuse.hf3fs"} {
+	for _, name := range []string{"nfs4", "ceph", "fuse.ceph-fuse", "fuse.mount-s3", "ocfs2", "9p",
+		"virtiofs", "fuse.unknown-type", "fuse", "overlay"} {
 		assert.True(t, placeOf(name).shared(), name)
 	}
-	for _, name := range []string{"ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "fuseblk",
-		"tmpfs", "ntfs3", "jfs", "unknown-type"} {
+	for _, name := range []string{"ext4", "zfs", "fuseblk", "tmpfs", "unknown-type"} {
 		assert.False(t, placeOf(name).shared(), name)
 	}
 	assert.Equal(t, inMemory, placeOf("tmpfs"))
 	// In a sandbox without a mount table only the kernel's numbers are known.
-	for magic, name := range map[uint32]string{0x6969: "nfs", 0x0BD00BD0: "lustre",
-		0x47504653: "gpfs", 0x65735546: "fuse", 0x19830326: "beegfs", 0x00C36400: "ceph",
-		0xEF53: "ext4", 0x01021994: "tmpfs", 0x20030528: "orangefs", 0x01021997: "9p"} {
-		assert.Equal(t, name, typeOf(magic))
-	}
+	assert.Equal(t, "nfs", typeOf(0x6969))
 	assert.Equal(t, "unknown type 0xabc", typeOf(0xabc))
 	for _, name := range []string{"fuse", "fuse.sshfs", "fuseblk", "virtiofs"} {
 		assert.True(t, FUSE(name), name)

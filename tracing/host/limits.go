@@ -29,8 +29,8 @@ type Limits struct {
 // ReadLimits reads the current limits. It never fails: a limit that cannot be read is ignored.
 func ReadLimits() Limits {
 	l := thisMachine().limits()
-	if l.MemoryLimit == 0 {
-		l.MemoryLimit, l.MemoryLimitSource = physicalMemory()
+	if _, _, memory := SystemFacts(); l.MemoryLimit == 0 && memory > 0 {
+		l.MemoryLimit, l.MemoryLimitSource = memory, "hw.memsize"
 	}
 	return l
 }
@@ -241,11 +241,8 @@ const (
 	capBPF      = 39
 )
 
-// ReadPrivileges reads the privileges of this process. It loads no program. The collector uses it to
-// explain why the kernel has refused.
-func ReadPrivileges() Privileges { return Root("").Privileges() }
-
-// Privileges returns the privileges of the process whose /proc/self is below the root.
+// Privileges returns the privileges of the process whose /proc/self is below the root. It loads no
+// program.
 func (r Root) Privileges() Privileges {
 	p := Privileges{Lockdown: Chosen(r.Text("/sys/kernel/security/lockdown"))}
 	if info, err := os.Stat(r.Path("/sys/kernel/btf/vmlinux")); err == nil {

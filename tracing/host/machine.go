@@ -95,22 +95,10 @@ func thisMachine() machine {
 	return machine{identify: identify, blockNode: blockNode, affinity: allowedCPUs}
 }
 
-// parseDeviceNumber reads "major:minor" as sysfs and mountinfo write it.
+// parseDeviceNumber reads "major:minor" as sysfs writes it.
 func parseDeviceNumber(s string) (major, minor uint32, err error) {
-	a, b, _ := strings.Cut(strings.TrimSpace(s), ":")
-	ma, errMajor := strconv.ParseUint(a, 10, 32)
-	mi, errMinor := strconv.ParseUint(b, 10, 32)
-	if errMajor != nil || errMinor != nil {
-		return 0, 0, fmt.Errorf("%q is no device number (major:minor)", clip(s))
+	if _, err := fmt.Sscanf(s, "%d:%d", &major, &minor); err != nil {
+		return 0, 0, fmt.Errorf("%q is no device number (major:minor)", s)
 	}
-	return uint32(ma), uint32(mi), nil
-}
-
-// clip limits a text in an error message to one line of sensible length.
-func clip(s string) string {
-	const longest = 80
-	if len(s) > longest {
-		return s[:longest] + "…"
-	}
-	return s
+	return major, minor, nil
 }

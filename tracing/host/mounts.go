@@ -24,8 +24,8 @@ type Mount struct {
 	SuperOptions []string // of the filesystem: the journal mode, NFS rsize, overlay upperdir
 }
 
-// SuperOption returns the value of the filesystem option key ("upperdir"), and whether it exists.
-func (m Mount) SuperOption(key string) (string, bool) {
+// superOption returns the value of the filesystem option key ("upperdir"), and whether it exists.
+func (m Mount) superOption(key string) (string, bool) {
 	for _, o := range m.SuperOptions {
 		if name, value, _ := strings.Cut(o, "="); name == key {
 			return value, true
@@ -39,7 +39,7 @@ func (m Mount) SuperOption(key string) (string, bool) {
 // without these options, and for mounts that are not on a network.
 func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	size := func(key string) int64 {
-		text, _ := m.SuperOption(key)
+		text, _ := m.superOption(key)
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
 			return 0

@@ -18,9 +18,9 @@ func CachedBytes(path string) (bytes int64, err error) {
 	}
 	defer f.Close()
 	// A range of length 0 reaches to the end of the file.
-	var all unix.CachestatRange
+	var whole unix.CachestatRange
 	var stat unix.Cachestat_t
-	err = unix.Cachestat(uint(f.Fd()), &all, &stat, 0)
+	err = unix.Cachestat(uint(f.Fd()), &whole, &stat, 0)
 	switch {
 	case err == nil:
 		return int64(stat.Cache) * int64(os.Getpagesize()), nil

@@ -20,15 +20,15 @@ func TestCachedBytes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Sync())
 	same := func() int64 {
-		asked, err := CachedBytes(path)
+		queried, err := CachedBytes(path)
 		require.NoError(t, err)
 		in, err := os.Open(path)
 		require.NoError(t, err)
 		defer in.Close()
 		counted, err := resident(in)
 		require.NoError(t, err)
-		assert.Equal(t, counted, asked)
-		return asked
+		assert.Equal(t, counted, queried)
+		return queried
 	}
 	page := int64(os.Getpagesize())
 	whole := (100_000 + page - 1) / page * page

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noKernelStatistics makes BackingDevice answer without asking: only Linux has /sys/block.
+// noKernelStatistics makes BackingDevice return without a query: only Linux has /sys/block.
 const noKernelStatistics = "darwin has no /sys/block: the kernel's byte counts are a Linux feature"
 
-// identify and blockNode are never asked here.
+// identify and blockNode are never called here.
 func identify(string) (identity, error) { return identity{}, errors.ErrUnsupported }
 
 func blockNode(string) (major, minor uint32, err error) { return 0, 0, errors.ErrUnsupported }
@@ -41,20 +41,12 @@ func statfs(path string) (Filesystem, error) {
 // allowedCPUs: macOS has no affinity masks.
 func allowedCPUs() int { return 0 }
 
-func physicalMemory() (bytes int64, source string) {
-	n, err := unix.SysctlUint64("hw.memsize")
-	if err != nil {
-		return 0, ""
-	}
-	return int64(n), "hw.memsize"
-}
-
 // SystemFacts returns facts that macOS has in sysctl instead of /proc.
 func SystemFacts() (kernel, cpu string, memory int64) {
 	kernel, _ = unix.Sysctl("kern.osrelease")
 	cpu, _ = unix.Sysctl("machdep.cpu.brand_string")
-	memory, _ = physicalMemory()
-	return kernel, cpu, memory
+	bytes, _ := unix.SysctlUint64("hw.memsize")
+	return kernel, cpu, int64(bytes)
 }
 
 // ResetPeakRSS is not possible here: PeakRSS counts from the start of the process.

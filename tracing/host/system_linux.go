@@ -163,13 +163,10 @@ func statfs(path string) (Filesystem, error) {
 func allowedCPUs() int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return 0 // more than the set holds (1024): the runtime's own count stands
+		return 0 // more than the set holds (1024): the runtime's own count is used
 	}
 	return set.Count()
 }
-
-// physicalMemory returns nothing: Linux has /proc/meminfo.
-func physicalMemory() (bytes int64, source string) { return 0, "" }
 
 // SystemFacts returns nothing: Linux has /proc and /sys.
 func SystemFacts() (kernel, cpu string, memory int64) { return "", "", 0 }

@@ -84,7 +84,7 @@ func metricTime(s metrics.Sample) time.Duration {
 // sum adds up a histogram of seconds with the middle of each bucket, whose bounds are at most a quarter
 // apart. The two unbounded buckets count with their only bound.
 func sum(h *metrics.Float64Histogram) time.Duration {
-	var all float64
+	var total float64
 	for i, n := range h.Counts {
 		if n == 0 {
 			continue
@@ -93,9 +93,9 @@ func sum(h *metrics.Float64Histogram) time.Duration {
 		if math.IsInf(to, 0) {
 			to = from
 		}
-		all += float64(n) * (from + to) / 2
+		total += float64(n) * (from + to) / 2
 	}
-	return time.Duration(all * float64(time.Second))
+	return time.Duration(total * float64(time.Second))
 }
 
 // metricCount returns 0 for a metric that this Go release does not have.

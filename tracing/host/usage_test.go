@@ -14,20 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var sink [][]byte
+var kept [][]byte
 
 func TestReadUsageCountsWhatHappens(t *testing.T) {
 	before := ReadUsage()
 	const objects, size = 100, 64 << 10
 	for range objects {
-		sink = append(sink, make([]byte, size))
+		kept = append(kept, make([]byte, size))
 	}
 	for i := range 1 << 24 { // some milliseconds of a processor, however long they take
-		sink[0][i%size]++
+		kept[0][i%size]++
 	}
 	runtime.GC()
 	after := ReadUsage()
-	sink = nil
+	kept = nil
 
 	assert.GreaterOrEqual(t, after.Mallocs-before.Mallocs, uint64(objects))
 	assert.GreaterOrEqual(t, after.AllocBytes-before.AllocBytes, uint64(objects*size))

@@ -1,5 +1,5 @@
-// Package checkpoint computes the files of a checkpoint and their bytes. They are exactly those of
-// MLPerf Storage's checkpoint workload.
+// Package checkpoint computes the files of a checkpoint and their bytes, exactly as MLPerf Storage's
+// checkpoint workload writes them.
 //
 //	model.go   Model: dimensions and partition of the four models; parameters
 //	files.go   Spec: a model on some accelerators at a scale, or one stream; the files of each
@@ -8,6 +8,6 @@
 // Everything is plain data and arithmetic, without clock, storage or goroutine. It is safe for
 // concurrent use.
 //
-// The numbers were compared with those of DLIO, the reference's engine (Argonne's dlio_benchmark in
+// The numbers were compared with the numbers of DLIO, the reference's engine (Argonne's dlio_benchmark in
 // the version of mlcommons/storage). testdata/lists.py computes them a second time.
 package checkpoint

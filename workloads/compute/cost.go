@@ -29,7 +29,7 @@ func (c Cost) Seconds(n float64) float64 { return c.PerToken*n + c.PerSquare*n*n
 // already computed: the difference of two prompts. It is at most ten years, so that sums cannot overflow,
 // and never negative.
 func (c Cost) Span(from, to int64) time.Duration {
-	// The difference of squares as a product: that of two large ones would lose its digits.
+	// The difference of squares as a product: the difference of two large squares would lose its digits.
 	f, t := float64(from), float64(to)
 	seconds := (t - f) * (c.PerToken + c.PerSquare*(t+f))
 	const decade = 10 * 365 * 24 * time.Hour
@@ -73,7 +73,7 @@ func ParseCost(text string) (c Cost, err error) {
 		seen[name], *to = true, x
 	}
 	if c.Free() {
-		return c, rule // who writes it out means something
+		return c, rule // both parts are 0: a mistake
 	}
 	return c, nil
 }

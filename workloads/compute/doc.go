@@ -1,9 +1,9 @@
-// Package compute says how long a server takes to compute what it does not find in the cache, and
-// from which length on loading is faster than that.
+// Package compute computes how long a server takes to compute tokens that it does not find in the cache,
+// and from which length on loading is faster.
 //
 //	cost.go        Cost: seconds per token and per token squared; how flags write it
-//	server.go      Server: who computes what when, where all share one, also layer by layer
-//	published.go   Published: what others measured, by model and GPU, with sources
+//	server.go      Server: the time of the one server that all requests share, also layer by layer
+//	published.go   Published: measured rates by model and GPU, with sources
 //	breakeven.go   Loading, BreakEven: the length at which loading beats computing
 //
 // Begin with Cost. Everything but a Server is plain data, and all is safe for concurrent use. It

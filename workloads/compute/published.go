@@ -20,7 +20,7 @@ type Rate struct {
 //
 // Nearly all of them are one number at one length. They are taken as a rate, without a part that
 // grows with the square: a shorter prompt is faster than that and a longer one slower, on the one
-// H20 that was measured at two lengths by a factor of three. Batched rates are those of a server
+// H20 that was measured at two lengths by a factor of three. Batched rates are rates of a server
 // that has always enough to do; one request alone is slower. -prefill-rate takes one's own.
 //
 // Left out is what says no prefill rate of known GPUs: gpt-oss-120b on two H100, 32,500 tokens/s of

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,42 +26,33 @@ var Blocks = Format{
 		".lct", ".lct.gz", ".lct.zst"},
 }
 
-const (
-	// maxBlocks limits the blocks of one request.
-	maxBlocks = 1 << 20
-	// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids, which
-	// may be hashes of twenty digits.
-	maxBlockLine = 2 << 20
-)
+// blockFormats are the formats of block traces. A new one is a file with a blockFormat, and a line here.
+var blockFormats = []blockFormat{lct, agentSessions, bailian, dynamo, kvEvents, mooncake}
+
+// blockFormat is a format of block traces, and how it is detected.
+type blockFormat struct {
+	begins *regexp.Regexp // matches the first bytes of a file, nil for a file of JSON objects
+	keys   []string       // of the first object, that only this format has
+	// sharedKeys are keys of the first object that other formats have, too: they decide at its end.
+	sharedKeys []string
+	// open opens a file. scope names the file in keys of blocks.
+	open func(path, scope string) (Reader, error)
+}
+
+// maxBlocks limits the blocks of one request.
+const maxBlocks = 1 << 20
 
 // openBlocks opens a file of any block format.
 func openBlocks(path string) (Reader, error) {
-	name, base := filepath.Base(path), baseOf(path)
-	kind, err := blockKind(path)
-	// A malformed line does not affect others, so a file of lines may begin with one.
-	if err != nil && !strings.Contains(strings.ToLower(name), ".jsonl") {
-		return nil, err
-	}
-	if kind == sessionKind {
-		doc, err := openDocument(path)
-		return &sessionRows{document: doc, base: base}, err
-	}
-	text, err := openText(path, maxBlockLine)
+	format, err := blockFormatOf(path)
 	if err != nil {
-		return nil, err
+		// A malformed line does not affect others, so a file of lines may begin with one.
+		if !strings.Contains(strings.ToLower(filepath.Base(path)), ".jsonl") {
+			return nil, err
+		}
+		format = mooncake
 	}
-	lines := lineReader{text, 0}
-	switch kind {
-	case lctKind:
-		return openLCT(text)
-	case kvEventKind:
-		return &kvEventRows{lineReader: lines}, nil
-	case bailianKind:
-		return &bailianRows{lineReader: lines, scope: scopeName(base)}, nil
-	case dynamoKind:
-		return &dynamoRows{lineReader: lines}, nil
-	}
-	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, nil
+	return format.open(path, scopeName(baseOf(path)))
 }
 
 // baseOf returns a file's name up to the first dot.
@@ -87,95 +79,77 @@ func Apart(paths []string) (suffixes []string) {
 	return suffixes
 }
 
-// The kinds of block traces.
-const (
-	mooncakeKind = iota
-	sessionKind
-	bailianKind
-	dynamoKind
-	kvEventKind
-	lctKind
-)
+// headBytes is how many bytes of a file blockFormat.begins is matched with.
+const headBytes = 128
 
-// blockKind detects the format by the keys of the first object: at a key that only one format has, else at
-// the end of the object.
-func blockKind(path string) (kind int, err error) {
+// blockFormatOf detects the format by the first bytes, or by the keys of the first object.
+func blockFormatOf(path string) (format blockFormat, err error) {
 	doc, err := openDocument(path)
 	if err != nil {
-		return 0, err
+		return format, err
 	}
-	defer doc.Close() // only read from
-	if head, _ := doc.textFile.Peek(lctLook); isLCT(head) {
-		return lctKind, nil
-	}
-	first, err := doc.token()
-	if first == json.Delim('[') { // a time, and a list of events
-		_, timed := nextToken(doc).(float64)
-		if timed && nextToken(doc) == json.Delim('[') {
-			return kvEventKind, nil
+	defer doc.Close()                       // only read from
+	head, _ := doc.textFile.Peek(headBytes) // a shorter file has fewer
+	for _, f := range blockFormats {
+		if f.begins != nil && f.begins.Match(head) {
+			return f, nil
 		}
 	}
-	if err == nil && first != json.Delim('{') {
-		err = errors.New("it does not start with an object")
-	}
-	known := false
+	err = doc.open('{', "it does not start with an object")
 	for err == nil && doc.dec.More() {
-		var key json.Token
-		switch key, err = doc.token(); key {
-		case "requests", "hash_id_scope":
-			return sessionKind, nil
-		case "chat_id", "parent_chat_id":
-			return bailianKind, nil
-		case "schema", "event_type", "event":
-			return dynamoKind, nil
-		case "events", "data_parallel_rank":
-			return kvEventKind, nil
-		case "hash_ids", "input_length", "output_length", "timestamp":
-			known = true
+		var token json.Token
+		if token, err = doc.token(); err != nil {
+			break
 		}
-		if err == nil {
-			err = doc.skip()
+		key, _ := token.(string)
+		for _, f := range blockFormats {
+			if slices.Contains(f.keys, key) {
+				return f, nil
+			}
+			if slices.Contains(f.sharedKeys, key) {
+				format = f
+			}
 		}
+		err = doc.skip()
 	}
-	if known {
-		return mooncakeKind, nil
+	if format.open != nil {
+		return format, nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
 	}
-	return 0, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian), of"+
+	return format, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian), of"+
 		" request_end (Dynamo) or of batches of events (vLLM's cache), JSON documents with"+
 		" requests (sessions), or a recording of LMCache's (.lct)", path, err)
 }
 
-// nextToken returns the next token of a document, or nil.
-func nextToken(doc *document) json.Token {
-	t, _ := doc.token() // nil matches no format
-	return t
-}
+// errBlockKeys is the error of a row without the keys of Mooncake and Bailian.
+var errBlockKeys = malformed("want timestamp, input_length, output_length and hash_ids")
 
-// blockRow makes a row of blocks. It refuses rows that no paged cache can have. Fewer ids than blocks are
-// valid: engines that store only whole blocks omit the last partial one, which may be the only one.
-func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row, error) {
-	tokens := cmp.Or(checkTokens(in, 1), checkTokens(out, 0))
-	switch n := len(ids); {
+// blockRow completes a row of blocks with its time in s. It refuses rows that no paged cache can have. Fewer
+// ids than blocks are valid: engines that store only whole blocks omit the last partial one, which may be the
+// only one.
+func blockRow(at float64, r Row) (Row, error) {
+	if err := checkTokens(r.BlockTokens, 1); err != nil {
+		return Row{}, malformed("blocks of %d tokens: %w", r.BlockTokens, err)
+	}
+	tokens := cmp.Or(checkTokens(r.Context, 1), checkTokens(r.Generate, 0))
+	switch n := len(r.Blocks); {
 	case !(at >= 0 && at <= 9e9): // written so that NaN fails
 		return Row{}, Malformed{errSeconds}
 	case tokens != nil:
-		return Row{}, malformed("%d tokens in, %d out: %w", in, out, tokens)
-	case n == 0 && in >= size:
+		return Row{}, malformed("%d tokens in, %d out: %w", r.Context, r.Generate, tokens)
+	case n == 0 && r.Context >= r.BlockTokens:
 		return Row{}, malformed("no block ids")
 	case n > maxBlocks:
 		return Row{}, malformed("more than %d block ids", maxBlocks)
-	case n > (in-1)/size+1:
+	case n > (r.Context-1)/r.BlockTokens+1:
 		return Row{}, malformed("more block ids than the input has blocks")
+	case !distinct(r.Blocks):
+		return Row{}, malformed("a block id stands twice in one request: its prefix would hold itself")
 	}
-	if !distinct(ids) {
-		return Row{}, malformed("a block id stands twice in one request:" +
-			" its prefix would hold itself")
-	}
-	return Row{Stamp: time.Duration(math.Round(at * 1e9)), Context: in, Generate: out,
-		Blocks: ids, BlockTokens: size, Scope: scope}, nil
+	r.Stamp = time.Duration(math.Round(at * 1e9))
+	return r, nil
 }
 
 // distinct reports whether all ids are different. Most requests have ascending ids, in the order of their
@@ -237,13 +211,9 @@ func firstRow(path string) (Row, error) {
 	}
 	defer rows.Close() // only read from
 	tally := Tally{What: "trace", File: path, Allow: true}
-	for {
-		row, err := rows.Next()
-		switch end := tally.Row(err, rows.Line); {
-		case errors.Is(end, io.EOF):
-			return Row{}, tally.Unusable()
-		case end != nil || err == nil:
-			return row, end
-		}
+	row, err := Usable(&tally, rows.Next, rows.Line)
+	if errors.Is(err, io.EOF) {
+		err = tally.Unusable()
 	}
+	return row, err
 }

@@ -180,6 +180,17 @@ func (t *Tally) Row(err error, line func() int) error {
 	return t.End()
 }
 
+// Usable returns the next usable row of a file, and counts it and the rows before it. next and line are the
+// methods of a Reader, for rows of any type.
+func Usable[R any](t *Tally, next func() (R, error), line func() int) (R, error) {
+	for {
+		row, err := next()
+		if end := t.Row(err, line); end != nil || err == nil {
+			return row, end
+		}
+	}
+}
+
 // End returns an error if more than 1 % of the rows are malformed.
 func (t *Tally) End() error {
 	if t.Allow || t.Report.Malformed*100 <= t.Report.Rows {

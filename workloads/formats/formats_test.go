@@ -94,7 +94,7 @@ func TestShareGPTMemoryIsBoundedByTheText(t *testing.T) {
 	row, err := rows.Next()
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
-	assert.Equal(t, Row{Context: 1}, row, "nothing was asked")
+	assert.Equal(t, Row{Context: 1}, row, "it has no question")
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8*len(text)))
 }
 

@@ -3,11 +3,12 @@ package formats
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// kvEventRows reads the events that vLLM, SGLang and Dynamo publish of their GPU's cache
+// kvEvents is the format of the events that vLLM, SGLang and Dynamo publish of their GPU's cache
 // (vllm/distributed/kv_events.py), a batch per line as JSON: [time, [event, …], rank] or
 // {"ts": s, "events": [{"type": "BlockStored", "block_hashes": [104], "block_size": 4, …}]}; an
 // event may be a list, too: ["BlockStored", hashes, parent, tokens, block size, lora id, medium,
@@ -21,19 +22,37 @@ import (
 // Hashes depend on a block and all blocks before it. If workers begin them with the same value, as workers
 // that share a storage must (vLLM's PYTHONHASHSEED), they have the same meaning in every file; otherwise
 // they never match.
-type kvEventRows struct {
-	lineReader
-	pending []kvRow
-	// group is the group of layers whose events count: the first one stored. Hybrid models have events
-	// for each group.
-	group   int64
-	grouped bool
-}
-
-// kvRow is the result of an event.
-type kvRow struct {
-	row Row
-	err error
+var kvEvents = blockFormat{
+	keys:   []string{"events", "data_parallel_rank"},
+	begins: regexp.MustCompile(`^\s*\[\s*-?[\d.eE+-]+\s*,\s*\[`), // a time, and a list of events
+	open: func(path, _ string) (Reader, error) {
+		// The group of layers whose events count: the first one stored. Hybrid models have events for
+		// each group.
+		var counts *int64
+		return openJSONLines(path, func(out *jsonLines, b *kvBatch) error {
+			if b.Time == nil || b.Events == nil {
+				return malformed("want a batch of events with its time")
+			}
+			for _, text := range b.Events {
+				var e kvEvent
+				if err := json.Unmarshal(text, &e); err != nil {
+					out.add(Row{}, Malformed{err})
+					continue
+				}
+				if !e.stores() {
+					continue
+				}
+				if counts == nil {
+					counts = &e.Group
+				}
+				if e.Group == *counts {
+					out.add(blockRow(*b.Time, Row{Context: len(e.Hashes) * e.Size, Blocks: e.Hashes,
+						BlockTokens: e.Size, Scope: "kv", Common: true}))
+				}
+			}
+			return nil
+		})
+	},
 }
 
 // kvBatch is one line.
@@ -57,7 +76,15 @@ type kvEvent struct {
 	Hashes blockIDs `json:"block_hashes"`
 	Size   int      `json:"block_size"`
 	Medium *string  `json:"medium"`
-	Group  *int64   `json:"group_idx"`
+	Group  int64    `json:"group_idx"`
+}
+
+const kvStored = "BlockStored"
+
+// stores reports whether the GPU stores blocks.
+func (e *kvEvent) stores() bool {
+	return e.Type == kvStored && (e.Medium == nil || strings.EqualFold(*e.Medium, "GPU")) &&
+		len(e.Hashes) > 0
 }
 
 // UnmarshalJSON implements json.Unmarshaler for both forms. It only reads lists of BlockStored.
@@ -75,12 +102,6 @@ func (e *kvEvent) UnmarshalJSON(text []byte) error {
 		&unused, &unused, &e.Group)
 }
 
-const (
-	kvStored = "BlockStored"
-	// kvEventScope is where hashes mean something.
-	kvEventScope = "kv"
-)
-
 // decodeList decodes the first values of a list, as many as it has.
 func decodeList(text []byte, to ...any) error {
 	var list []json.RawMessage
@@ -93,71 +114,6 @@ func decodeList(text []byte, to ...any) error {
 		}
 	}
 	return nil
-}
-
-// Next implements Reader.
-func (k *kvEventRows) Next() (Row, error) {
-	for len(k.pending) == 0 {
-		line, err := k.next()
-		if err != nil {
-			return Row{}, err
-		}
-		if err := k.batch(line); err != nil {
-			return Row{}, err
-		}
-	}
-	next := k.pending[0]
-	k.pending = k.pending[1:]
-	return next.row, next.err
-}
-
-// batch reads a line. An event of it that cannot be used costs itself alone.
-func (k *kvEventRows) batch(line []byte) error {
-	var b kvBatch
-	if err := json.Unmarshal(line, &b); err != nil {
-		return Malformed{err}
-	}
-	if b.Time == nil || b.Events == nil {
-		return malformed("want a batch of events with its time")
-	}
-	rows := k.pending[:0]
-	for _, text := range b.Events {
-		var e kvEvent
-		if err := json.Unmarshal(text, &e); err != nil {
-			rows = append(rows, kvRow{err: Malformed{err}})
-		} else if k.counts(&e) {
-			row, err := k.row(*b.Time, &e)
-			rows = append(rows, kvRow{row, err})
-		}
-	}
-	k.pending = rows
-	return nil
-}
-
-// counts says whether an event is one of the GPU that stores blocks of the group that counts.
-func (k *kvEventRows) counts(e *kvEvent) bool {
-	if e.Type != kvStored || e.Medium != nil && !strings.EqualFold(*e.Medium, "GPU") ||
-		len(e.Hashes) == 0 {
-		return false
-	}
-	group := int64(0)
-	if e.Group != nil {
-		group = *e.Group
-	}
-	if !k.grouped {
-		k.group, k.grouped = group, true
-	}
-	return group == k.group
-}
-
-// row makes a row of an event.
-func (k *kvEventRows) row(at float64, e *kvEvent) (Row, error) {
-	if err := checkTokens(e.Size, 1); err != nil {
-		return Row{}, malformed("block_size: %w", err)
-	}
-	row, err := blockRow(at, len(e.Hashes)*e.Size, 0, e.Hashes, e.Size, kvEventScope)
-	row.Common = true
-	return row, err
 }
 
 // blockIDs are ids of blocks: whole numbers in nearly all files. Others are hashes, see kvHash.
@@ -179,7 +135,7 @@ func (ids *blockIDs) UnmarshalJSON(text []byte) error {
 }
 
 // kvHash reads the hash of a block: a number, whose bits count, or bytes as hexadecimal digits, of
-// which the last eight count, as for who routes requests by them (llm-d).
+// which the last eight count, as in llm-d, which routes requests by them.
 func kvHash(text string) (int64, error) {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return int64(n), nil

@@ -7,24 +7,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/tinylib/msgp/msgp"
 )
 
-// lctRows reads LMCache's recordings of its storage manager (lmcache/v1/mp_observability/trace,
+// lct is the format of LMCache's recordings of its storage manager (lmcache/v1/mp_observability/trace,
 // format version 1). A file is a header and then one record per call. Each is a frame of msgpack
 // behind its length in four bytes.
 //
-// A call of submit_prefetch_task is a request: it asks for the chunks of a prompt from the first on.
-// reserve_write stores chunks. A chunk that a request asked for earlier makes no row, because a
-// replay stores it itself. Other chunks, such as those of answers, make a request of their own. The
+// A call of submit_prefetch_task is a request: it requests the chunks of a prompt from the first on.
+// reserve_write stores chunks. A chunk that was requested earlier makes no row, because a
+// replay stores it itself. Other chunks, such as chunks of answers, make a request of their own. The
 // remaining calls record when these calls were done and make no rows. Times (t_mono) are seconds
 // since the start of the recording; the header has its date.
 //
 // A chunk has one key for each rank and group of layers. All keys of a chunk are one block here, and
 // the model decides its bytes. A hash means the same in every file. The reader remembers the chunks
-// that were asked for, with some 20 bytes each.
+// that were requested, with some 20 bytes each.
+var lct = blockFormat{
+	begins: regexp.MustCompile(`(?s)^\x00.*LMCT`), // the length of a header with this magic
+	open: func(path, _ string) (Reader, error) {
+		text, err := openText(path, maxBlockLine)
+		if err != nil {
+			return nil, err
+		}
+		return openLCT(text)
+	},
+}
+
+// lctRows is its Reader.
 type lctRows struct {
 	*textFile
 	begun  float64 // s since 1970, 0 where the header does not say
@@ -37,21 +50,11 @@ type lctRows struct {
 }
 
 const (
-	lctMagic = "LMCT"
-	// lctLook is how many bytes of a file isLCT looks at.
-	lctLook = 128
 	// lctTokens is LMCache's default --chunk-size.
 	lctTokens = 256
 	// maxFrame bounds a record. A record with a hundred thousand keys has some 10 MB.
 	maxFrame = 64 << 20
-	// lctScope is the scope of the chunks' hashes.
-	lctScope = "lmcache"
 )
-
-// isLCT recognizes a recording by its beginning: the length of a header that contains the magic.
-func isLCT(head []byte) bool {
-	return len(head) > 4 && head[0] == 0 && bytes.Contains(head, []byte(lctMagic))
-}
 
 // openLCT reads the header. Other versions may mean something else by the same names.
 func openLCT(text *textFile) (Reader, error) {
@@ -205,7 +208,7 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 		if err != nil {
 			return row, false, err
 		}
-		// Skip further ranks and groups of a chunk, and chunks that a request asked for.
+		// Skip further ranks and groups of a chunk, and chunks that were requested.
 		if l.within[id] || store && l.known[id] {
 			continue
 		}
@@ -215,19 +218,19 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 	if len(l.ids) == 0 {
 		return row, false, nil
 	}
-	row, err = blockRow(l.begun+at, len(l.ids)*l.tokens, 0, l.ids, l.tokens, lctScope)
-	row.Common = true
+	row, err = blockRow(l.begun+at, Row{Context: len(l.ids) * l.tokens, Blocks: l.ids,
+		BlockTokens: l.tokens, Scope: "lmcache", Common: true})
 	return row, err == nil, err
 }
 
 // layout takes the tokens of a chunk from a call that has them: the last dimension but one of its
 // tensors.
 func (l *lctRows) layout(args map[string]any) {
-	of := args["layout_desc"]
+	layout := args["layout_desc"]
 	if groups, is := args["group_layout_descs"].(map[string]any); is {
-		of = groups["0"]
+		layout = groups["0"]
 	}
-	shapes, _ := tagged(of, "MemoryLayoutDesc")["shapes"].([]any)
+	shapes, _ := tagged(layout, "MemoryLayoutDesc")["shapes"].([]any)
 	if len(shapes) == 0 {
 		return
 	}

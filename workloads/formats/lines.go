@@ -134,7 +134,7 @@ func OpenCSV(path string, columns Columns) (*CSV, error) {
 }
 
 // Fields returns the fields of the next row in the order of the columns, "" for a missing field.
-// The fields are valid until the next call. The errors are those of Reader.Next. A row without all
+// The fields are valid until the next call. It returns the same errors as Reader.Next. A row without all
 // required columns is malformed. Fields after the last column are ignored.
 func (c *CSV) Fields() ([]string, error) {
 	line, err := c.next()

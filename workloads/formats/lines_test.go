@@ -2,10 +2,15 @@ package formats
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func FuzzSplitFields(f *testing.F) {
@@ -22,6 +27,43 @@ func FuzzSplitFields(f *testing.F) {
 			t.Errorf("%d fields of %d commas, %v", len(fields), commas, err)
 		}
 	})
+}
+
+// A line longer than the buffer is a malformed row, and does not affect other lines.
+func TestLongLines(t *testing.T) {
+	good := "2024-01-02 03:04:05,100,10\n"
+	for _, long := range []int{maxLine + 1, 3 * maxLine} {
+		r, err := Azure.Open(file(t, "a.csv", good+strings.Repeat("x", long)+"\n"+good))
+		require.NoError(t, err)
+		_, err = r.Next()
+		require.NoError(t, err)
+		_, err = r.Next()
+		assert.ErrorContains(t, err, "longer than 65536 bytes")
+		assert.True(t, IsMalformed(err))
+		_, err = r.Next()
+		assert.NoError(t, err)
+		assert.Equal(t, 3, r.Line())
+		require.NoError(t, r.Close())
+	}
+}
+
+// Files that are cut or not compressed.
+func TestBrokenCompression(t *testing.T) {
+	whole := strings.Repeat("2024-01-02 03:04:05,100,10\n", 99)
+	for _, name := range []string{"a.csv.gz", "a.csv.zst"} {
+		packed, err := os.ReadFile(file(t, name, whole))
+		require.NoError(t, err)
+		for _, text := range []string{string(packed[:len(packed)-20]), whole} {
+			path := filepath.Join(t.TempDir(), name)
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			r, err := Azure.Open(path)
+			for err == nil {
+				_, err = r.Next()
+			}
+			assert.False(t, errors.Is(err, io.EOF) || IsMalformed(err))
+			assert.ErrorContains(t, err, path)
+		}
+	}
 }
 
 // A value without an end takes limited memory.

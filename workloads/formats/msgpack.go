@@ -14,26 +14,20 @@ const maxPackedDepth = 32
 
 // unpackValue reads the first value of b and returns the bytes after it. Integers become int64
 // (larger numbers keep their bits), lists become []any, extensions nil. A map becomes
-// map[string]any without its keys of other types; the last of equal keys counts, as in Python. Only
-// []byte shares the memory of b.
+// map[string]any without its keys of other types; the last of equal keys counts, as in Python.
 func unpackValue(b []byte, depth int) (v any, rest []byte, err error) {
 	if depth > maxPackedDepth {
 		return nil, nil, errPacked
 	}
 	switch msgp.NextType(b) {
-	case msgp.IntType:
-		return wrap(msgp.ReadInt64Bytes(b))
+	case msgp.IntType, msgp.BoolType, msgp.StrType, msgp.BinType, msgp.Float64Type:
+		return msgp.ReadIntfBytes(b)
 	case msgp.UintType:
 		n, rest, err := msgp.ReadUint64Bytes(b)
 		return int64(n), rest, err
-	case msgp.Float32Type, msgp.Float64Type:
-		return wrap(msgp.ReadFloat64Bytes(b))
-	case msgp.BoolType:
-		return wrap(msgp.ReadBoolBytes(b))
-	case msgp.StrType:
-		return wrap(msgp.ReadStringBytes(b))
-	case msgp.BinType:
-		return wrap(msgp.ReadBytesZC(b))
+	case msgp.Float32Type:
+		x, rest, err := msgp.ReadFloat32Bytes(b)
+		return float64(x), rest, err
 	case msgp.ArrayType:
 		n, rest, err := msgp.ReadArrayHeaderBytes(b)
 		// Each value has at least one byte, so a false length does not take memory.
@@ -64,9 +58,6 @@ func unpackValue(b []byte, depth int) (v any, rest []byte, err error) {
 	rest, err = msgp.Skip(b) // nil or an extension
 	return nil, rest, err
 }
-
-// wrap returns the value as an any.
-func wrap[T any](v T, rest []byte, err error) (any, []byte, error) { return v, rest, err }
 
 // unpack reads b as exactly one message.
 func unpack(b []byte) (any, error) {

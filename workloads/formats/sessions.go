@@ -8,7 +8,7 @@ import (
 	"kvbench/workloads"
 )
 
-// sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester). A session is
+// agentSessions is the format of sessions of agents (https://github.com/callanjfox/kv-cache-tester). A session is
 // one JSON document {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}; a file may
 // have several. A session of hours has some MB of requests, so requests are read one by one. Keys
 // may come in any order, but block_size must come before requests.
@@ -17,9 +17,18 @@ import (
 // may start further agents. Agents run concurrently with the session, and all rows are returned in
 // the order of time. The coming requests of agents wait in memory, so the memory depends on how many
 // agents run at a time.
+var agentSessions = blockFormat{
+	keys: []string{"requests", "hash_id_scope"},
+	open: func(path, scope string) (Reader, error) {
+		doc, err := openDocument(path)
+		return &sessionRows{document: doc, file: scope}, err
+	},
+}
+
+// sessionRows is its Reader.
 type sessionRows struct {
 	*document
-	base string // name of the file
+	file string // the scope of the file
 
 	plays  int    // documents so far
 	within bool   // inside a session's document; the next fields describe the session
@@ -41,7 +50,7 @@ type sessionRow struct {
 	Output *int     `json:"out"`
 	Blocks blockIDs `json:"hash_ids"`
 	Model  string   `json:"model"`
-	Took   *float64 `json:"api_time"` // s
+	Took   float64  `json:"api_time"` // s
 
 	Type     string            `json:"type"`
 	Requests []json.RawMessage `json:"requests"` // of an agent
@@ -50,10 +59,10 @@ type sessionRow struct {
 
 // agentRow is a row with its time in s, or the error of a malformed row.
 type agentRow struct {
-	at  float64
-	row sessionRow
-	who Agent
-	err error
+	at    float64
+	row   sessionRow
+	agent Agent
+	err   error
 }
 
 // maxAgents bounds the depth of agents that start agents.
@@ -113,19 +122,18 @@ func (s *sessionRows) row(a agentRow) (Row, error) {
 		s.model = r.Model
 	}
 	scope := s.scope
-	if s.each && a.who.ID > 0 {
-		scope += fmt.Sprintf(".agent%d", a.who.ID)
+	if s.each && a.agent.ID > 0 {
+		scope += fmt.Sprintf(".agent%d", a.agent.ID)
 	}
 	if r.Model != "" && r.Model != s.model {
 		scope += "." + scopeName(r.Model)
 	}
-	row, err := blockRow(a.at, *r.Input, *r.Output, r.Blocks, s.size, scope)
-	row.Agent = a.who
-	row.Agent.Play, row.Common = s.plays, s.common
-	if r.Took != nil && *r.Took > 0 { // NaN is not
-		row.Agent.Took = workloads.Seconds(*r.Took)
+	a.agent.Play = s.plays
+	if r.Took > 0 {
+		a.agent.Took = workloads.Seconds(r.Took)
 	}
-	return row, err
+	return blockRow(a.at, Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks,
+		BlockTokens: s.size, Scope: scope, Common: s.common, Agent: a.agent})
 }
 
 // startAgent puts the requests of an agent into waiting. The agent's start is a time on the clock of
@@ -137,7 +145,7 @@ func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, s
 		agent.T = new(0.0)
 	}
 	s.agents++
-	who := Agent{ID: s.agents, Starter: starter.ID, Detached: agent.Status == "async_launched"}
+	self := Agent{ID: s.agents, Starter: starter.ID, Detached: agent.Status == "async_launched"}
 	begun, first := *agent.T+offset, true
 	for _, text := range agent.Requests {
 		var r sessionRow
@@ -157,10 +165,10 @@ func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, s
 		}
 		first = false
 		if r.Type == "subagent" || r.Requests != nil {
-			s.startAgent(&r, offset, depth+1, who)
+			s.startAgent(&r, offset, depth+1, self)
 			continue
 		}
-		s.wait(agentRow{at: *r.T + offset, row: r, who: who})
+		s.wait(agentRow{at: *r.T + offset, row: r, agent: self})
 	}
 }
 
@@ -176,7 +184,7 @@ func (s *sessionRows) wait(a agentRow) {
 // toRequests reads up to the requests of the next document, if it has any.
 func (s *sessionRows) toRequests() error {
 	if !s.within {
-		s.scope, s.size, s.within, s.model = scopeName(s.base), 0, true, ""
+		s.scope, s.size, s.within, s.model = s.file, 0, true, ""
 		s.plays, s.agents, s.common, s.each = s.plays+1, 0, false, false
 		return s.open('{', "want an object with block_size and requests")
 	}
@@ -187,7 +195,7 @@ func (s *sessionRows) toRequests() error {
 		case key == "id":
 			var id string
 			if err = s.value(&id); id != "" && !s.common {
-				s.scope = scopeName(s.base + "." + id)
+				s.scope = s.file + "." + scopeName(id)
 			}
 		case key == "hash_id_scope":
 			// Global ids mean the same in all files of a data set. Ids of contexts begin anew with

@@ -79,14 +79,14 @@ func (t *text) UnmarshalJSON(b []byte) error {
 
 // The two sides of a conversation, by the names in data sets.
 const (
-	asks = iota + 1
+	questions = iota + 1
 	answers
 )
 
-var sides = map[string]int{"human": asks, "user": asks, "gpt": answers, "chatgpt": answers,
+var sides = map[string]int{"human": questions, "user": questions, "gpt": answers, "chatgpt": answers,
 	"assistant": answers, "model": answers, "bing": answers, "bard": answers}
 
-// side returns asks, answers, or 0 for an unknown role.
+// side returns questions, answers, or 0 for an unknown role.
 func (m message) side() int {
 	return sides[strings.ToLower(strings.TrimSpace(string(cmp.Or(m.From, m.Role))))]
 }
@@ -100,15 +100,15 @@ var (
 // Next implements Reader.
 func (s *shareGPTRows) Next() (Row, error) {
 	if len(s.turns) == 0 {
-		var talk conversation
-		if err := s.next(&talk, s.toList); err != nil {
+		var element conversation
+		if err := s.next(&element, s.toList); err != nil {
 			return Row{}, err
 		}
-		messages := slices.Concat(talk.Conversations, talk.Messages, talk.Items)
+		messages := slices.Concat(element.Conversations, element.Messages, element.Items)
 		s.turns = s.pairs(messages)
 		switch {
 		case len(s.turns) > 0:
-		case talk.Conversations == nil && talk.Messages == nil && talk.Items == nil:
+		case element.Conversations == nil && element.Messages == nil && element.Items == nil:
 			return Row{}, errNoMessages
 		case len(messages) > 0 && !slices.ContainsFunc(messages,
 			func(m message) bool { return m.side() > 0 }):
@@ -134,26 +134,26 @@ func (s *shareGPTRows) toList() error {
 // roles in several ways, lose messages and repeat questions: the last of several questions counts. A
 // turn with an empty answer has failed but keeps its number.
 func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
-	asked, opened := "", false
+	question, opened := "", false
 	for _, m := range messages {
-		said := string(cmp.Or(m.Value, m.Content))
+		text := string(cmp.Or(m.Value, m.Content))
 		switch m.side() {
-		case asks:
-			if asked = said; strings.TrimSpace(said) == "" {
-				asked = ""
+		case questions:
+			if question = text; strings.TrimSpace(text) == "" {
+				question = ""
 			}
 		case answers:
-			if asked == "" {
+			if question == "" {
 				continue
 			}
 			row := Row{
-				Context:  max(1, s.counter.Count(asked, s.maxContext)),
-				Generate: s.counter.Count(said, s.maxGenerate),
+				Context:  max(1, s.counter.Count(question, s.maxContext)),
+				Generate: s.counter.Count(text, s.maxGenerate),
 				Turn:     len(turns) + 1,
 			}
 			row.Opens = row.Generate > 0 && !opened
 			opened = opened || row.Opens
-			turns, asked = append(turns, row), ""
+			turns, question = append(turns, row), ""
 		}
 	}
 	return turns

@@ -43,7 +43,7 @@ func ReadValidation(path string) (v Validation, err error) {
 	}
 	defer func() { err = errors.Join(err, doc.Close()) }()
 	v.Path = path
-	tally := Tally{File: path, Allow: true} // the file is judged as a whole
+	tally := Tally{What: "validation trace", File: path, Allow: true} // the file is judged as a whole
 	err = doc.list("want a list of requests")
 	for err == nil && doc.dec.More() {
 		var row validationRow
@@ -61,16 +61,13 @@ func ReadValidation(path string) (v Validation, err error) {
 			err = errors.New("something follows the list")
 		}
 	}
-	v.TraceReport = tally.Report
-	switch {
-	case err != nil:
-		err = fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
-	case v.Malformed*100 > v.Rows:
-		err = fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
-			path, v.Malformed, v.Rows, tally.Example())
-	case v.Lookups == 0 && v.WriteBytes == 0:
-		err = fmt.Errorf("validation trace %s: none of its %d rows has cache_hit or"+
-			" write_bytes", path, v.Rows)
+	v.TraceReport, tally.Allow = tally.Report, false
+	if err != nil {
+		return v, fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
+	}
+	if err = tally.End(); err == nil && v.Lookups == 0 && v.WriteBytes == 0 {
+		err = fmt.Errorf("validation trace %s: none of its %d rows has cache_hit or write_bytes", path,
+			v.Rows)
 	}
 	return v, err
 }

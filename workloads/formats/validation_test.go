@@ -1,64 +1,26 @@
 package formats
 
 import (
-	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
 )
 
-// packedFile writes a text to a new file, compressed by the extension of its name.
-func packedFile(t testing.TB, name, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	switch filepath.Ext(name) {
-	case ".gz":
-		w := gzip.NewWriter(&b)
-		_, err := w.Write([]byte(text))
-		require.NoError(t, errors.Join(err, w.Close()))
-	case ".zst":
-		w, err := zstd.NewWriter(&b)
-		require.NoError(t, err)
-		_, err = w.Write([]byte(text))
-		require.NoError(t, errors.Join(err, w.Close()))
-	default:
-		b.WriteString(text)
-	}
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
-	return path
-}
-
 func TestReadValidation(t *testing.T) {
 	const text = `[{"cache_hit": true, "read_bytes": 300, "write_bytes": 100, "context_tokens": 5},
 		{"cache_hit": false, "read_bytes": 0, "write_bytes": 50, "phase": {"x": [1]}},
 		{"cache_hit": true, "read_bytes": 2.5e2}]`
 	for _, name := range []string{"v.json", "v.json.gz", "v.json.zst"} {
-		path := packedFile(t, name, text)
+		path := file(t, name, text)
 		v, err := ReadValidation(path)
 		require.NoError(t, err)
-		assert.Equal(
-			t,
-			Validation{
-				TraceReport:   workloads.TraceReport{Rows: 3},
-				Path:          path,
-				Requests:      3,
-				Lookups:       3,
-				Hits:          2,
-				ReadBytes:     550,
-				WriteBytes:    150,
-				ContextTokens: 5,
-			},
-			v,
-		)
+		assert.Equal(t, Validation{TraceReport: workloads.TraceReport{Rows: 3}, Path: path, Requests: 3,
+			Lookups: 3, Hits: 2, ReadBytes: 550, WriteBytes: 150, ContextTokens: 5}, v)
 	}
 	for text, want := range map[string]string{
 		`{}`:                        "v.json:1: want a list of requests",
@@ -67,12 +29,12 @@ func TestReadValidation(t *testing.T) {
 		"[\n{\"cache_hit\": true},": "v.json:2:",
 		`[]`:                        "none of its 0 rows has cache_hit or write_bytes",
 		`[{"cache_hit": true}] 5`:   "something follows the list",
-		`[{"cache_hit": true}, {"cache_hit": "yes"}]`: "1 of 2 rows are malformed, more than 1 " +
+		`[{"cache_hit": true}, {"cache_hit": "yes"}]`: "1 of the first 2 rows are malformed, more than 1 " +
 			"%; the first is",
 		`[{"cache_hit": true}, {"context_tokens": 1}]`: "want cache_hit, read_bytes or write_bytes",
 		`[{"write_bytes": 1}, {"read_bytes": -1}]`:     "-1 bytes, want 0 to",
 	} {
-		_, err := ReadValidation(packedFile(t, "v.json", text))
+		_, err := ReadValidation(file(t, "v.json", text))
 		assert.ErrorContains(t, err, want, text)
 	}
 	_, err := ReadValidation(filepath.Join(t.TempDir(), "none"))

@@ -133,16 +133,11 @@ func Open(path string, allowMalformed bool) (*Reader, error) {
 // Next returns the next usable row. It returns io.EOF at the end, and another error for an unusable
 // file.
 func (t *Reader) Next() (Row, error) {
-	for {
-		row, err := t.row()
-		end := t.tally.Row(err, t.rows.Line)
-		if errors.Is(end, io.EOF) {
-			end = t.end()
-		}
-		if end != nil || err == nil {
-			return row, end
-		}
+	row, err := formats.Usable(&t.tally, t.row, t.rows.Line)
+	if errors.Is(err, io.EOF) {
+		err = t.end()
 	}
+	return row, err
 }
 
 // Report returns the facts about the rows so far.

@@ -50,11 +50,9 @@ func readIO(t testing.TB, path string, allow bool) ([]Row, workloads.TraceReport
 }
 
 func TestIOTraceReadsOursAndThePythonBenchmarks(t *testing.T) {
-	want := []Row{
-		{0, Write, 1000, 2, "u1/c1/t1", "Prefill"},
+	want := []Row{{0, Write, 1000, 2, "u1/c1/t1", "Prefill"},
 		{1500 * time.Millisecond, Read, 1000, 0, "u1/c1/t1", "Decode"},
-		{1500 * time.Millisecond, Delete, 7, 1, "a,b", "Evict"},
-	}
+		{1500 * time.Millisecond, Delete, 7, 1, "a,b", "Evict"}}
 	ours := ioHeader + "1700000000.000000,Write,1000,Tier-2,u1/c1/t1,Prefill\n1700000001.500000," +
 		"Read,1000,Tier-0,u1/c1/t1,Decode\n" +
 		"1700000001.000000,Delete,7,Tier-1,\"a,b\",Evict\n"
@@ -92,28 +90,18 @@ func TestIOTraceReadsOursAndThePythonBenchmarks(t *testing.T) {
 
 // Every row of a file of the Python benchmark.
 func TestIOTraceReadsThePythonBenchmarksFile(t *testing.T) {
-	rows, report, err := readIO(
-		t,
-		filepath.Join("..", "..", "testdata", "iotrace-small.csv"),
-		false,
-	)
+	rows, report, err := readIO(t, filepath.Join("..", "..", "testdata", "iotrace-small.csv"), false)
 	require.NoError(t, err)
 	assert.EqualValues(t, 14, report.Rows)
 	assert.Zero(t, report.Malformed)
 	for i := range rows {
 		rows[i].At = rows[i].At.Round(time.Microsecond)
 	}
-	assert.Equal(
-		t,
-		Row{0, Write, 4 << 20, 2, "conv_user_0001_1736171642098_turn_1", "Prefill"},
-		rows[0],
-	)
-	assert.Equal(
-		t,
-		Row{37985 * time.Microsecond, Read, 122880, 2, "kv_system_8f3b1c09d2a47e65", "Decode"},
-		rows[7],
-		"Both",
-	)
+	assert.Equal(t, Row{0, Write, 4 << 20, 2, "conv_user_0001_1736171642098_turn_1", "Prefill"},
+		rows[0])
+	assert.Equal(t,
+		Row{37985 * time.Microsecond, Read, 122880, 2, "kv_system_8f3b1c09d2a47e65", "Decode"}, rows[7],
+		"Both")
 	rows, _, err = readIO(t, ioFile(t, "both.csv", ioHeader+"1,Write,5,Tier-2,k,Both\n"), false)
 	require.NoError(t, err)
 	assert.Equal(t, "Prefill", rows[0].Phase)
@@ -139,11 +127,8 @@ func TestIOTraceCountsMalformedRows(t *testing.T) {
 		assert.Len(t, rows, 1)
 		assert.EqualValues(t, 1, report.Malformed)
 
-		rows, report, err = readIO(
-			t,
-			ioFile(t, "trace.csv", ioHeader+strings.Repeat(good, 100)+bad+"\n"),
-			false,
-		)
+		rows, report, err = readIO(t,
+			ioFile(t, "trace.csv", ioHeader+strings.Repeat(good, 100)+bad+"\n"), false)
 		require.NoError(t, err, "one of 101 is less than 1 %%")
 		assert.Len(t, rows, 100)
 		assert.Equal(t, 102, report.First[0].Line)

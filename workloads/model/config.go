@@ -40,8 +40,7 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 // is cut here and then fails as JSON.
 const maxModelConfig = 16 << 20
 
-// ReadConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those of
-// its text model. The type of cached numbers may stand in a second file: config.json has
+// ReadConfig reads a Hugging Face config.json. A multimodal model has the dimensions of its text model. The type of cached numbers may stand in a second file: config.json has
 // hf_quant_config.json in its directory, X_config.json has X_hf_quant_config.json.
 func ReadConfig(path string) (Model, error) {
 	text, err := readAll(path)

@@ -2,9 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -200,82 +197,4 @@ func TestRanksOfGroups(t *testing.T) {
 	assert.EqualValues(t, 60*2*128*2+57*128*2, NewSizer(m3, 4, TPEngine).Bytes(1))
 	v4 := config(t, "deepseek-ai/DeepSeek-V4-Pro", "")
 	assert.EqualValues(t, 9848, NewSizer(v4, 8, TPEngine).Bytes(1), "every rank has all of it")
-}
-
-// Unknown values are refused and never guessed.
-func TestUnknownLayersAreRefused(t *testing.T) {
-	const gqa = `"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 4`
-	for text, want := range map[string]string{
-		`{` + gqa + `, "layer_types": ["full_attention", "something_new"]}`:                                            `layer_types has "something_new": what such a layer keeps`,
-		`{` + gqa + `, "layer_types": ["full_attention"]}`:                                                             "1 layers have a type, num_hidden_layers is 2",
-		`{` + gqa + `, "layer_types": ["linear_attention", "full_attention"]}`:                                         "linear_attention layers need linear_num_key_heads, but it is missing or 0",
-		`{` + gqa + `, "hybrid_override_pattern": "MX"}`:                                                               `hybrid_override_pattern has "X": what such a layer keeps`,
-		`{` + gqa + `, "hybrid_override_pattern": "M*"}`:                                                               "mamba layers need mamba_num_heads or mamba_n_heads, but it is missing or 0",
-		`{` + gqa + `, "layers_block_type": ["mlp", "moe"]}`:                                                           "no layer keeps anything",
-		`{` + gqa + `, "compress_ratios": [4]}`:                                                                        "1 compress_ratios for 2 layers",
-		`{` + gqa + `, "compress_ratios": [0, 0]}`:                                                                     "no layer keeps anything",
-		`{` + gqa + `, "compress_ratios": [4, -1]}`:                                                                    "a compress_ratio is -1",
-		`{` + gqa + `, "mamba_ssm_dtype": "int4", "full_attention_interval": 2, "linear_num_key_heads": 1}`:            `a state of type "int4" is not known`,
-		`{` + gqa + `, "torch_dtype": "fp8_ds_mla"}`:                                                                   "fp8_ds_mla is of latents",
-		`{` + gqa + `, "linear_attn_config": {"kda_layers": [1]}}`:                                                     `linear_attn_config: 1 layers have a type, num_hidden_layers is 2`,
-		`{` + gqa + `, "hybrid_layer_pattern": [0, 2]}`:                                                                `hybrid_layer_pattern has "2": what such a layer keeps`,
-		`{` + gqa + `, "attn_type_list": [0, 1]}`:                                                                      `attn_type_list has "0": what such a layer keeps`,
-		`{` + gqa + `, "block_types": ["recurrent"]}`:                                                                  `unknown key block_types may change`,
-		`{` + gqa + `, "mamba_d_ssm": 1024}`:                                                                           `unknown key mamba_d_ssm may change`,
-		`{` + gqa + `, "attn_layer_period": 8}`:                                                                        `unknown key attn_layer_period may change`,
-		`{` + gqa + `, "attn_layer_indices": [2]}`:                                                                     "attn_layer_indices lists layer 2, but the model has 2 layers",
-		`{` + gqa + `, "layer_group_size": 3}`:                                                                         "layer_group_size 3 does not divide num_hidden_layers 2; engines",
-		`{` + gqa + `, "block_configs": [{"attention": {"n_heads_in_group": 1, "window_length": 8}}]}`:                 "block_configs: a layer with 1 heads per group and a window of 8 is not supported",
-		`{` + gqa + `, "sliding_window_size": -1}`:                                                                     "sliding_window_size is -1, want 0 to",
-		`{` + gqa + `, "linear_attn_config": {"full_attn_layers": [1], "kda_layers": [2]}, "num_kv_shared_layers": 1}`: "linear_attn_config with num_kv_shared_layers",
-		`{"num_hidden_layers": 2, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "torch_dtype": "nvfp4"}`:                "nvfp4 is of keys and values by head",
-	} {
-		_, err := parse(text)
-		assert.ErrorContains(t, err, want, text)
-	}
-	// Chunks are stored like windows. Granite has the same names of fields as Bamba.
-	m, err := parse(`{` + gqa + `, "attention_chunk_size": 64,
-		"layer_types": ["chunked_attention", "full_attention"]}`)
-	require.NoError(t, err)
-	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
-	assert.Equal(t, []Group{{Layers: 1}, {Layers: 1, Window: 64}}, m.Groups)
-	m, err = parse(`{` + gqa + `, "layer_types": ["mamba", "attention"],
-		"mamba_n_heads": 2, "mamba_d_head": 4, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_d_conv": 4}`)
-	require.NoError(t, err)
-	assert.EqualValues(t, 2*2*4*2, m.BytesPerToken())
-	assert.EqualValues(t, 8*8*2+(8+16)*3*2, m.StateBytes)
-	// Layers that use other layers' entries keep none of their own.
-	m, err = parse(`{` + strings.Replace(gqa, "2", "4", 1) + `, "sliding_window": 8,
-		"sliding_window_pattern": 2, "num_kv_shared_layers": 2}`)
-	require.NoError(t, err)
-	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
-	assert.Equal(t, []Group{{Layers: 1}, {Layers: 1, Window: 8}}, m.Groups)
-}
-
-// In a model with one kind of layers each layer keeps the same size.
-func TestLayersThatAreAlike(t *testing.T) {
-	for key, want := range map[string]bool{"llama3.1-8b": true, "deepseek-v3": true,
-		"gpt-oss-120b": true} {
-		m, err := Find(key, nil)
-		require.NoError(t, err)
-		assert.Equal(t, want, m.Alike(), key)
-	}
-	for text, want := range map[string]bool{
-		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2}`: true,
-		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2, "sliding_window": 8,
-			"layer_types": ["sliding_attention", "full_attention", "full_attention",
-			"full_attention"]}`: true, // the same size is stored
-		`{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "sliding_window": 8,
-			"layer_types": ["sliding_attention", "full_attention"], "global_head_dim": 64}`: false,
-		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2,
-			"full_attention_interval": 2, "linear_num_key_heads": 1, "linear_key_head_dim": 8,
-			"linear_num_value_heads": 1, "linear_value_head_dim": 8,
-			"linear_conv_kernel_dim": 4}`: false,
-	} {
-		path := filepath.Join(t.TempDir(), "config.json")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		m, err := Find(path, nil)
-		require.NoError(t, err)
-		assert.Equal(t, want, m.Alike(), text)
-	}
 }

@@ -1,10 +1,13 @@
 package model
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -24,6 +27,7 @@ func TestBytesPerToken(t *testing.T) {
 	require.Len(t, BuiltIn(), len(want))
 	for _, m := range BuiltIn() {
 		assert.NoError(t, m.Validate())
+		assert.True(t, m.Alike(), m.Key)
 		assert.Equal(t, want[m.Key], m.BytesPerToken(), m.Key)
 		assert.Equal(t, m.Key == "tiny-1b", m.Window == 0, "all windows are published, except that of the made-up model")
 	}
@@ -41,15 +45,8 @@ func TestModelValidateListsEverything(t *testing.T) {
 	err = Model{Key: "x", Layers: 4, Hidden: 64, Heads: 4, KVHeads: 2, Attention: MHA}.Validate()
 	assert.ErrorContains(t, err, "with fewer it is gqa")
 
-	err = Model{
-		Key:       "x",
-		Layers:    1 << 20,
-		Hidden:    64,
-		Heads:     4,
-		KVHeads:   1 << 20,
-		HeadDim:   1 << 20,
-		Attention: GQA,
-	}.Validate()
+	err = Model{Key: "x", Layers: 1 << 20, Hidden: 64, Heads: 4, KVHeads: 1 << 20, HeadDim: 1 << 20,
+		Attention: GQA}.Validate()
 	assert.ErrorContains(t, err, "a token takes more than")
 
 	err = Model{Key: "x", Layers: 4, Attention: MLA, QKRopeHeadDim: -1}.Validate()
@@ -79,15 +76,8 @@ func TestSizer(t *testing.T) {
 		{mla, 8, TPMLPerf, 8784000},
 	}
 	for _, test := range tests {
-		assert.Equal(
-			t,
-			test.want,
-			NewSizer(test.model, test.tp, test.rule).Bytes(1000),
-			"%s tp %d %s",
-			test.model.Key,
-			test.tp,
-			test.rule,
-		)
+		assert.Equal(t, test.want, NewSizer(test.model, test.tp, test.rule).Bytes(1000), "%s tp %d %s",
+			test.model.Key, test.tp, test.rule)
 	}
 	// Ten bytes over three ranks are four for each.
 	of := Sizer{BytesPerToken: 10, Divisor: 3, Ranks: 3}
@@ -110,91 +100,34 @@ func TestFindModel(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestHuggingFaceConfig(t *testing.T) {
-	tests := map[string]struct {
-		text      string
-		bytes     int64
-		attention Attention
-	}{
-		"groups of heads": {
-			`{"model_type":"llama","max_position_embeddings":131072,"num_hidden_layers":32,"hidden_size":4096,` +
-				`"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`,
-			131072,
-			GQA,
-		},
-		"multimodal, dtype outside": {
-			`{"dtype":"float32","text_config":{"max_position_embeddings":32768,"num_hidden_layers":2,"hidden_size":64,` +
-				`"num_attention_heads":4,"num_key_value_heads":2},` +
-				`"vision_config":{"hidden_size":9}}`,
-			512,
-			GQA,
-		},
-		"the newer name of the dtype": {
-			`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,` +
-				`"num_key_value_heads":2,"dtype":"torch.float8_e4m3fn"}`,
-			128,
-			GQA,
-		},
-		"no dtype, null fields, unknown names": {
-			`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,` +
-				`"num_key_value_heads":2,"head_dim":null,"torch_dtype":"auto","rope_theta":1e6}`,
-			256,
-			GQA,
-		},
-	}
-	windows := map[string]int{"groups of heads": 131072, "multimodal, dtype outside": 32768}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			path := filepath.Join(dir, "config.json")
-			require.NoError(t, os.WriteFile(path, []byte(test.text), 0o600))
-			m, err := Find(path, nil)
-			require.NoError(t, err)
-			assert.Equal(t, test.bytes, m.BytesPerToken())
-			assert.Equal(t, test.attention, m.Attention)
-			assert.Equal(t, windows[name], m.Window)
+// TestConfigs runs the scripts of testdata: configurations, and what they mean. -rewrite updates them.
+func TestConfigs(t *testing.T) {
+	datadriven.RunTest(t, "testdata/configs", func(t *testing.T, d *datadriven.TestData) string {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "config.json")
+		text := strings.Replace(d.Input, "{gqa", `{"num_hidden_layers": 2, "num_attention_heads": 2, `+
+			`"num_key_value_heads": 2, "head_dim": 4`, 1)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		m, err := Find(path, nil)
+		byDir, again := Find(dir, nil)
+		assert.Equal(t, err, again)
+		assert.Equal(t, m, byDir)
+		if err == nil {
 			assert.Equal(t, path, m.Key)
 			assert.NotEmpty(t, m.Name)
-			byDir, err := Find(dir, nil)
-			require.NoError(t, err)
-			assert.Equal(t, m, byDir)
-		})
-	}
-}
-
-func TestHuggingFaceConfigErrors(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config.json")
-	for text, want := range map[string]string{
-		`{}`: "field num_hidden_layers is missing",
-		`{"num_hidden_layers":12}`: "field hidden_size is missing\nfield num_attention_heads is " +
-			"missing",
-		`[]`: "want a JSON object",
-		`{"num_hidden_layers":12,"hidden_size":64,` +
-			`"num_attention_heads":4,"torch_dtype":"int3"}`: `dtype "int3" is unknown`,
-		`{"num_hidden_layers":-1,"hidden_size":64,` +
-			`"num_attention_heads":4}`: "layers is -1",
-	} {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		m, err := ReadConfig(path)
-		if err == nil {
-			_, err = m.In(OwnType)
+			m, err = m.In(OwnType)
 		}
-		assert.ErrorContains(t, err, want)
-		assert.ErrorContains(t, err, path)
-	}
+		if err != nil {
+			return "error: " + strings.ReplaceAll(err.Error(), path, "config.json") + "\n"
+		}
+		return fmt.Sprintf("%d B, %d B of a sequence, %s, %s, window %d, alike %v: %s\n", m.BytesPerToken(),
+			m.FixedBytes(), m.Attention, m.dtype(), m.Window, m.Alike(), m.Arithmetic())
+	})
 }
 
 // FuzzModelConfig: any text gives a valid model or an error.
 func FuzzModelConfig(f *testing.F) {
-	f.Add(
-		[]byte(
-			`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,` +
-				`"num_key_value_heads":8,"torch_dtype":"bfloat16"}`,
-		),
-	)
-	f.Add(
-		[]byte(`{"text_config":{"num_hidden_layers":2,"kv_lora_rank":512,"qk_rope_head_dim":64}}`),
-	)
+	f.Add([]byte(`{"text_config":{"num_hidden_layers":2,"kv_lora_rank":512,"qk_rope_head_dim":64}}`))
 	for _, text := range published {
 		f.Add([]byte(text))
 	}

@@ -11,17 +11,13 @@ import (
 // into groups of equally many layers; the last group of a kind is padded. The pages of a group in a
 // block are kept together (vllm/v1/core/kv_cache_utils.py, 2026).
 type Paging struct {
-	Block  int         // tokens; the tokens of an object are a multiple
-	Layers int         // of a group
-	Page   int64       // bytes of a layer and token on one rank
-	Groups []PageGroup // groups that need more blocks come first
-}
-
-// PageGroup is how much of a stored prompt a group needs to continue the prompt.
-type PageGroup struct {
-	// How many of the last tokens. A window needs its tokens without the one that is being computed.
-	// A state needs 1, the token before the next block. 0 means all tokens.
-	Last int
+	Block  int   // tokens; the tokens of an object are a multiple
+	Layers int   // of a group
+	Page   int64 // bytes of a layer and token on one rank
+	// Last is how many of the last tokens of a stored prompt each group needs to continue it, 0 = all;
+	// groups that need more come first. A window needs its tokens without the one that is being
+	// computed. A state needs 1, the token before the next block.
+	Last []int
 }
 
 // gpuBlock is the tokens of vLLM's blocks by default.
@@ -75,33 +71,25 @@ func (m Model) Paging(tp int) *Paging {
 	}
 	for _, k := range kinds {
 		for range (k.layers + p.Layers - 1) / p.Layers {
-			p.Groups = append(p.Groups, PageGroup{Last: k.last})
+			p.Last = append(p.Last, k.last)
 		}
 	}
-	slices.SortStableFunc(p.Groups, func(a, b PageGroup) int {
-		return cmp.Compare(b.needs(), a.needs())
+	slices.SortFunc(p.Last, func(a, b int) int { // as unsigned numbers, 0 - 1 is the largest
+		return cmp.Compare(uint(b)-1, uint(a)-1)
 	})
 	return p
 }
 
-// needs returns Last as a number to sort by.
-func (g PageGroup) needs() int {
-	if g.Last == 0 {
-		return math.MaxInt
-	}
-	return g.Last
-}
-
 // BytesPerToken is the bytes of a token in the pages of all groups, padding included, on one rank.
 func (p *Paging) BytesPerToken() int64 {
-	return p.Page * int64(p.Layers) * int64(len(p.Groups))
+	return p.Page * int64(p.Layers) * int64(len(p.Last))
 }
 
 // Tails returns for every group how many of a prompt's last objects it needs, with the given tokens
 // per object; 0 means all objects.
 func (p *Paging) Tails(tokens int) (list []int) {
-	for _, g := range p.Groups {
-		list = append(list, (g.Last+tokens-1)/tokens)
+	for _, last := range p.Last {
+		list = append(list, (last+tokens-1)/tokens)
 	}
 	return list
 }

@@ -69,8 +69,8 @@ func TestPagingOfAlmostAlikeKinds(t *testing.T) {
 		Groups: []Group{{Layers: 13}, {Layers: 12, Window: 100}}}
 	p := m.Paging(1)
 	assert.Equal(t, 13, p.Layers)
-	assert.Equal(t, []PageGroup{{}, {Last: 99}}, p.Groups)
+	assert.Equal(t, []int{0, 99}, p.Last)
 	m.Groups = []Group{{Layers: 20}, {Layers: 30, Window: 100}}
 	assert.Equal(t, 20, m.Paging(1).Layers)
-	assert.Len(t, m.Paging(1).Groups, 3)
+	assert.Len(t, m.Paging(1).Last, 3)
 }

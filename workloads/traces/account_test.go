@@ -20,8 +20,7 @@ func TestTraceAccount(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		cfg := traceConfig(
 			testdata([]string{"burstgpt-small.csv", "burstgpt-v3-small.csv"}[rng.IntN(2)]),
-			testdata("burstgpt-small.csv"),
-		)
+			testdata("burstgpt-small.csv"))
 		cfg.Speedup, cfg.Cycles, cfg.Seed = 10+1000*rng.Float64(), 1+rng.IntN(3), seed
 		cfg.PrefixCaching, cfg.Overtaking = rng.IntN(2) == 0, rng.IntN(2) == 0
 		if rng.IntN(3) == 0 {
@@ -44,7 +43,7 @@ func TestTraceAccount(t *testing.T) {
 				require.Equal(t, lines([]*workloads.Request{want}), lines([]*workloads.Request{r}))
 				require.Equal(t, want.History, r.History)
 				require.False(t, taken[r.Seq])
-				for seq := range r.Seq { // the most urgent first, first come, first served
+				for seq := range r.Seq { // the most urgent first, then the earliest
 					require.True(t, taken[seq] || rows[seq].Class < r.Class ||
 						!cfg.Overtaking && rows[seq].Turn > 1, "row %d before %d", r.Seq, seq)
 				}

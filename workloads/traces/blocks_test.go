@@ -13,14 +13,14 @@ import (
 
 // blockCounts counts the hits of a cache without bounds, from the requests themselves and by the trace's
 // report.
-type blockCounts struct{ asked, distinct, hits, ideal int }
+type blockCounts struct{ blocks, distinct, hits, ideal int }
 
 func countBlocks(rs []*workloads.Request) (c blockCounts) {
 	seen := map[string]bool{}
 	for _, r := range rs {
 		unbroken := true
 		for _, b := range r.Blocks {
-			c.asked++
+			c.blocks++
 			unbroken = unbroken && seen[b.Key]
 			if unbroken {
 				c.hits++
@@ -49,7 +49,7 @@ func TestMooncakeRequests(t *testing.T) {
 		}
 		assert.Equal(t, r.ContextTokens, sum, "the last block is partial")
 	}
-	assert.Equal(t, blockCounts{asked: 258, distinct: 166, hits: 92, ideal: 92}, countBlocks(rs))
+	assert.Equal(t, blockCounts{blocks: 258, distinct: 166, hits: 92, ideal: 92}, countBlocks(rs))
 	load := s.Account(time.Hour)[workloads.Responsive]
 	assert.EqualValues(t, len(rs), load.Offered)
 	assert.Zero(t, load.Queued)
@@ -69,12 +69,9 @@ func TestBlocksAreCutIntoObjects(t *testing.T) {
 		file   string
 		object int
 		second string // a key of the first request
-	}{
-		{"mooncake-small.jsonl", 16, "blk/mooncake-small/0#1"},
-		{"mooncake-small.jsonl", 512, "blk/mooncake-small/1#0"},
-		{"session-small.json", 256, ""},
-		{"session-small.json", 64, ""},
-	} {
+	}{{"mooncake-small.jsonl", 16, "blk/mooncake-small/0#1"},
+		{"mooncake-small.jsonl", 512, "blk/mooncake-small/1#0"}, {"session-small.json", 256, ""},
+		{"session-small.json", 64, ""}} {
 		cfg := traceConfig(testdata(c.file))
 		whole := all(t, openTrace(t, formats.Blocks, cfg))
 		cfg.ObjectTokens = c.object
@@ -128,4 +125,13 @@ func TestFilesOfTheSameName(t *testing.T) {
 		}
 		assert.Len(t, keys, c.blocks, name)
 	}
+}
+
+func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
+	var c idealCache
+	assert.Equal(t, 0, c.prefix("a", []int64{1, 2, 3}))
+	assert.Equal(t, 2, c.prefix("a", []int64{1, 2, 4, 3}))
+	assert.Equal(t, 0, c.prefix("b", []int64{1}))
+	c.seen = nil
+	assert.Equal(t, -1, c.prefix("a", []int64{1}))
 }

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,26 +19,25 @@ type file struct {
 	apart  string // suffix that distinguishes files of the same name, see formats.Apart
 }
 
-// openFile opens a file of a format.
-func openFile(format formats.Format, path string, allow bool) (*file, error) {
-	reader, err := format.Open(path)
+// input is the files of a configuration.
+type input struct {
+	cfg    Config
+	format formats.Format
+	apart  []string // by path, see formats.Apart
+}
+
+// open opens a file by its index in the paths.
+func (in *input) open(index int) (*file, error) {
+	path := in.cfg.Paths[index]
+	reader, err := in.format.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	tally := formats.Tally{What: "trace", File: path, Format: format.Name, Allow: allow}
-	return &file{Reader: reader, Tally: tally, silent: format.Silent}, nil
-}
-
-// openOne opens one of the files of an input.
-func openOne(format formats.Format, cfg *Config, index int) (*file, error) {
-	f, err := openFile(format, cfg.Paths[index], cfg.AllowMalformed)
-	if err == nil {
-		if cfg.apart == nil {
-			cfg.apart = formats.Apart(cfg.Paths)
-		}
-		f.apart = cfg.apart[index]
+	if in.apart == nil {
+		in.apart = formats.Apart(in.cfg.Paths)
 	}
-	return f, err
+	tally := formats.Tally{What: "trace", File: path, Format: in.format.Name, Allow: in.cfg.AllowMalformed}
+	return &file{Reader: reader, Tally: tally, silent: in.format.Silent, apart: in.apart[index]}, nil
 }
 
 // next returns the next usable row; io.EOF at the end, or after most rows.
@@ -72,14 +72,15 @@ func (f *file) end() error {
 
 // opening describes the start of a file.
 type opening struct {
+	index     int           // in the paths
 	sessional bool          // it has sessions of agents
 	stamp     time.Duration // of its first usable row, -1 if none of the first rows is usable
 }
 
-// checkStart reads the first rows of a file. In a long file they need not be usable.
-func checkStart(format formats.Format, path string, allow bool) (o opening, err error) {
-	o.stamp = -1
-	f, err := openFile(format, path, allow)
+// start reads the first rows of a file. In a long file they need not be usable.
+func (in *input) start(index int) (o opening, err error) {
+	o.index, o.stamp = index, -1
+	f, err := in.open(index)
 	if err != nil {
 		return o, err
 	}
@@ -103,42 +104,45 @@ func checkStart(format formats.Format, path string, allow bool) (o opening, err 
 }
 
 // check reads the start of every file. It resets settings that the format does not have.
-func check(format formats.Format, cfg *Config) (files []opening, problems error) {
-	if len(cfg.Paths) == 0 {
-		return nil, fmt.Errorf("%s trace: no files given", format.Name)
+func (in *input) check() (l timeline, problems error) {
+	if len(in.cfg.Paths) == 0 {
+		return l, fmt.Errorf("%s trace: no files given", in.format.Name)
 	}
-	if format.Untimed {
-		if cfg.Start != 0 {
-			return nil, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
-				" at one", format.Name)
+	if in.format.Untimed {
+		if in.cfg.Start != 0 {
+			return l, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
+				" at one", in.format.Name)
 		}
-		cfg.Speedup = 0
+		in.cfg.Speedup = 0
 	}
-	for _, path := range cfg.Paths {
-		o, err := checkStart(format, path, cfg.AllowMalformed)
-		files = append(files, o)
+	l = timeline{input: in, dated: !in.format.Untimed, sessional: true}
+	for i := range in.cfg.Paths {
+		o, err := in.start(i)
 		problems = errors.Join(problems, err)
+		l.files = append(l.files, o)
+		l.dated = l.dated && o.stamp >= firstDate
+		l.sessional = l.sessional && o.sessional
 	}
-	return files, problems
+	if l.dated = l.dated && !l.sessional; l.dated { // each session has its own clock
+		slices.SortStableFunc(l.files, func(a, b opening) int { return cmp.Compare(a.stamp, b.stamp) })
+	}
+	return l, problems
 }
 
-// sessional reports whether all files have sessions of agents.
-func sessional(files []opening) bool {
-	return !slices.ContainsFunc(files, func(o opening) bool { return !o.sessional })
-}
-
-// countRows reads files to their ends.
-func countRows(format formats.Format, cfg *Config, most int64) (rows int64, all bool) {
-	for _, path := range cfg.Paths {
-		if cfg.MaxConversations > 0 {
-			return 0, false
-		}
-		f, err := openFile(format, path, cfg.AllowMalformed)
-		if err != nil {
-			return 0, false
-		}
+// Rows counts the rows of one cycle by reading the whole input again, for the report of the replayed share.
+// It stops and returns false after most rows, and if MaxConversations limits the input. It may be called
+// while the load runs.
+func (in *input) Rows(most int64) (rows int64, all bool) {
+	if in.cfg.MaxConversations > 0 {
+		return 0, false
+	}
+	for i := range in.cfg.Paths {
+		f, err := in.open(i)
 		for err == nil {
 			_, err = f.next(most - rows)
+		}
+		if f == nil {
+			return 0, false
 		}
 		rows += f.Report.Rows
 		_ = f.Close()

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // traceRow is a usable row with its place and time in the replay.
@@ -28,7 +28,7 @@ type traceRow struct {
 // have all possible hits.
 type interleave struct {
 	live   int
-	stream profile.Stream
+	stream users.Stream
 	// open are the conversations with their remaining rows. A conversation after the live ones shows that
 	// these are complete.
 	open  [][]traceRow
@@ -63,7 +63,7 @@ func (b *interleave) take(n int64) (row traceRow, ok bool) {
 	if live == 0 {
 		return row, false
 	}
-	i := int(b.stream.Unit(profile.DrawSession, n) * float64(live))
+	i := int(b.stream.Unit(users.DrawSession, n) * float64(live))
 	talk := b.open[i]
 	if b.open[i] = talk[1:]; len(talk) == 1 {
 		b.open = slices.Delete(b.open, i, i+1)

@@ -13,7 +13,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // sessionFiles writes n sessions into a directory, and returns how many requests they have. Every third
@@ -107,7 +107,7 @@ func TestSessionsSideBySide(t *testing.T) {
 	}
 }
 
-// The sessions of the second cycle have other blocks. Otherwise they would find those of the first cycle.
+// The sessions of the second cycle have other blocks. Otherwise they would find the blocks of the first cycle.
 func TestSessionsPlayedAgain(t *testing.T) {
 	dir, want := sessionFiles(t, 6)
 	cfg := traceConfig(filesIn(t, dir)...)
@@ -157,7 +157,7 @@ func TestSessionsAndOthers(t *testing.T) {
 // Sessions that wait for their answers make all recorded requests, in any order of the answers.
 func TestRecordedSessionsWait(t *testing.T) {
 	dir, want := sessionFiles(t, 40)
-	cfg := Config{Paths: filesIn(t, dir), Cycles: 2, Live: 7, Profile: profile.Default(),
+	cfg := Config{Paths: filesIn(t, dir), Cycles: 2, Live: 7, Profile: users.Default(),
 		Speedup: 1}
 	s, err := NewSessions(formats.Blocks, cfg)
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestRecordedSessionsWait(t *testing.T) {
 			flight = append(flight, r)
 			continue
 		}
-		// Requests are answered one at a time, the latest first.
+		// Requests complete one at a time, the latest first.
 		if len(flight) == 0 || wake < now+time.Second {
 			now = wake
 			continue

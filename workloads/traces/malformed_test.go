@@ -13,7 +13,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -27,60 +27,6 @@ func azureRows(n int) string {
 	return b.String()
 }
 
-// TestMalformedReasons: each kind of bad row is named with its place.
-func TestMalformedReasons(t *testing.T) {
-	reasons := []struct{ row, want string }{
-		{"2024-01-02 03:04:05,100", "2 fields, need at least 3"},
-		{
-			"yesterday,100,10",
-			`TIMESTAMP "yesterday": want a date and time such as 2006-01-02 15:04:05.0000000, ` +
-				`year 1970 to 2200`,
-		},
-		{"2024-13-02 03:04:05,100,10", `TIMESTAMP "2024-13-02 03:04:05": want a date`},
-		{"1912-01-02 03:04:05,100,10", "year 1970 to 2200"},
-		{"2024-01-02 03:04:05,many,10", `ContextTokens "many": want a whole number of tokens`},
-		{"2024-01-02 03:04:05,0,10", `ContextTokens "0": too few tokens`},
-		{"2024-01-02 03:04:05,100,-1", `GeneratedTokens "-1": too few tokens`},
-		{
-			"2024-01-02 03:04:05,99999999999,10",
-			`ContextTokens "99999999999": more than 1073741824 tokens`,
-		},
-		{"2024-01-02 03:04:05,1.5,10", `ContextTokens "1.5": want a whole number`},
-		{`"2024-01-02 03:04:05,100,10`, "a quote is not closed"},
-		{`"2024-01-02 03:04:05"x,100,10`, "text after a closing quote"},
-		{strings.Repeat("x", 64<<10+1), "longer than 65536 bytes"},
-		{strings.Repeat("y", 3*64<<10), "longer than 65536 bytes"},
-	}
-	var b strings.Builder
-	b.WriteString(azureHeader + azureRows(1))
-	for _, r := range reasons {
-		b.WriteString(r.row + "\n" + azureRows(1))
-	}
-	path := write(t, "x.csv", b.String())
-	cfg := traceConfig(path)
-	cfg.AllowMalformed = true
-	s := openTrace(t, formats.Azure, cfg)
-	assert.Len(t, all(t, s), len(reasons)+1, "the rows between are all there")
-	require.NoError(t, s.Err())
-	report := s.Report()
-	assert.Equal(t, int64(len(reasons)), report.Malformed)
-	assert.Equal(t, int64(2*len(reasons)+1), report.Rows)
-	require.Len(t, report.First, 10)
-	for i, e := range report.First {
-		assert.Equal(t, path, e.File)
-		assert.Equal(t, 3+2*i, e.Line)
-		assert.Contains(t, e.Error(), fmt.Sprintf("x.csv:%d: ", 3+2*i))
-		assert.Contains(t, e.Reason, reasons[i].want)
-	}
-	// The last three have no place in the report: read them alone.
-	for _, r := range reasons[10:] {
-		path := write(t, "y.csv", azureHeader+azureRows(5)+r.row)
-		_, err := New(formats.Azure, traceConfig(path))
-		assert.ErrorContains(t, err, path+":7: ")
-		assert.ErrorContains(t, err, r.want)
-	}
-}
-
 // TestMalformedShare: one percent is the limit, at the end of a file and in the middle of a long
 // one.
 func TestMalformedShare(t *testing.T) {
@@ -92,20 +38,11 @@ func TestMalformedShare(t *testing.T) {
 	}{
 		{"1 of 100", azureRows(50) + bad + azureRows(49), true, true},
 		{"1 of 99", azureRows(50) + bad + azureRows(48), false, false},
-		{
-			"20 of 2000, early",
-			azureRows(100) + strings.Repeat(bad, 20) + azureRows(1880),
-			false,
-			false,
-		},
+		{"20 of 2000, early", azureRows(100) + strings.Repeat(bad, 20) + azureRows(1880), false, false},
 		{"20 of 2000, late", azureRows(1980) + strings.Repeat(bad, 20), true, true},
 		{"21 of 2000, late", azureRows(1979) + strings.Repeat(bad, 21), true, false},
-		{
-			"50 of 10000 after row 1000",
-			azureRows(1000) + strings.Repeat(bad, 50) + azureRows(8950),
-			true,
-			false,
-		},
+		{"50 of 10000 after row 1000", azureRows(1000) + strings.Repeat(bad, 50) + azureRows(8950),
+			true, false},
 		{"of another format", "a,b,c,d\n1,2,3,4\n5,6,7,8\n", false, false},
 		{"nothing", "", false, false},
 		{"only failed requests", "2024-01-02 03:04:05,100,0\n", false, false},
@@ -137,16 +74,8 @@ func TestMalformedShare(t *testing.T) {
 }
 
 func TestTraceErrors(t *testing.T) {
-	_, err := New(formats.Azure,
-		traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))))
-	assert.ErrorContains(
-		t,
-		err,
-		"a.csv:1: the header has no column ContextTokens and no GeneratedTokens: is it a trace "+
-			"of the Azure format?",
-	)
 	absent := filepath.Join(t.TempDir(), "absent.csv")
-	_, err = New(formats.Azure, traceConfig(absent, testdata("burstgpt-small.csv")))
+	_, err := New(formats.Azure, traceConfig(absent, testdata("burstgpt-small.csv")))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	assert.ErrorContains(t, err, "burstgpt-small.csv", "every file is looked at")
 
@@ -174,13 +103,12 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 		_, err = file.Write(text)
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
-		cfg := Config{
-			Paths: []string{file.Name()}, Cycles: 1, AllowMalformed: true, Speedup: 1,
-		}
-		s := rowStream{cfg: &cfg, files: newTimeline(format, &cfg, make([]opening, 1)),
-			times: schedule{cfg: &cfg}}
+		in := &input{format: format, cfg: Config{Paths: []string{file.Name()}, Cycles: 1,
+			AllowMalformed: true, Speedup: 1}}
+		s := rowStream{cycles: cycles{timeline: timeline{input: in, files: make([]opening, 1)}},
+			times: schedule{cfg: &in.cfg}}
 		if format.Untimed {
-			s.interleave = &interleave{live: 3, stream: profile.NewStream(1, -1)}
+			s.interleave = &interleave{live: 3, stream: users.NewStream(1, -1)}
 		}
 		usable, last := int64(0), s.times.arrival
 		least := 1

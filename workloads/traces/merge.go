@@ -12,40 +12,18 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// dated is the smallest stamp that is a date: the Unix time of the year 2000. Smaller stamps count from
+// firstDate is the smallest stamp that is a date: the Unix time of the year 2000. Smaller stamps count from
 // the begin of the trace, because no trace lasts thirty years.
-const dated = 30 * 365 * 24 * time.Hour
+const firstDate = 30 * 365 * 24 * time.Hour
 
 // timeline is the order of an input's files. Files whose stamps are dates, from workers or frontends of one
 // cluster, are ordered by these, because they have a common clock. Other files follow each other in the
 // given order.
 type timeline struct {
-	format formats.Format
-	cfg    *Config
-	files  []dating
-	dated  bool // false: the given order
-}
-
-// dating is a file with the time at which it begins.
-type dating struct {
-	index int // among the paths
-	begin time.Duration
-}
-
-// newTimeline orders the files.
-func newTimeline(format formats.Format, cfg *Config, openings []opening) timeline {
-	l := timeline{format: format, cfg: cfg, files: make([]dating, len(openings))}
-	l.dated = !format.Untimed
-	for i, o := range openings {
-		l.files[i] = dating{i, o.stamp}
-		l.dated = l.dated && o.stamp >= dated
-	}
-	if l.dated {
-		slices.SortStableFunc(l.files, func(a, b dating) int {
-			return cmp.Compare(a.begin, b.begin)
-		})
-	}
-	return l
+	*input
+	files     []opening
+	dated     bool // false: the given order
+	sessional bool // all files have sessions of agents
 }
 
 // merge is the rows of files that were recorded at the same time, ordered by their stamps. The rows of a
@@ -67,8 +45,8 @@ type head struct {
 	row   formats.Row
 }
 
-// open begins with the n-th file of the input.
-func (l timeline) open(n int) (*merge, error) {
+// from begins with the n-th file of the timeline.
+func (l timeline) from(n int) (*merge, error) {
 	l.files = l.files[n:]
 	m := &merge{timeline: l}
 	return m, m.add()
@@ -76,7 +54,7 @@ func (l timeline) open(n int) (*merge, error) {
 
 // add opens one more file.
 func (m *merge) add() error {
-	f, err := openOne(m.format, m.cfg, m.files[m.opened].index)
+	f, err := m.open(m.files[m.opened].index)
 	if err != nil {
 		return err
 	}
@@ -116,7 +94,7 @@ func (m *merge) next() (row formats.Row, err error) {
 		return row, err
 	}
 	for len(m.heads) > 0 && m.dated && m.opened < len(m.files) &&
-		m.files[m.opened].begin <= m.heads[0].row.Stamp {
+		m.files[m.opened].stamp <= m.heads[0].row.Stamp {
 		if err := m.add(); err != nil {
 			return row, err
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // maxWaiting limits the requests that were read and not taken to some tens of MB. With more waiting
@@ -14,18 +14,18 @@ import (
 const maxWaiting = 1 << 16
 
 // queue is the requests that were read and not taken. Each priority is a line in the order of the rows. A
-// turn waits in its session instead until the entry of the previous turn is written.
+// turn waits in its conversation instead until the entry of the previous turn is written.
 type queue struct {
 	// The lines, and the line of each class. If rows arrive when they are taken, no request waits and
 	// priorities have no effect: then there is one line.
 	lines  [workloads.NumClasses][]*workloads.Request
 	lineOf [workloads.NumClasses]int
 
-	all    [workloads.NumClasses][]*workloads.Request // by class, including turns in sessions
+	all    [workloads.NumClasses][]*workloads.Request // by class, including turns that wait in conversations
 	closed bool
 }
 
-// waiting returns the number of requests, including turns in sessions.
+// waiting returns the number of requests, including turns that wait in conversations.
 func (q *queue) waiting() (n int) {
 	for _, class := range q.all {
 		n += len(class)
@@ -34,7 +34,7 @@ func (q *queue) waiting() (n int) {
 }
 
 // order assigns a line to each class by its priority: higher priorities first, equal ones share a line.
-func (q *queue) order(p profile.Profile, byClass bool) {
+func (q *queue) order(p users.Profile, byClass bool) {
 	for c := range q.lineOf {
 		for _, other := range p.QoS {
 			if byClass && other.Priority > p.QoS[c].Priority {
@@ -47,7 +47,7 @@ func (q *queue) order(p profile.Profile, byClass bool) {
 // add queues the request of the next row.
 func (q *queue) add(r *workloads.Request, overtaking bool) {
 	q.all[r.Class] = append(q.all[r.Class], r)
-	c := sessionOf(r)
+	c := conversationOf(r)
 	switch {
 	case c == nil || overtaking:
 	case c.busy:
@@ -101,8 +101,8 @@ func (q *queue) take(now time.Duration) (r *workloads.Request, arrives time.Dura
 	return nil, arrives
 }
 
-// written queues the next turn of a session.
-func (q *queue) written(c *session) {
+// written queues the next turn of a conversation.
+func (q *queue) written(c *conversation) {
 	if q.closed || len(c.turns) == 0 {
 		c.busy = false
 		return

@@ -38,12 +38,8 @@ func TestReplays(t *testing.T) {
 
 // replay carries out one command: a format, files, and settings as key=value.
 func replay(t *testing.T, d *datadriven.TestData, dir string) string {
-	known := map[string]formats.Format{
-		"azure":    formats.Azure,
-		"burstgpt": formats.BurstGPT,
-		"blocks":   formats.Blocks,
-		"sharegpt": perCharacter(t),
-	}
+	known := map[string]formats.Format{"azure": formats.Azure, "burstgpt": formats.BurstGPT,
+		"blocks": formats.Blocks, "sharegpt": perCharacter(t)}
 	format, ok := known[d.Cmd]
 	require.True(t, ok, d.Cmd)
 	cfg := traceConfig()

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle; merged files
 // count as one file. The rows of a file keep their gaps, and the next file follows after a mean gap.
 type schedule struct {
 	cfg    *Config
-	stream profile.Stream // of Poisson arrivals
+	stream users.Stream // of Poisson arrivals
 
 	arrival time.Duration // of the previous row
 	seam    time.Duration // gap before the next file, set at the end of a file
@@ -74,7 +74,7 @@ func (s *schedule) arrive(n int64) time.Duration {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
 		s.arrival = max(s.arrival, workloads.Nanoseconds(float64(n)*1e9/s.cfg.Rate))
 	case s.cfg.Rate > 0:
-		s.arrival += workloads.Seconds(s.stream.Exponential(profile.DrawGap, n, 1/s.cfg.Rate))
+		s.arrival += workloads.Seconds(s.stream.Exponential(users.DrawGap, n, 1/s.cfg.Rate))
 	case s.cfg.Speedup > 0:
 		s.arrival = max(s.arrival, s.base+s.scale(float64(s.last-s.first)))
 	}

@@ -8,45 +8,91 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
-	"kvbench/workloads/sessions"
+	"kvbench/workloads/users"
 )
 
-// rowStream reads the usable rows of all files and cycles, in order, with constant memory.
+// cycles reads the usable rows of all files and cycles, in order, with constant memory.
+type cycles struct {
+	timeline
+	file   *merge // open files, or nil
+	index  int    // index of the first of them in the timeline
+	cycle  int
+	used   int64 // rows of this cycle that are replayed, or its sessions
+	done   bool
+	closed workloads.TraceReport // closed files of the first cycle
+}
+
+// next returns the next row, valid until the next call; io.EOF at the end of the open files: see finish.
+func (c *cycles) next() (row formats.Row, err error) {
+	if c.file == nil {
+		if c.file, err = c.from(c.index); err != nil {
+			return row, err
+		}
+	}
+	return c.file.next()
+}
+
+// finish closes the open files at their end, or earlier if the rest of the cycle is skipped, and continues
+// with the next files, or with the next cycle. It reports whether the cycle has ended.
+func (c *cycles) finish(skip bool) (ended bool) {
+	c.index += c.file.opened
+	c.closeFile()
+	if c.index < len(c.cfg.Paths) && !skip {
+		return false
+	}
+	c.cycle++
+	c.closed.Cycles = c.cycle
+	// A cycle without a row would be repeated for ever.
+	c.done = c.cycle == c.cfg.Cycles || c.used == 0
+	c.index, c.used = 0, 0
+	return true
+}
+
+// closeFile closes the open files.
+func (c *cycles) closeFile() {
+	if c.file != nil {
+		c.closed = c.report()
+		c.file.close()
+		c.file = nil
+	}
+}
+
+// report counts the rows read so far in the first cycle.
+func (c *cycles) report() workloads.TraceReport {
+	r := c.closed
+	if c.file != nil && c.cycle == 0 {
+		r.Add(c.file.report())
+	}
+	return r
+}
+
+// rowStream is the rows of a replay: from files, or from live sessions or conversations.
 type rowStream struct {
-	cfg   *Config
+	cycles
 	times schedule
 
 	head     traceRow // the result of peek, if headRead
 	headRead bool
-	files    timeline
-	file     *merge // open files, or nil
-	index    int    // index of the first of them in the timeline
-	cycle    int
-	before   int64                 // rows of this cycle in earlier files
-	closed   workloads.TraceReport // closed files of the first cycle
-	talks    int64                 // conversations of this cycle
-	replayed int64                 // rows of this cycle
+	before   int64 // rows of this cycle in earlier files
+	talks    int64 // conversations of this cycle
 	seq      int64
 	err      error
-	done     bool
 
-	interleave *interleave     // for conversations without times, else nil
-	sessions   *sessionReader  // instead of file for sessions of agents, else nil
-	merge      *sessions.Merge // of the sessions
+	interleave *interleave    // for conversations without times, else nil
+	sessions   *sessionReader // instead of the files for sessions of agents, else nil
+	live       openLoop       // of the sessions
 	skipped    int64
 }
 
 // newStream returns a reader at the start of an input.
-func newStream(format formats.Format, cfg *Config, files []opening) *rowStream {
-	stream := profile.NewStream(cfg.Seed, -1)
-	s := &rowStream{cfg: cfg, files: newTimeline(format, cfg, files),
-		times: schedule{cfg: cfg, stream: stream}}
-	if sessional(files) {
-		s.sessions = &sessionReader{format: format, cfg: cfg}
-		s.merge = sessions.NewMerge(s.sessions.next, max(1, cfg.Live), stream)
-	} else if format.Untimed && cfg.Live > 1 {
-		s.interleave = &interleave{live: cfg.Live, stream: stream}
+func newStream(l timeline) *rowStream {
+	live, stream := max(1, l.cfg.Live), users.NewStream(l.cfg.Seed, -1)
+	s := &rowStream{cycles: cycles{timeline: l}, times: schedule{cfg: &l.cfg, stream: stream}}
+	if l.sessional {
+		s.sessions = &sessionReader{cycles: cycles{timeline: l}}
+		s.live = openLoop{source: s.sessions, limit: live, stream: stream}
+	} else if l.format.Untimed && live > 1 {
+		s.interleave = &interleave{live: live, stream: stream}
 	}
 	return s
 }
@@ -73,7 +119,7 @@ func (s *rowStream) stop() {
 		s.interleave.over, s.interleave.open, s.interleave.ahead = true, nil, nil
 	}
 	if s.sessions != nil {
-		s.sessions.close()
+		s.sessions.closeFile()
 	}
 }
 
@@ -117,11 +163,7 @@ func (s *rowStream) nextOfTalks() (traceRow, bool) {
 // nextOfFiles reads the next usable row, without its place in the replay; false at the end.
 func (s *rowStream) nextOfFiles() (traceRow, bool) {
 	for !s.done && s.err == nil {
-		if s.file == nil {
-			s.file, s.err = s.files.open(s.index)
-			continue
-		}
-		row, err := s.file.next()
+		row, err := s.cycles.next()
 		most := s.cfg.MaxConversations
 		enough := err == nil && row.Opens && most > 0 && s.talks >= most
 		switch {
@@ -142,15 +184,11 @@ func (s *rowStream) nextOfFiles() (traceRow, bool) {
 // nextOfSessions reads the next row of the live sessions; false at the end.
 func (s *rowStream) nextOfSessions() (traceRow, bool) {
 	for !s.done && s.err == nil {
-		live := s.merge.Live()
-		row, session, last, err := s.merge.Next()
-		if session != nil {
-			s.sessions.played(session, last, max(live, s.merge.Live()))
-		}
+		row, of, err := s.live.next()
 		switch {
 		case err != nil:
 			s.err = err
-		case session == nil:
+		case of == nil:
 			s.done = true
 			if s.seq == 0 && s.cfg.Start > 0 {
 				s.err = s.overBeforeStart()
@@ -158,7 +196,7 @@ func (s *rowStream) nextOfSessions() (traceRow, bool) {
 		case s.times.pass(row.Stamp):
 			s.skipped++
 		default:
-			return traceRow{Row: row, row: s.seq + 1, cycle: session.Cycle}, true
+			return traceRow{Row: row, row: s.seq + 1, cycle: of.cycle}, true
 		}
 	}
 	return traceRow{}, false
@@ -173,7 +211,7 @@ func (s *rowStream) overBeforeStart() error {
 
 // place numbers a row to be replayed.
 func (s *rowStream) place(r formats.Row) traceRow {
-	s.replayed++
+	s.used++
 	if r.Opens {
 		s.talks++
 	}
@@ -186,20 +224,15 @@ func (s *rowStream) place(r formats.Row) traceRow {
 func (s *rowStream) finishFile(enough bool) error {
 	s.times.endFile()
 	s.before += s.file.row()
-	s.index += s.file.opened
-	s.closeFile()
-	if s.index < len(s.cfg.Paths) && !enough {
+	used := s.used
+	switch ended := s.finish(enough); {
+	case !ended:
 		return nil
-	}
-	if s.replayed == 0 && s.cfg.Start > 0 {
+	case used == 0 && s.cfg.Start > 0:
 		return s.overBeforeStart()
 	}
 	s.times.endCycle()
-	s.cycle++
-	s.closed.Cycles = s.cycle
-	// A cycle without a row would be repeated for ever.
-	s.done = s.cycle == s.cfg.Cycles || s.replayed == 0
-	s.index, s.before, s.talks, s.replayed = 0, 0, 0, 0
+	s.before, s.talks = 0, 0
 	return nil
 }
 
@@ -207,14 +240,11 @@ func (s *rowStream) finishFile(enough bool) error {
 // yet.
 func (s *rowStream) report() workloads.TraceReport {
 	if s.sessions != nil {
-		r := s.sessions.report()
+		r := s.sessions.report(s.live.played)
 		r.Skipped = s.skipped
 		return r
 	}
-	r := s.closed
-	if s.file != nil && s.cycle == 0 {
-		r.Add(s.file.report())
-	}
+	r := s.cycles.report()
 	if s.interleave != nil {
 		if rows, cycle := s.interleave.waiting(); cycle >= 0 {
 			r.Rows, r.Cycles = r.Rows-rows, cycle
@@ -223,37 +253,21 @@ func (s *rowStream) report() workloads.TraceReport {
 	return r
 }
 
-// closeFile closes the open files.
-func (s *rowStream) closeFile() {
-	if s.file != nil {
-		if s.cycle == 0 {
-			s.closed.Add(s.file.report())
-		}
-		s.file.close()
-		s.file = nil
-	}
-}
-
 // Rows are the usable rows of recorded requests in the order of their replay, with their arrivals: the
 // input of a Trace, for callers that compute with recorded requests and execute none. Memory is constant.
 //
 // Rows must be closed. One goroutine uses them.
-type Rows struct {
-	cfg    Config
-	stream *rowStream
-}
+type Rows struct{ stream *rowStream }
 
 // OpenRows reads the start of every file, so that an input of another format is an error now. It uses these
 // fields of the configuration: Paths, Speedup, Cycles (at least 1), Live, Start, Rate, MaxRequests and
 // AllowMalformed.
 func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
-	files, err := check(format, &cfg)
+	files, err := (&input{cfg: cfg, format: format}).check()
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{cfg: cfg}
-	r.stream = newStream(format, &r.cfg, files)
-	return r, nil
+	return &Rows{newStream(files)}, nil
 }
 
 // Each calls do with the remaining rows and their arrivals since the begin of the replay, until do fails. It

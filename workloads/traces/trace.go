@@ -11,8 +11,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
-	"kvbench/workloads/sessions"
+	"kvbench/workloads/users"
 )
 
 // Config describes a load that repeats recorded requests.
@@ -39,7 +38,7 @@ type Config struct {
 	// MaxConversations ends the input after that many in each cycle, 0 = all.
 	MaxConversations int64
 
-	Profile       profile.Profile // must be valid
+	Profile       users.Profile // must be valid
 	PrefixCaching bool
 	PrefillOnly   bool
 	// MultiTurn: rows of one session read the entries of earlier rows. Without it sessions are ignored.
@@ -52,8 +51,6 @@ type Config struct {
 	ObjectTokens int
 	// AllowMalformed accepts files with any number of malformed rows, also without a usable row.
 	AllowMalformed bool
-
-	apart []string // by path, set when the first file is opened; see formats.Apart
 }
 
 // Trace is the Source of recorded requests. The number of a row draws the class of its request, with the
@@ -65,16 +62,15 @@ type Config struct {
 //
 // Check Err after Take has returned Exhausted. Close must be called at the end.
 type Trace struct {
-	cfg    Config
-	format formats.Format
-	shape  profile.Shape
-	stream profile.Stream
+	*input
+	shape  users.Shape
+	stream users.Stream
 	main   *rowStream
 
-	blocks   sessions.Blocks                  // of a block trace
-	sessions *simplelru.LRU[string, *session] // live conversations by their ids
-	cycle    int                              // of the rows in sessions
-	queue    queue                            // requests that were read and not taken
+	blocks        blockEntries                          // of a block trace
+	conversations *simplelru.LRU[string, *conversation] // live ones by their ids
+	cycle         int                                   // of the rows in conversations
+	queue         queue                                 // requests that were read and not taken
 
 	now       time.Duration // latest time of a Take
 	accounted time.Duration // latest time of an Account
@@ -95,20 +91,21 @@ var (
 // Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the
 // 10,000 sessions used last are kept. Requests of blocks have Blocks instead of their own entry.
 func New(format formats.Format, cfg Config) (*Trace, error) {
-	files, err := check(format, &cfg)
+	in := &input{cfg: cfg, format: format}
+	files, err := in.check()
 	if err != nil {
 		return nil, err
 	}
 	t := &Trace{
-		cfg: cfg, format: format,
-		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
+		input: in,
+		shape: users.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
-		stream:   profile.NewStream(cfg.Seed, -1),
-		sessions: newSessions(cfg.Live),
-		blocks:   sessions.Blocks{ObjectTokens: cfg.ObjectTokens},
+		stream:        users.NewStream(cfg.Seed, -1),
+		conversations: newConversations(cfg.Live),
+		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
+		main:          newStream(files),
+		shadow:        newStream(files),
 	}
-	t.main = newStream(format, &t.cfg, files)
-	t.shadow = newStream(format, &t.cfg, files)
 	t.queue.order(cfg.Profile, t.main.times.timed())
 	// Read up to the start here, before workers wait for requests: it may be millions of rows.
 	if cfg.Start > 0 {
@@ -171,7 +168,7 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 		Own: workloads.Entry{Tokens: t.writes(row)},
 	}
 	if row.BlockTokens > 0 {
-		t.blocks.Add(r, &row.Row)
+		t.blocks.add(r, &row.Row)
 		return r
 	}
 	r.Kind = t.shape.Kind(row.Context)
@@ -196,7 +193,7 @@ func (t *Trace) class(row *traceRow) workloads.Class {
 	if row.BlockTokens > 0 {
 		return workloads.Responsive
 	}
-	return t.cfg.Profile.Class(t.stream.Unit(profile.DrawClass, row.seq))
+	return t.cfg.Profile.Class(t.stream.Unit(users.DrawClass, row.seq))
 }
 
 // Done implements Source. A trace does not wait for completions.
@@ -211,13 +208,6 @@ func (t *Trace) Report() workloads.TraceReport {
 	report := t.main.report()
 	report.Tokenizer = t.format.Tokenizer
 	return report
-}
-
-// Rows counts the rows of one cycle by reading the whole input again, for the report of the replayed share.
-// It stops and returns false after most rows, and if MaxConversations limits the input. It may be called
-// while the load runs.
-func (t *Trace) Rows(most int64) (rows int64, all bool) {
-	return countRows(t.format, &t.cfg, most)
 }
 
 // Close closes the files. After it Take returns Exhausted.
@@ -278,8 +268,8 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 // for each taken one.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
-		return t.blocks.Tokens(&row.Row, len(row.Blocks))
+		return t.blocks.tokens(&row.Row, len(row.Blocks))
 	}
 	_, prefix := t.shape.Prompt(t.stream, row.seq)
-	return profile.OwnTokens(row.Context, prefix)
+	return users.OwnTokens(row.Context, prefix)
 }

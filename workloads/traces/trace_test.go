@@ -9,14 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // testdata is the path of a fixture in the repository's own folder.
@@ -30,16 +28,9 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(text)
-}
-
 // traceConfig replays files once, as fast as possible.
 func traceConfig(paths ...string) Config {
-	return Config{Paths: paths, Cycles: 1, Profile: profile.Default(), MultiTurn: true}
+	return Config{Paths: paths, Cycles: 1, Profile: users.Default(), MultiTurn: true}
 }
 
 func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
@@ -176,79 +167,6 @@ func TestAsFastAsPossible(t *testing.T) {
 	assert.Equal(t, workloads.Exhausted, st)
 }
 
-// TestSpellings: the same rows in other spellings give the same requests.
-func TestSpellings(t *testing.T) {
-	plain := read(t, testdata("azure-small.csv"))
-	want := func() string {
-		cfg := traceConfig(testdata("azure-small.csv"))
-		cfg.Speedup = 1
-		return lines(all(t, openTrace(t, formats.Azure, cfg)))
-	}()
-	_, headless, _ := strings.Cut(plain, "\n")
-	quoted := strings.NewReplacer(",", `","`, "\n", "\"\n\"").
-		Replace(strings.TrimSuffix(plain, "\n"))
-	for name, text := range map[string]string{
-		"line ends of DOS":      strings.ReplaceAll(plain, "\n", "\r\n"),
-		"byte order mark":       "\xef\xbb\xbf" + plain,
-		"no header":             headless,
-		"mark without a header": "\xef\xbb\xbf" + headless,
-		"quoted fields":         `"` + quoted + `"`,
-		"blank lines":           "\n\n" + strings.ReplaceAll(plain, "\n", "\n \n"),
-		"no last line end":      strings.TrimSuffix(plain, "\n"),
-		"other case":            strings.ToLower(plain[:20]) + plain[20:],
-		"spaces":                strings.ReplaceAll(plain, ",", " , "),
-		"time zone":             zoned(plain),
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := traceConfig(write(t, "x.csv", text))
-			cfg.Speedup = 1
-			s := openTrace(t, formats.Azure, cfg)
-			assert.Equal(t, want, lines(all(t, s)))
-			assert.Equal(t, workloads.TraceReport{Rows: 20, Cycles: 1}, s.Report())
-		})
-	}
-}
-
-// zoned adds a zone to the time of each row.
-func zoned(text string) string {
-	rows := strings.Split(text, "\n")
-	for i := 1; i < len(rows); i++ {
-		rows[i] = strings.Replace(rows[i], ",", "+00:00,", 1)
-	}
-	return strings.Join(rows, "\n")
-}
-
-func TestCompressed(t *testing.T) {
-	plain := read(t, testdata("azure-small.csv"))
-	want := lines(all(t, openTrace(t, formats.Azure, traceConfig(testdata("azure-small.csv")))))
-	dir := t.TempDir()
-	gz, err := os.Create(filepath.Join(dir, "a.csv.gz"))
-	require.NoError(t, err)
-	zw := gzip.NewWriter(gz)
-	_, err = zw.Write([]byte(plain))
-	require.NoError(t, err)
-	require.NoError(t, zw.Close())
-	require.NoError(t, gz.Close())
-	enc, err := zstd.NewWriter(nil)
-	require.NoError(t, err)
-	zst := enc.EncodeAll([]byte(plain), nil)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.csv.zst"), zst, 0o600))
-	for _, name := range []string{"a.csv.gz", "a.csv.zst"} {
-		s := openTrace(t, formats.Azure, traceConfig(filepath.Join(dir, name)))
-		assert.Equal(t, want, lines(all(t, s)))
-	}
-
-	text := read(t, gz.Name())
-	for name, text := range map[string]string{
-		"cut.csv.gz": text[:len(text)-20], "cut.csv.zst": string(zst[:len(zst)-20]),
-		"plain.csv.gz": plain, "plain.csv.zst": plain,
-	} {
-		path := write(t, name, text)
-		_, err := New(formats.Azure, traceConfig(path))
-		assert.ErrorContains(t, err, path)
-	}
-}
-
 func TestNoFiles(t *testing.T) {
 	_, err := New(formats.Azure, Config{})
 	assert.EqualError(t, err, "Azure trace: no files given")
@@ -270,7 +188,7 @@ func TestTracePrefixes(t *testing.T) {
 		if r.SystemPrompt >= 0 {
 			prompts++
 			require.Equal(t,
-				profile.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]),
+				users.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]),
 				r.Own.Tokens)
 		}
 	}

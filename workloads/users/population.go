@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // User is one synthetic user: what it is promised and the upper ends of what its requests draw.
@@ -26,36 +25,36 @@ type User struct {
 // after the other: choice of the template, random for the class, randint, randint, uniform. That
 // list defines the closed division, because its few interactive users decide the result. Otherwise
 // each user is a function of (seed, user), so that a larger population starts with the smaller one.
-func Population(p profile.Profile, seed uint64, n int, cpython bool) []User {
+func Population(p Profile, seed uint64, n int, cpython bool) []User {
 	users, twister := make([]User, n), newMersenne(seed)
 	for i := range users {
 		var d draws = twister
 		if !cpython {
-			d = profile.NewStream(seed, i)
+			d = NewStream(seed, i)
 		}
-		t := p.Templates[d.Between(profile.DrawTemplate, 0, 0, len(p.Templates)-1)]
+		t := p.Templates[d.Between(DrawTemplate, 0, 0, len(p.Templates)-1)]
 		users[i] = User{
-			ID: i, Template: t.Name, Class: p.Class(d.Unit(profile.DrawClass, 0)),
-			Context:  d.Between(profile.DrawUserContext, 0, t.Context[0], t.Context[1]),
-			Generate: d.Between(profile.DrawUserGenerate, 0, t.Generate[0], t.Generate[1]),
-			Think:    d.Uniform(profile.DrawThink, 0, t.Think[0], t.Think[1]),
+			ID: i, Template: t.Name, Class: p.Class(d.Unit(DrawClass, 0)),
+			Context:  d.Between(DrawUserContext, 0, t.Context[0], t.Context[1]),
+			Generate: d.Between(DrawUserGenerate, 0, t.Generate[0], t.Generate[1]),
+			Think:    d.Uniform(DrawThink, 0, t.Think[0], t.Think[1]),
 		}
 	}
 	return users
 }
 
-// draws are what a user is made of: those of a profile.Stream, or the next ones of CPython.
+// draws decide what a user is: draws of a Stream, or the next ones of CPython.
 type draws interface {
-	Between(d profile.Draw, n int64, low, high int) int
-	Unit(d profile.Draw, n int64) float64
-	Uniform(d profile.Draw, n int64, low, high float64) float64
+	Between(d Draw, n int64, low, high int) int
+	Unit(d Draw, n int64) float64
+	Uniform(d Draw, n int64, low, high float64) float64
 }
 
 // mersenne draws what CPython's random.Random draws after random.seed(n) with an integer n. The
 // closed division needs it: its population is defined by that generator.
 //
 // The generator is MT19937 of M. Matsumoto and T. Nishimura (1998). How an integer becomes a state,
-// and 32 bits a draw, is that of CPython's Modules/_randommodule.c (random_seed, getrandbits) and
+// and 32 bits a draw, is as in CPython's Modules/_randommodule.c (random_seed, getrandbits) and
 // Lib/random.py (_randbelow, choice, randint, uniform).
 type mersenne struct{ *prng.MT19937 }
 
@@ -73,14 +72,14 @@ func newMersenne(seed uint64) mersenne {
 
 // Unit is random.random(): 53 bits in [0, 1). All steps are exact, so no compiler can round them
 // otherwise.
-func (m mersenne) Unit(profile.Draw, int64) float64 {
+func (m mersenne) Unit(Draw, int64) float64 {
 	a, b := m.Uint32()>>5, m.Uint32()>>6
 	return (float64(a)*67108864 + float64(b)) * (1.0 / 9007199254740992)
 }
 
 // Between is random.randint(low, high), both inclusive, of less than 2^32 numbers: it rejects
 // instead of taking a remainder. choice draws an index with it.
-func (m mersenne) Between(_ profile.Draw, _ int64, low, high int) int {
+func (m mersenne) Between(_ Draw, _ int64, low, high int) int {
 	n := high - low + 1
 	for {
 		if r := int(m.Uint32() >> (32 - bits.Len(uint(n)))); r < n {
@@ -91,6 +90,6 @@ func (m mersenne) Between(_ profile.Draw, _ int64, low, high int) int {
 
 // Uniform is random.uniform(low, high). The conversion forbids the fused multiply-add that some
 // processors would use, which rounds once where CPython rounds twice.
-func (m mersenne) Uniform(d profile.Draw, n int64, low, high float64) float64 {
+func (m mersenne) Uniform(d Draw, n int64, low, high float64) float64 {
 	return low + float64((high-low)*m.Unit(d, n))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // The expected numbers were printed by CPython 3.11:
@@ -60,18 +59,13 @@ func TestGoldenPopulation(t *testing.T) {
 	rows = rows[1:]
 	require.Len(t, rows, 8*200)
 	for seed := uint64(42); seed <= 49; seed++ {
-		for i, u := range Population(profile.Default(), seed, 200, true) {
+		for i, u := range Population(Default(), seed, 200, true) {
 			row := rows[0]
 			rows = rows[1:]
 			think, err := strconv.ParseFloat(row[4], 64)
 			require.NoError(t, err)
-			got := []string{
-				fmt.Sprint(seed),
-				fmt.Sprintf("user_%04d", u.ID),
-				fmt.Sprint(u.Context),
-				fmt.Sprint(u.Generate),
-				u.Class.String(),
-			}
+			got := []string{fmt.Sprint(seed), fmt.Sprintf("user_%04d", u.ID), fmt.Sprint(u.Context),
+				fmt.Sprint(u.Generate), u.Class.String()}
 			require.Equal(t, []string{row[0], row[1], row[2], row[3], row[5]}, got,
 				"seed %d user %d", seed, i)
 			require.Equal(t, think, u.Think, "seed %d user %d", seed, i)
@@ -82,12 +76,12 @@ func TestGoldenPopulation(t *testing.T) {
 
 // TestPopulationShares checks the drawn population, which is a function of (seed, user) alone.
 func TestPopulationShares(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	users := Population(p, 42, 30000, false)
 	assert.Equal(t, users[:100], Population(p, 42, 100, false),
 		"a larger population starts with the smaller one")
 	templates, classes := map[string]int{}, [workloads.NumClasses]int{}
-	byName := map[string]profile.Template{}
+	byName := map[string]Template{}
 	for _, tpl := range p.Templates {
 		byName[tpl.Name] = tpl
 	}

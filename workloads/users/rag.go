@@ -6,29 +6,26 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 )
 
-// Corpus is a workloads.Corpus of drawn documents: each is a function of the seed and its number. It is
-// safe for concurrent use.
+// Corpus is the documents that are in the cache before a load begins: each is a function of the seed and its
+// number, from 0. It is safe for concurrent use.
 type Corpus struct {
-	profile     profile.RAG
+	profile     RAG
 	documents   int
 	tokens      [2]int
 	chunkTokens int
-	stream      profile.Stream
+	stream      Stream
 	seed        uint64
 }
 
 // corpusStream is the number of the documents' stream, which is no user's.
 const corpusStream = -2
 
-var _ workloads.Corpus = (*Corpus)(nil)
-
 // NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
-func NewCorpus(p profile.RAG, documents int, m model.Model, s model.Sizer, seed uint64) *Corpus {
+func NewCorpus(p RAG, documents int, m model.Model, s model.Sizer, seed uint64) *Corpus {
 	c := &Corpus{profile: p, documents: documents, seed: seed, tokens: p.SmallModelTokens,
-		chunkTokens: p.ChunkTokens, stream: profile.NewStream(seed, corpusStream)}
+		chunkTokens: p.ChunkTokens, stream: NewStream(seed, corpusStream)}
 	if m.Hidden >= 8192 || m.Layers >= 64 {
 		c.tokens = p.LargeModelTokens
 	}
@@ -38,7 +35,8 @@ func NewCorpus(p profile.RAG, documents int, m model.Model, s model.Sizer, seed 
 	return c
 }
 
-// Documents returns how many documents are ingested, and the number of the first that is kept.
+// Documents returns the number of documents and the first that is kept: the documents before it are written
+// and removed again.
 func (c *Corpus) Documents() (n, first int) {
 	if m := c.profile.MaxDocuments; m > 0 {
 		first = max(0, c.documents-m)
@@ -48,7 +46,7 @@ func (c *Corpus) Documents() (n, first int) {
 
 // Chunks appends the chunks of a document to dst.
 func (c *Corpus) Chunks(dst []workloads.Entry, doc int) []workloads.Entry {
-	left := c.stream.Between(profile.DrawDocumentTokens, int64(doc), c.tokens[0], c.tokens[1])
+	left := c.stream.Between(DrawDocumentTokens, int64(doc), c.tokens[0], c.tokens[1])
 	for i := 0; left > 0; i++ {
 		e := workloads.Entry{Key: workloads.ChunkKey(doc, i), Tokens: min(c.chunkTokens, left)}
 		dst = append(dst, e)
@@ -59,7 +57,7 @@ func (c *Corpus) Chunks(dst []workloads.Entry, doc int) []workloads.Entry {
 
 // retrieve draws the top chunks of one document, without replacement; n numbers the retrievals of a
 // stream.
-func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Draw) (
+func (c *Corpus) retrieve(u Stream, n int64, document, chunk Draw) (
 	top []workloads.Entry,
 ) {
 	last, first := c.Documents()
@@ -72,8 +70,8 @@ func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Dra
 		}
 		sum += weights[i]
 	}
-	for k := range min(c.profile.TopK, len(chunks), profile.MaxTopK) {
-		at := pick(weights, sum, u.Unit(chunk, n*profile.MaxTopK+int64(k)))
+	for k := range min(c.profile.TopK, len(chunks), MaxTopK) {
+		at := pick(weights, sum, u.Unit(chunk, n*MaxTopK+int64(k)))
 		sum -= weights[at]
 		weights[at] = 0
 		top = append(top, chunks[at])
@@ -133,18 +131,18 @@ func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State
 	if st != workloads.Ready {
 		return r, st, wake
 	}
-	u, share := profile.NewStream(s.corpus.seed, r.User), s.corpus.profile.Share
-	if u.Unit(profile.DrawRetrieve, r.Seq) < share && r.Kind != workloads.DecodeOnly {
-		r.Retrieved = s.corpus.retrieve(u, r.Seq, profile.DrawDocument, profile.DrawChunk)
+	u, share := NewStream(s.corpus.seed, r.User), s.corpus.profile.Share
+	if u.Unit(DrawRetrieve, r.Seq) < share && r.Kind != workloads.DecodeOnly {
+		r.Retrieved = s.corpus.retrieve(u, r.Seq, DrawDocument, DrawChunk)
 	}
-	if u.Unit(profile.DrawQuery, r.Seq) < share {
+	if u.Unit(DrawQuery, r.Seq) < share {
 		q := &workloads.Request{
 			User: r.User, Seq: r.Seq, Class: r.Class, Arrival: r.Arrival,
 			Conversation: r.Conversation, Turn: r.Turn,
 			Kind: workloads.DecodeOnly, SystemPrompt: -1, Query: true,
-			GenerateTokens: u.Between(profile.DrawQueryTokens, r.Seq, 50, 200),
-			Retrieved: s.corpus.retrieve(u, r.Seq, profile.DrawQueryDocument,
-				profile.DrawQueryChunk),
+			GenerateTokens: u.Between(DrawQueryTokens, r.Seq, 50, 200),
+			Retrieved: s.corpus.retrieve(u, r.Seq, DrawQueryDocument,
+				DrawQueryChunk),
 		}
 		for _, e := range q.Retrieved {
 			q.ContextTokens += e.Tokens

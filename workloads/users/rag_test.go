@@ -10,7 +10,6 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 )
 
 var ragModel = model.Model{
@@ -24,7 +23,7 @@ var ragModel = model.Model{
 }
 
 func TestDocumentsAreCutIntoChunks(t *testing.T) {
-	c := NewCorpus(profile.Default().RAG, 300, ragModel,
+	c := NewCorpus(Default().RAG, 300, ragModel,
 		model.NewSizer(ragModel, 1, model.TPEngine), 1)
 	sum := 0
 	for doc := range 300 {
@@ -42,7 +41,7 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 	assert.Equal(
 		t,
 		c.Chunks(nil, 7),
-		NewCorpus(profile.Default().RAG, 9, ragModel, model.NewSizer(ragModel, 1, model.TPEngine),
+		NewCorpus(Default().RAG, 9, ragModel, model.NewSizer(ragModel, 1, model.TPEngine),
 			1).Chunks(nil, 7),
 		"a function of the seed",
 	)
@@ -52,12 +51,12 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 	large.Layers = 64
 	n := 0
 	sizer := model.NewSizer(large, 1, model.TPEngine)
-	for _, e := range NewCorpus(profile.Default().RAG, 1, large, sizer, 1).Chunks(nil, 0) {
+	for _, e := range NewCorpus(Default().RAG, 1, large, sizer, 1).Chunks(nil, 0) {
 		n += e.Tokens
 	}
 	assert.LessOrEqual(t, n, 4096)
 
-	heavy := NewCorpus(profile.Default().RAG, 1, ragModel, model.Sizer{BytesPerToken: 1 << 20}, 1)
+	heavy := NewCorpus(Default().RAG, 1, ragModel, model.Sizer{BytesPerToken: 1 << 20}, 1)
 	assert.Equal(t, 256, heavy.Chunks(nil, 0)[0].Tokens, "a chunk has at most 256 MiB")
 }
 
@@ -65,13 +64,13 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 	const draws = 20000
 	for _, uniform := range []bool{false, true} {
-		p := profile.Default().RAG
+		p := Default().RAG
 		p.SmallModelTokens, p.Uniform = [2]int{4096, 4096}, uniform
 		c := NewCorpus(p, 3, ragModel, model.NewSizer(ragModel, 1, model.TPEngine), 1)
 		first := make([]float64, 8)
-		u := profile.NewStream(5, 9)
+		u := NewStream(5, 9)
 		for n := range int64(draws) {
-			got := c.retrieve(u, n, profile.DrawDocument, profile.DrawChunk)
+			got := c.retrieve(u, n, DrawDocument, DrawChunk)
 			require.Len(t, got, 5)
 			seen := map[string]bool{}
 			for _, e := range got {
@@ -99,26 +98,26 @@ func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 				i, uniform)
 		}
 	}
-	p := profile.Default().RAG
+	p := Default().RAG
 	p.SmallModelTokens = [2]int{600, 600}
 	assert.Len(
 		t,
 		NewCorpus(p, 1, ragModel, model.Sizer{},
-			1).retrieve(profile.NewStream(1, 1), 0, profile.DrawDocument, profile.DrawChunk),
+			1).retrieve(NewStream(1, 1), 0, DrawDocument, DrawChunk),
 		2,
 		"all that there are",
 	)
 }
 
 func TestOnlyKeptDocumentsAreAskedFor(t *testing.T) {
-	p := profile.Default().RAG
+	p := Default().RAG
 	p.MaxDocuments = 2
 	c := NewCorpus(p, 10, ragModel, model.Sizer{}, 1)
 	n, first := c.Documents()
 	assert.Equal(t, []int{10, 8}, []int{n, first})
 	for k := range int64(100) {
-		u := profile.NewStream(1, 1)
-		key := c.retrieve(u, k, profile.DrawDocument, profile.DrawChunk)[0].Key
+		u := NewStream(1, 1)
+		key := c.retrieve(u, k, DrawDocument, DrawChunk)[0].Key
 		assert.Regexp(t, "^rag/[89]/", key)
 	}
 }
@@ -135,19 +134,14 @@ func TestRAGPicksBothEndsOfAWeight(t *testing.T) {
 // A tenth of the turns retrieve, and a tenth are followed by a query. Otherwise the turns do not change.
 func TestUsersRetrieveAndAsk(t *testing.T) {
 	users := func() *Users {
-		p := profile.Default()
+		p := Default()
 		return New(
-			Config{
-				Profile:    p,
-				Users:      Population(p, 42, 20, false),
-				Seed:       42,
-				MultiTurn:  true,
-				Overtaking: true,
-			},
+			Config{Profile: p, Users: Population(p, 42, 20, false), Seed: 42, MultiTurn: true,
+				Overtaking: true},
 		)
 	}
 	plain, with := users(), WithRAG(users(),
-		NewCorpus(profile.Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
+		NewCorpus(Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
 	turns, retrieved, queries := 0, 0, 0
 	for now := time.Duration(0); now < 1000*time.Second; now += 100 * time.Millisecond {
 		for {
@@ -196,12 +190,12 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 
 // An autoscaler may change the number of users of a load with documents, too.
 func TestUsersWithRAGStayScalable(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.RAG.Share = 1 // each turn has a query
 	scaled := WithRAG(New(Config{Profile: p, Users: Population(p, 42, 4, false), Seed: 42,
 		MultiTurn: true, Overtaking: true}),
 		NewCorpus(p.RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
-	asked := func(from, to time.Duration) map[int]int {
+	active := func(from, to time.Duration) map[int]int {
 		users := map[int]int{}
 		for now := from; now < to; now += 100 * time.Millisecond {
 			for {
@@ -216,7 +210,7 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 		}
 		return users
 	}
-	assert.Len(t, asked(0, 60*time.Second), 4)
+	assert.Len(t, active(0, 60*time.Second), 4)
 	// Take a turn whose query waits. If its user leaves, both leave.
 	now := 60 * time.Second
 	for {
@@ -237,9 +231,9 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 	before := offered()
 	scaled.SetUsers(2, now)
 	assert.Less(t, offered(), before)
-	for user := range asked(now, now+60*time.Second) {
+	for user := range active(now, now+60*time.Second) {
 		assert.Less(t, user, 2)
 	}
 	scaled.SetUsers(6, now+60*time.Second)
-	assert.Len(t, asked(now+60*time.Second, now+120*time.Second), 6)
+	assert.Len(t, active(now+60*time.Second, now+120*time.Second), 6)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // reference is a naive Users. It writes every request up to a horizon into a list, and searches the list
@@ -37,7 +36,7 @@ func newReference(cfg Config, perUser int) *reference {
 	ref := &reference{cfg: cfg, closed: cfg.ClosedLoop && cfg.Rate == 0}
 	p := cfg.Profile
 	for i, u := range cfg.Users {
-		s := profile.NewStream(cfg.Seed, u.ID)
+		s := NewStream(cfg.Seed, u.ID)
 		var list []*refRequest
 		at := time.Duration(0)
 		conversation, turn := 0, 0
@@ -45,7 +44,7 @@ func newReference(cfg Config, perUser int) *reference {
 		for n := range perUser {
 			at = ref.after(i, n, at)
 			if n == 0 || !cfg.MultiTurn || turn == p.MaxTurns ||
-				s.Unit(profile.DrawNewConversation, int64(n)) < p.NewConversation {
+				s.Unit(DrawNewConversation, int64(n)) < p.NewConversation {
 				conversation, turn, history = conversation+1, 0, nil
 			}
 			turn++
@@ -56,16 +55,16 @@ func newReference(cfg Config, perUser int) *reference {
 				arrival:      at,
 				conversation: conversation,
 				turn:         turn,
-				context:      s.Between(profile.DrawContext, int64(n), max(1, u.Context/4), u.Context),
-				generate: s.Between(profile.DrawGenerate, int64(n), max(1, u.Generate/4),
+				context:      s.Between(DrawContext, int64(n), max(1, u.Context/4), u.Context),
+				generate: s.Between(DrawGenerate, int64(n), max(1, u.Generate/4),
 					u.Generate),
 				history: slices.Clone(history),
 				arrived: !ref.closed || n == 0,
 			}
 			r.own = r.context
-			if cfg.PrefixCaching && s.Unit(profile.DrawPromptUse, int64(n)) < p.SystemPromptShare {
+			if cfg.PrefixCaching && s.Unit(DrawPromptUse, int64(n)) < p.SystemPromptShare {
 				last := len(p.SystemPromptTokens) - 1
-				which := s.Between(profile.DrawPromptWhich, int64(n), 0, last)
+				which := s.Between(DrawPromptWhich, int64(n), 0, last)
 				r.own = max(1, r.context-p.SystemPromptTokens[which])
 			}
 			if !cfg.DecodeOnly {
@@ -94,15 +93,15 @@ func newReference(cfg Config, perUser int) *reference {
 // its end).
 func (ref *reference) after(user, n int, at time.Duration) time.Duration {
 	u := ref.cfg.Users[user]
-	s := profile.NewStream(ref.cfg.Seed, u.ID)
+	s := NewStream(ref.cfg.Seed, u.ID)
 	users := float64(len(ref.cfg.Users))
 	switch {
 	case ref.cfg.Rate > 0 && ref.cfg.ConstantRate:
 		return time.Duration((float64(user) + float64(n)*users) * 1e9 / ref.cfg.Rate)
 	case ref.cfg.Rate > 0:
-		return at + time.Duration(s.Exponential(profile.DrawGap, int64(n), users/ref.cfg.Rate)*1e9)
+		return at + time.Duration(s.Exponential(DrawGap, int64(n), users/ref.cfg.Rate)*1e9)
 	}
-	return at + time.Duration(u.Think*s.Uniform(profile.DrawGap, int64(n), 0.8, 1.2)*1e9)
+	return at + time.Duration(u.Think*s.Uniform(DrawGap, int64(n), 0.8, 1.2)*1e9)
 }
 
 // next returns the request that a user must start next, nil if there is none or it may not start yet.
@@ -174,7 +173,7 @@ func (ref *reference) account(until time.Duration) []workloads.ClassLoad {
 
 // randomConfig draws a load, small enough for the reference.
 func randomConfig(rng *rand.Rand) Config {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = rng.Float64()
 	p.MaxTurns = 1 + rng.IntN(6)
 	if rng.IntN(4) == 0 {
@@ -186,15 +185,8 @@ func randomConfig(rng *rand.Rand) Config {
 		p.SystemPromptTokens = []int{30000} // longer than any context: an entry still has a token
 	}
 	flip := func() bool { return rng.IntN(2) == 0 }
-	cfg := Config{
-		Profile:       p,
-		Seed:          rng.Uint64(),
-		ClosedLoop:    flip(),
-		Overtaking:    flip(),
-		MultiTurn:     rng.IntN(4) > 0,
-		PrefixCaching: flip(),
-		DecodeOnly:    rng.IntN(5) == 0,
-	}
+	cfg := Config{Profile: p, Seed: rng.Uint64(), ClosedLoop: flip(), Overtaking: flip(),
+		MultiTurn: rng.IntN(4) > 0, PrefixCaching: flip(), DecodeOnly: rng.IntN(5) == 0}
 	cfg.Users = Population(p, cfg.Seed, 1+rng.IntN(12), flip())
 	for i := range cfg.Users {
 		cfg.Users[i].ID += 3 // ids need not be indices
@@ -271,28 +263,14 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 			total++
 			require.Equal(
 				t,
-				[]any{
-					cfg.Users[want.user].ID,
-					int64(want.seq),
-					want.class,
-					want.arrival,
-					want.conversation,
-					want.turn,
-					want.context,
-					want.generate,
-				},
-				[]any{
-					r.User,
-					r.Seq,
-					r.Class,
-					r.Arrival,
-					r.Conversation,
-					r.Turn,
-					r.ContextTokens,
-					r.GenerateTokens,
-				},
+				[]any{cfg.Users[want.user].ID, int64(want.seq), want.class, want.arrival,
+					want.conversation, want.turn, want.context, want.generate},
+				[]any{r.User, r.Seq, r.Class, r.Arrival, r.Conversation, r.Turn, r.ContextTokens,
+					r.GenerateTokens},
 			)
 			require.Equal(t, len(want.history), len(r.History))
+			require.Equal(t, len(r.History), cap(r.History), "an append must not reach later turns")
+			require.Equal(t, !cfg.DecodeOnly && r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
 			if len(want.history) > 0 {
 				require.Equal(t, want.history, r.History)
 			}
@@ -300,10 +278,9 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 				require.Regexp(t, `^pop/(1[01]|[1-9])?[0-9]$`, r.Own.Key)
 				require.Equal(t, 2048, r.Own.Tokens)
 			} else {
-				require.Equal(t, workloads.Entry{
-					Key:    workloads.UserKey(r.User, r.Conversation, r.Turn),
-					Tokens: want.own,
-				}, r.Own)
+				require.Equal(t, want.own, max(1, r.ContextTokens-r.SystemPromptTokens))
+				require.Equal(t, workloads.Entry{Key: workloads.UserKey(r.User, r.Conversation, r.Turn),
+					Tokens: want.own}, r.Own)
 			}
 			j := &job{r: r, ref: want, written: now + random()}
 			j.done = j.written + random()

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // drain takes all arrived requests and finishes them at once.
@@ -35,15 +34,10 @@ func totals(loads []workloads.ClassLoad) (offered, queued int64) {
 
 func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 	for _, closedLoop := range []bool{false, true} {
-		p := profile.Default()
+		p := Default()
 		s := New(
-			Config{
-				Profile:    p,
-				Users:      Population(p, 5, 4, false),
-				Seed:       5,
-				MultiTurn:  true,
-				ClosedLoop: closedLoop,
-			},
+			Config{Profile: p, Users: Population(p, 5, 4, false), Seed: 5, MultiTurn: true,
+				ClosedLoop: closedLoop},
 		)
 		now := time.Duration(0)
 		seen := func(seconds int) map[int]int {
@@ -67,7 +61,7 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 		s.SetUsers(3, now)
 		assert.Len(t, seen(20), 3)
 		s.SetUsers(10, now)
-		assert.Len(t, seen(20), 10, "those who left come back")
+		assert.Len(t, seen(20), 10, "inactive users come back")
 		offered, queued := totals(s.Account(now))
 		assert.Zero(t, queued)
 		taken := int64(0)
@@ -79,15 +73,10 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 }
 
 func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(
-		Config{
-			Profile:    p,
-			Users:      Population(p, 5, 10, false),
-			Seed:       5,
-			Overtaking: true,
-			MultiTurn:  true,
-		},
+		Config{Profile: p, Users: Population(p, 5, 10, false), Seed: 5, Overtaking: true,
+			MultiTurn: true},
 	)
 	now := 100 * time.Second
 	r, st, _ := s.Take(now)
@@ -117,7 +106,7 @@ func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
 // A user leaves while its turn is being written. If the user comes back, it continues after this turn, and
 // not before.
 func TestSilencedUserInFlight(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = 0
 	s := New(Config{Profile: p, Users: Population(p, 5, 1, false), Seed: 5, MultiTurn: true})
 	now := 50 * time.Second

@@ -11,7 +11,6 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 )
 
 // TestScripts runs the scripts of testdata: users, their requests, and the operations of each request on
@@ -28,7 +27,7 @@ func TestScripts(t *testing.T) {
 
 // ask carries out one command.
 func ask(t *testing.T, d *datadriven.TestData) string {
-	p := profile.Default()
+	p := Default()
 	cfg := Config{Profile: p, Seed: 42, MultiTurn: true, MaxRequests: 8}
 	n, documents, service := 2, 0, "0s"
 	plans := workloads.Planner{Sizer: model.Sizer{BytesPerToken: 1}, Batched: true}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // Take implements Source.
@@ -95,20 +94,20 @@ func (s *Users) request(c *cursor) *workloads.Request {
 		Conversation: c.conversation, Turn: c.turn,
 		History:        c.history[:len(c.history):len(c.history)],
 		ContextTokens:  s.context(c, c.seq),
-		GenerateTokens: c.stream.Between(profile.DrawGenerate, c.seq, least, c.user.Generate),
+		GenerateTokens: c.stream.Between(DrawGenerate, c.seq, least, c.user.Generate),
 		Origin:         c,
 	}
 	r.Kind = s.shape.Kind(r.ContextTokens)
 	r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.seq)
 	if s.cfg.DecodeOnly {
 		entries := max(1, workloads.PopulationPerUser*len(s.cfg.Users))
-		n := c.stream.Between(profile.DrawPopulation, c.seq, 0, entries-1)
+		n := c.stream.Between(DrawPopulation, c.seq, 0, entries-1)
 		r.Own.Key, r.Own.Tokens = workloads.PopulationKey(n), workloads.PopulationTokens
 		return r
 	}
 	r.Own = workloads.Entry{
 		Key:    workloads.UserKey(c.user.ID, c.conversation, c.turn),
-		Tokens: profile.OwnTokens(r.ContextTokens, r.SystemPromptTokens),
+		Tokens: OwnTokens(r.ContextTokens, r.SystemPromptTokens),
 	}
 	if s.cfg.KeepPrompt {
 		r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.begun)
@@ -118,7 +117,7 @@ func (s *Users) request(c *cursor) *workloads.Request {
 
 // context draws the context tokens of a user's n-th request, at most the window.
 func (s *Users) context(c *cursor, n int64) int {
-	drawn := c.stream.Between(profile.DrawContext, n, max(1, c.user.Context/4), c.user.Context)
+	drawn := c.stream.Between(DrawContext, n, max(1, c.user.Context/4), c.user.Context)
 	if s.cfg.Window > 0 {
 		drawn = min(drawn, s.cfg.Window)
 	}
@@ -138,7 +137,7 @@ func (s *Users) step(c *cursor, r *workloads.Request) {
 	if s.cfg.KeepPrompt && c.turn == 1 {
 		c.kept = r.SystemPromptTokens
 	}
-	ends := c.stream.Unit(profile.DrawNewConversation, c.seq) < p.NewConversation
+	ends := c.stream.Unit(DrawNewConversation, c.seq) < p.NewConversation
 	if ends || !s.cfg.MultiTurn || c.turn >= p.MaxTurns || s.full(c, r) {
 		c.conversation, c.turn, c.history, c.kept = c.conversation+1, 1, nil, 0
 		c.begun = c.seq
@@ -209,7 +208,7 @@ func (s *Users) ownOf(c *cursor, n int64) int64 {
 		return 0
 	}
 	_, prefix := s.shape.Prompt(c.stream, n)
-	return int64(profile.OwnTokens(s.context(c, n), prefix))
+	return int64(OwnTokens(s.context(c, n), prefix))
 }
 
 // advance counts the arrivals up to and including until.

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // Config describes a load of synthetic users.
 type Config struct {
-	Profile profile.Profile // must be valid
+	Profile Profile // must be valid
 	Users   []User
 	Seed    uint64 // the run's seed plus the rank
 
@@ -50,7 +49,7 @@ type Config struct {
 // user. Taking a request costs O(log users), and memory does not depend on the backlog.
 type Users struct {
 	cfg   Config
-	shape profile.Shape
+	shape Shape
 
 	cursors []*cursor // by slot
 	future  userHeap  // users whose next request has not arrived
@@ -70,7 +69,7 @@ var _ workloads.Scalable = (*Users)(nil)
 type cursor struct {
 	slot   int // its place among the cursors
 	user   User
-	stream profile.Stream
+	stream Stream
 
 	seq                int64 // of the next request
 	arrival            time.Duration
@@ -108,7 +107,7 @@ func New(cfg Config) *Users {
 	s := &Users{
 		cfg:     cfg,
 		tickets: math.MaxInt64,
-		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
+		shape: Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly},
 	}
 	for _, u := range cfg.Users {
@@ -135,7 +134,7 @@ func New(cfg Config) *Users {
 
 // add appends a user.
 func (s *Users) add(u User) *cursor {
-	c := &cursor{slot: len(s.cursors), user: u, stream: profile.NewStream(s.cfg.Seed, u.ID),
+	c := &cursor{slot: len(s.cursors), user: u, stream: NewStream(s.cfg.Seed, u.ID),
 		conversation: 1, turn: 1}
 	s.cursors = append(s.cursors, c)
 	return c
@@ -159,10 +158,10 @@ func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Durati
 		return max(at+1, place)
 	case s.cfg.Rate > 0:
 		// The superposition of independent Poisson streams of rate/users is one of the whole rate.
-		gap := c.stream.Exponential(profile.DrawGap, n, users/s.cfg.Rate)
+		gap := c.stream.Exponential(DrawGap, n, users/s.cfg.Rate)
 		return at + max(1, workloads.Seconds(gap))
 	}
-	gap := workloads.Seconds(float64(c.user.Think * c.stream.Uniform(profile.DrawGap, n, 0.8, 1.2)))
+	gap := workloads.Seconds(float64(c.user.Think * c.stream.Uniform(DrawGap, n, 0.8, 1.2)))
 	if !s.cfg.ClosedLoop {
 		gap = max(gap, minOpenLoopGap)
 	}

@@ -10,74 +10,12 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 )
-
-// TestRequestDistributions compares the draws of one user and of all users with the definition.
-func TestRequestDistributions(t *testing.T) {
-	p := profile.Default()
-	users := Population(p, 7, 100, false)
-	s := New(
-		Config{
-			Profile:       p,
-			Seed:          7,
-			Users:         users,
-			MultiTurn:     true,
-			PrefixCaching: true,
-			Overtaking:    true,
-		},
-	)
-	last := make([]time.Duration, len(users))
-	var requests, prompts, first, jitter, share float64
-	which := make([]int, 3)
-	longest := 0
-	for now := time.Duration(0); requests < 30000; {
-		r, st, wake := s.Take(now)
-		if st == workloads.Wait {
-			now = wake
-			continue
-		}
-		u := users[r.User]
-		requests++
-		require.True(t, r.ContextTokens >= u.Context/4 && r.ContextTokens <= u.Context)
-		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
-		require.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
-		require.Equal(t, r.Turn-1, len(r.History))
-		require.Equal(t, len(r.History), cap(r.History),
-			"who appends must not reach the elements of later turns")
-		share += float64(r.ContextTokens) / float64(u.Context)
-		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
-		require.True(t, gap > 0.7999 && gap < 1.2001)
-		jitter += gap
-		last[r.User] = r.Arrival
-		if r.SystemPrompt >= 0 {
-			prompts++
-			which[r.SystemPrompt]++
-			require.Equal(t, p.SystemPromptTokens[r.SystemPrompt], r.SystemPromptTokens)
-		}
-		require.Equal(t, r.ContextTokens, r.Own.Tokens+r.SystemPromptTokens)
-		if r.Turn == 1 {
-			first++
-		}
-		longest = max(longest, r.Turn)
-	}
-	assert.InDelta(t, 0.625, share/requests, 0.01) // mean of U(1/4, 1)
-	assert.InDelta(t, 1, jitter/requests, 0.005)
-	assert.InDelta(t, 0.2, prompts/requests, 0.01)
-	assert.InDelta(t, 0.2, first/requests, 0.01)
-	square := 0.0 // chi-square of the counts against equal shares, as in draws_test.go
-	for _, n := range which {
-		even := prompts / float64(len(which))
-		square += (float64(n) - even) * (float64(n) - even) / even
-	}
-	assert.Less(t, square, 13.8)
-	assert.True(t, longest > 15 && longest <= 50, "longest conversation %d", longest)
-}
 
 // No prompt exceeds the model's window. A conversation ends exactly before the turn that would exceed it,
 // and a context longer than the window is cut. A window that no context reaches changes nothing.
 func TestContextWindow(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = 0
 	load := func(window, n int) (all []*workloads.Request) {
 		s := New(Config{Profile: p, Users: Population(p, 3, 12, false), Seed: 3, MultiTurn: true,
@@ -118,7 +56,7 @@ func TestContextWindow(t *testing.T) {
 // A conversation with the same common prompt is one sequence that grows. In objects of 16 tokens a turn
 // finds all earlier tokens except the last ones that filled no object, and no other request's tokens.
 func TestConversationsAreSequences(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.SystemPromptShare, p.SystemPromptTokens = 0.5, []int{40, 3000}
 	const window = 40000
 	s := New(Config{Profile: p, Seed: 7, Users: Population(p, 7, 20, false), MultiTurn: true,
@@ -162,7 +100,7 @@ func TestConversationsAreSequences(t *testing.T) {
 // TestPoissonArrivals: counts per interval of all users together have a variance equal to their
 // mean.
 func TestPoissonArrivals(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100})
 	last, sum, squares := int64(0), 0.0, 0.0
 	const n = 4000
@@ -180,16 +118,11 @@ func TestPoissonArrivals(t *testing.T) {
 }
 
 func TestClosedLoopTickets(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	for _, limit := range []int64{1, 7, 20, 21, 100} {
 		s := New(
-			Config{
-				Profile:     p,
-				Seed:        3,
-				Users:       Population(p, 3, 20, false),
-				ClosedLoop:  true,
-				MaxRequests: limit,
-			},
+			Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), ClosedLoop: true,
+				MaxRequests: limit},
 		)
 		taken := int64(0)
 		simulate(s, 3, func(*workloads.Request) time.Duration { return 10 * time.Millisecond },
@@ -208,19 +141,17 @@ func TestClosedLoopTickets(t *testing.T) {
 }
 
 func TestNoUsers(t *testing.T) {
-	_, st, wake := New(Config{Profile: profile.Default()}).Take(0)
+	_, st, wake := New(Config{Profile: Default()}).Take(0)
 	assert.Equal(t, workloads.Exhausted, st)
 	assert.Equal(t, workloads.Never, wake)
 }
 
 // TestWakeAtTheEnd: after the last request there is no further time to wake up.
 func TestWakeAtTheEnd(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = 0
-	users := []User{
-		{ID: 0, Context: 10, Generate: 10, Think: 0.1},
-		{ID: 1, Context: 10, Generate: 10, Think: 10},
-	}
+	users := []User{{ID: 0, Context: 10, Generate: 10, Think: 0.1},
+		{ID: 1, Context: 10, Generate: 10, Think: 10}}
 	s := New(Config{Profile: p, Users: users, MultiTurn: true, MaxRequests: 3})
 	for n := range int64(3) {
 		r, st, _ := s.Take(time.Second)
@@ -240,7 +171,7 @@ func TestWakeAtTheEnd(t *testing.T) {
 // TestTies: arrivals of the same time are ordered by class if priorities are equal, and by user within a
 // class.
 func TestTies(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	for c := range p.QoS {
 		p.QoS[c].Priority = 1
 	}
@@ -249,10 +180,8 @@ func TestTies(t *testing.T) {
 		workloads.Batch, workloads.Interactive, workloads.Responsive,
 		workloads.Batch, workloads.Interactive, workloads.Responsive,
 	} {
-		users = append(
-			users,
-			User{ID: i, Class: c, Context: 10, Generate: 10},
-		) // without think time all users begin at the origin
+		users = append(users,
+			User{ID: i, Class: c, Context: 10, Generate: 10}) // without think time all users begin at the origin
 	}
 	s := New(Config{Profile: p, Users: users, ClosedLoop: true})
 	for _, want := range []int{1, 4, 2, 5, 0, 3} {
@@ -264,15 +193,10 @@ func TestTies(t *testing.T) {
 
 // TestTimeGoingBack: workers read their clocks before they get the mutex.
 func TestTimeGoingBack(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(
-		Config{
-			Profile:    p,
-			Seed:       5,
-			Users:      Population(p, 5, 30, false),
-			MultiTurn:  true,
-			Overtaking: true,
-		},
+		Config{Profile: p, Seed: 5, Users: Population(p, 5, 30, false), MultiTurn: true,
+			Overtaking: true},
 	)
 	_, st, _ := s.Take(10 * time.Second)
 	require.Equal(t, workloads.Ready, st)
@@ -287,8 +211,8 @@ func TestTimeGoingBack(t *testing.T) {
 
 // TestZeroThinkTime: without waiting for answers, such a user makes at most a thousand requests per second.
 func TestZeroThinkTime(t *testing.T) {
-	p := profile.Default()
-	p.Templates = []profile.Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
+	p := Default()
+	p.Templates = []Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
 	s := New(Config{Profile: p, Users: Population(p, 1, 1, false)})
 	total := int64(0)
 	for _, l := range s.Account(time.Second) {
@@ -300,16 +224,10 @@ func TestZeroThinkTime(t *testing.T) {
 // TestBacklogTakesNoMemory lets 1,000 users fall four minutes behind. Hundreds of thousands of requests
 // wait, and memory does not grow.
 func TestBacklogTakesNoMemory(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(
-		Config{
-			Profile:       p,
-			Seed:          42,
-			Users:         Population(p, 42, 1000, false),
-			MultiTurn:     true,
-			PrefixCaching: true,
-			Overtaking:    true,
-		},
+		Config{Profile: p, Seed: 42, Users: Population(p, 42, 1000, false), MultiTurn: true,
+			PrefixCaching: true, Overtaking: true},
 	)
 	heapBytes := func() int64 {
 		runtime.GC()
@@ -339,24 +257,18 @@ func TestBacklogTakesNoMemory(t *testing.T) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	p := profile.Default()
+	p := Default()
 	users := Population(p, 42, 10000, false)
 	for _, turns := range []string{"ordered", "overtaking"} {
 		b.Run("turns="+turns, func(b *testing.B) {
 			s := New(
-				Config{
-					Profile:       p,
-					Users:         users,
-					Seed:          42,
-					MultiTurn:     true,
-					PrefixCaching: true,
-					Overtaking:    turns == "overtaking",
-				},
+				Config{Profile: p, Users: users, Seed: 42, MultiTurn: true, PrefixCaching: true,
+					Overtaking: turns == "overtaking"},
 			)
 			b.ReportAllocs()
 			now := time.Duration(0)
 			for b.Loop() {
-				// 10,000 of about 22,000 requests per second are served.
+				// 10,000 of about 22,000 requests per second are taken.
 				now += 100 * time.Microsecond
 				r, st, wake := s.Take(now)
 				for st == workloads.Wait {

@@ -69,7 +69,7 @@ func single(t *testing.T) string {
 		{Title: "heat", Time: true, X: view.Axis{Label: "s", Zero: true},
 			Y: view.Axis{Label: "µs", Log: true},
 			Heat: &view.Heat{Colour: 7, At: []float64{1, 2},
-				From: []float64{64, 64 * view.HalfOctave}, Counts: [][]int64{{4321, 0}, {0, 30}}},
+				From: []float64{64, 64 * math.Sqrt2}, Counts: [][]int64{{4321, 0}, {0, 30}}},
 			Lines: []view.Line{{Name: "p50", Step: true, X: []float64{0, 1, 2},
 				Y: []float64{64, 90, 90}}}},
 		{Title: "bars", X: view.Axis{Label: "KiB", Ticks: []view.Tick{{Label: "4\nread"}}},
@@ -87,25 +87,24 @@ func single(t *testing.T) string {
 func TestAChartAndItsTable(t *testing.T) {
 	x := []float64{1, 2, 4}
 	c := view.Chart{Title: "a <b>", X: view.Axis{Label: "users", Log: true,
-		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
+		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}, {At: 4, Label: "four"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
 		Lines: []view.Line{{Name: "read", X: x, Y: []float64{1, math.NaN(), 3.5}},
 			{Name: "write", Run: 2, Colour: 1, X: x, Y: []float64{1, 1, 2}}},
 		Bands: []view.Band{{Name: "write", Run: 2, X: x[:1], Lo: x[:1], Hi: x[1:2]}}}
 	text, err := json.Marshal(newPlot(c))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"title": "a <b>", "x": {"label": "users", "log": true,
-		"ticks": [{"At": 1, "Label": "one\nuser"}]}, "y": {"label": "share", "range": [0, 1]},
+		"ticks": [{"At": 1, "Label": "one\nuser"}, {"At": 4, "Label": "four"}]}, "y": {"label": "share", "range": [0, 1]},
 		"series": [{"name": "read", "colour": 0, "x": [1, 2, 4], "y": [1, null, 3.5]},
 			{"name": "write", "run": 2, "colour": 1, "y": [1, 1, 2]}],
 		"bands": [{"run": 2, "colour": 0, "x": [1], "lo": [1], "hi": [2]}]}`, string(text))
 	assert.Equal(t, grid{
 		Heads: []string{"users", "read", "2 write", "2 write, least of all trials",
 			"2 write, most of all trials"},
-		Rows: [][]string{{"one user", "1", "1", "1", "2"}, {"2", "", "1", "", ""},
-			{"4", "3.5", "2", "", ""}}}, newGrid(c))
+		Rows: [][]string{{"one user", "1", "1", "1", "2"}, {"four", "3.50", "2", "", ""}}}, newGrid(c))
 	assert.Equal(t, grid{Heads: []string{"", "how often from 64", "how often from 90.5"},
-		Rows: [][]string{{"0", "4,321", "0"}, {"1", "0", "30"}}},
-		newGrid(view.Chart{Heat: &view.Heat{At: x[:2], From: []float64{64, 64 * view.HalfOctave},
+		Rows: [][]string{{"0", "4321", "0"}, {"1", "0", "30"}}},
+		newGrid(view.Chart{Heat: &view.Heat{At: x[:2], From: []float64{64, 64 * math.Sqrt2},
 			Counts: [][]int64{{4321, 0}, {0, 30}}}}))
 }
 

@@ -1,7 +1,6 @@
 package html
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -64,13 +63,12 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	},
 	"number": func(run int) int { return run + 1 },
 	"colour": func(run int) int { return run % view.Colours },
-	"plot":   newPlot, "grid": newGrid, "bounded": view.Bounded, "of": of, "scale": view.Scale, "plain": plain,
+	"plot":   newPlot, "grid": newGrid, "bounded": view.Bounded, "scale": view.Scale,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
-	"value": func(u units.Unit, v any) cell { return plain(view.Value(u, v)) },
-	"bytes": view.Bytes, "count": units.Count.Text, "title": stats.Title,
-	"line": func(unit string) string { line, _ := stats.Line(unit); return line },
-	"bar":  intervalBar,
+	"value": view.Value,
+	"title": stats.Title,
+	"bar":   intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. An error may come in the middle of
@@ -83,17 +81,6 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 func WritePage(w io.Writer, p view.Page) error {
 	return pageTemplate.ExecuteTemplate(w, "single", p)
 }
-
-// cell is a table cell with the number of its run, from 1.
-type cell struct {
-	view.Cell
-	Run int
-}
-
-func of(run int, c view.Cell) cell { return cell{c, run + 1} }
-
-// plain is a cell without a run.
-func plain(c view.Cell) cell { return cell{Cell: c} }
 
 // bar is a median with its interval, and the single trials as dots.
 type bar struct {
@@ -147,11 +134,14 @@ func newGrid(c view.Chart) grid {
 		g.Heads = append(g.Heads, s.Name)
 	}
 	for i, x := range n.Places {
-		row := []string{cmp.Or(n.Labels[i], stats.Number(x))}
+		row := []string{units.Number.Text(x)}
+		if n.Labels != nil {
+			row[0] = n.Labels[i]
+		}
 		for _, s := range n.Series {
 			text := ""
-			if !math.IsNaN(s.Values[i]) {
-				text = stats.Number(s.Values[i])
+			if !math.IsNaN(s.Y[i]) {
+				text = units.Number.Text(s.Y[i])
 			}
 			row = append(row, text)
 		}

@@ -75,7 +75,7 @@ function ends(spec, [at, ...columns]) {
 	const h = spec.heat, x = at.filter((_, i) => columns.some(c => c[i] != null)), y = columns.flat();
 	if (h) {
 		x.push(0, h.at.at(-1));
-		y.push(h.from[0], h.from.at(-1) * h.high);
+		y.push(h.from[0], h.from.at(-1) * halfOctave);
 	}
 	// Half a category of room stands at each end of the bars.
 	if (spec.bars) x.push(-0.5, Math.max(...spec.series.map(s => s.y.length)) - 0.5);
@@ -138,9 +138,16 @@ function bars(u, spec) {
 	});
 }
 
-// heat paints cells.
+// Each row of a heat map is a half octave high.
+const halfOctave = Math.SQRT2;
+
+// heat paints cells. Their darkness is the logarithm of their count by the length of their column,
+// compared with the largest: one request of a million still has a shade.
 function heat(u, h) {
 	const ctx = u.ctx;
+	const length = i => h.at[i] - (i ? h.at[i - 1] : 0);
+	const dark = (i, k) => length(i) > 0 ? Math.log1p(h.counts[i][k] / length(i)) : 0;
+	const most = Math.max(...h.counts.map((rows, i) => Math.max(...rows.map((_, k) => dark(i, k)))));
 	ctx.save();
 	ctx.beginPath();
 	ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
@@ -149,9 +156,9 @@ function heat(u, h) {
 	h.at.forEach((end, i) => {
 		const x0 = u.valToPos(i ? h.at[i - 1] : 0, "x", true), x1 = u.valToPos(end, "x", true);
 		h.from.forEach((low, k) => {
-			if (h.shades[i][k] === "0") return;
-			const y0 = u.valToPos(low * h.high, "y", true), y1 = u.valToPos(low, "y", true);
-			ctx.globalAlpha = h.shades[i][k] / 9;
+			if (!h.counts[i][k]) return;
+			const y0 = u.valToPos(low * halfOctave, "y", true), y1 = u.valToPos(low, "y", true);
+			ctx.globalAlpha = Math.max(0.1, dark(i, k) / most);
 			ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
 		});
 	});
@@ -163,8 +170,8 @@ const pointed = (u, h) => {
 	if (left < 0 || top == null || top < 0) return "";
 	const x = u.posToVal(left, "x"), y = u.posToVal(top, "y");
 	const i = h.at.findIndex(end => x < end), k = h.from.findLastIndex(low => y >= low);
-	if (i < 0 || k < 0 || y >= h.from[k] * h.high) return "";
-	return `${h.counts[i][k]} from ${short(h.from[k])} to ${short(h.from[k] * h.high)}`;
+	if (i < 0 || k < 0 || y >= h.from[k] * halfOctave) return "";
+	return `${h.counts[i][k]} from ${short(h.from[k])} to ${short(h.from[k] * halfOctave)}`;
 };
 
 // numbered writes the numbers of the runs at their lines, each at another part of the axis.

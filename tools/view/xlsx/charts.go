@@ -2,9 +2,9 @@ package xlsx
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
 
@@ -18,49 +18,35 @@ const (
 	dataSheet  = "Chart Data"
 	maxCharts  = 10
 	maxSeries  = 12 // more colours are hard to distinguish
-	maxBars    = 40
+	maxBars    = 40 // on a page
+	longName   = 12 // characters from which on bars lie, so that their names can be read
 )
 
-// series is one named row of numbers, with gaps for non-numbers. It becomes a column of the data
-// sheet.
-type series struct {
-	name   string
-	values []float64
-	dashed bool
-}
+// palette of the series: dark enough on white, distinct without red against green. The first four
+// are Okabe and Ito's.
+var palette = [view.Colours]string{"0072B2", "E69F00", "009E73",
+	"CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
 
-// plot is a chart with its data. Kind determines the categories: names for bars, percentiles for
-// lines, positions for a scatter.
-type plot struct {
-	title, x, y string
-	kind        excelize.ChartType
-	categories  []any
-	series      []series
-	log, logX   bool
-	percent     bool   // the y axis shows shares
-	left        string // the note on omitted series
-}
+// dashes are those of lines, as on the page.
+var dashes = []excelize.LineDashType{excelize.LineDashSolid, excelize.LineDashSysDash,
+	excelize.LineDashSysDot}
 
 // charts writes the data of every chart on one sheet and the charts on another. A chart refers to
-// its data by cells, so both are laid out together. The first charts compare all benchmarks; the
-// others are the page's.
+// its data by cells, so both are laid out together. The first compares all benchmarks; the others
+// are the page's.
 func (b *book) charts(records []*load.Record, t *stats.Table) {
-	plots := []plot{bandwidth(t)}
-	for _, op := range []string{"read", "write"} {
-		plots = append(plots, percentileLines(t, op), latencyBars(t, op))
-	}
-	for _, c := range view.New(records, t).Charts() {
-		plots = append(plots, fromPage(c))
-	}
-	plots = slices.DeleteFunc(plots,
-		func(p plot) bool { return len(p.series) == 0 || len(p.categories) == 0 })
-	if len(plots) == 0 {
+	charts := append([]view.Chart{view.Overview(t)}, view.New(records, t).Charts()...)
+	charts = slices.DeleteFunc(charts, func(c view.Chart) bool {
+		return len(c.Lines) == 0 || c.Heat != nil // for which there is no native chart
+	})
+	if len(charts) == 0 {
 		return
 	}
-	if n := len(plots); n > maxCharts {
-		plots = plots[:maxCharts]
-		plots[maxCharts-1].left = strings.TrimSpace(plots[maxCharts-1].left + fmt.Sprintf(
-			" These are %d of %d charts; the page (kvreport html) has all.", maxCharts, n))
+	left := ""
+	if n := len(charts); n > maxCharts {
+		charts = charts[:maxCharts]
+		left = fmt.Sprintf(" These are %d of %d charts; the page (kvreport html) has all.",
+			maxCharts, n)
 	}
 	b.sheet(chartSheet)
 	b.sheet(dataSheet)
@@ -71,170 +57,140 @@ func (b *book) charts(records []*load.Record, t *stats.Table) {
 	// Some programs draw a chart a fifth wider than others; it must fit the page all the same.
 	b.keep(b.f.SetPageLayout(chartSheet, &excelize.PageLayoutOptions{AdjustTo: new(uint(78))}))
 	b.landscape(dataSheet, true)
-	row, top := 0, 0
-	for _, p := range plots {
-		top += b.draw(p, row, top)
-		row += len(p.categories) + 4
+	row, top := 0, 0 // in the two sheets
+	for i, c := range charts {
+		n := c.Numbers()
+		note := fit(c, &n)
+		if i == len(charts)-1 {
+			note = strings.TrimSpace(note + left)
+		}
+		data := b.chartData(c, n, row)
+		height := b.chart(c, n, data, top)
+		row, top = row+len(n.Places)+4, top+height/20+3 // a row is 20 pixels high
+		if note != "" {
+			b.set(chartSheet, 0, top-1, note)
+			top++
+		}
 	}
 }
 
-// fromPage converts a chart of the page. Positions with ticks are categories, others are numbers. A
-// heat map has no native chart, and percentile curves over nines are in percentileLines.
-func fromPage(c view.Chart) (p plot) {
-	n := c.Numbers()
-	categories := len(c.X.Ticks) > 0
-	if c.Heat != nil || categories && slices.Contains(n.Labels, "") {
-		return plot{}
+// fit leaves out what does not fit into a chart, and says so.
+func fit(c view.Chart, n *view.Numbers) (note string) {
+	if all := len(n.Places); c.Bars && all > maxBars {
+		n.Places = n.Places[:maxBars]
+		note = fmt.Sprintf("The chart shows the first %d of %d.", maxBars, all)
 	}
-	p = plot{title: c.Title, x: c.X.Label, y: c.Y.Label, kind: excelize.Scatter, log: c.Y.Log,
-		logX: c.X.Log && !categories}
-	switch {
-	case c.Bars:
-		p.kind = excelize.Col
-	case categories:
-		p.kind = excelize.Line
+	if all := len(n.Series); all > maxSeries {
+		n.Series = n.Series[:maxSeries]
+		note = fmt.Sprintf("The chart shows the first %d of %d series.", maxSeries, all)
 	}
+	return note
+}
+
+// chartData writes the numbers of a chart at a row of their sheet, with its title, so that the sheet
+// can be read without the chart. It returns references: of column 0 to the positions, of the others
+// to the values and the name of a series.
+func (b *book) chartData(c view.Chart, n view.Numbers, row int) func(col int) (name, cells string) {
+	b.set(dataSheet, 0, row, c.Title)
+	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
+	b.set(dataSheet, 0, row+1, c.X.Label)
+	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row+1), cell(len(n.Series), row+1), b.head))
 	for i, x := range n.Places {
-		if categories {
-			p.categories = append(p.categories, n.Labels[i])
+		if n.Labels != nil {
+			b.set(dataSheet, 0, row+2+i, n.Labels[i])
 		} else {
-			p.categories = append(p.categories, round(x))
+			b.set(dataSheet, 0, row+2+i, round(x))
+		}
+		for k, s := range n.Series {
+			b.set(dataSheet, k+1, row+2+i, s.Y[i])
 		}
 	}
-	for _, s := range n.Series {
-		if len(p.series) == maxSeries {
-			p.left = fmt.Sprintf("The chart shows the first %d of %d series.", maxSeries,
-				len(n.Series))
-			break
+	for k, s := range n.Series {
+		b.set(dataSheet, k+1, row+1, s.Name)
+	}
+	return func(col int) (name, cells string) {
+		at := func(row int) string {
+			name, _ := excelize.CoordinatesToCellName(col+1, row+1, true)
+			return name
 		}
-		p.series = append(p.series, series{s.Name, s.Values, s.Dashed})
+		return "'" + dataSheet + "'!" + at(row+1),
+			"'" + dataSheet + "'!" + at(row+2) + ":" + at(row+1+len(n.Places))
 	}
-	return p
 }
 
-// tierNames are the tiers in titles and in keys of the result file.
-var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"},
-	{"Storage", "storage"}}
-
-// percentiles are the Python benchmark's percentiles.
-var percentiles = []struct{ title, key string }{
-	{"P50", "p50"}, {"P95", "p95"}, {"P99", "p99"}, {"P99.9", "p999"}, {"P99.99", "p9999"},
-}
-
-// label names a benchmark of a run; with one run it leaves out the run's name.
-func label(t *stats.Table, run int, bench string) string {
-	if len(t.Runs) < 2 {
-		return bench
+// chart draws a chart at a row of its sheet, and returns its height in pixels. Its kind follows the
+// data: bars, lines over named positions, else a scatter chart.
+func (b *book) chart(c view.Chart, n view.Numbers, data func(int) (string, string), top int) int {
+	kind := excelize.Scatter
+	switch {
+	case c.Bars && slices.ContainsFunc(n.Labels,
+		func(l string) bool { return utf8.RuneCountInString(l) > longName }):
+		kind = excelize.Bar
+	case c.Bars:
+		kind = excelize.Col
+	case len(c.X.Ticks) > 0:
+		kind = excelize.Line
 	}
-	return t.Labels[run] + ": " + bench
-}
-
-// bandwidth by tier: medians over trials. Horizontal bars, because names of benchmarks are long.
-func bandwidth(t *stats.Table) plot {
-	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s",
-		kind: excelize.Bar}
-	// A page holds forty bars.
-	benches := t.Benchmarks
-	if len(benches) > maxBars {
-		p.left = fmt.Sprintf("The chart shows the first %d of %d benchmarks; all are in "+
-			"Performance Metrics.", maxBars, len(benches))
-		benches = benches[:maxBars]
+	chart := &excelize.Chart{
+		Type:   kind,
+		Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: c.Title}}},
+		Legend: excelize.ChartLegend{Position: "bottom"},
+		XAxis:  axis(c.X, kind == excelize.Scatter),
+		YAxis:  axis(c.Y, true),
+		Format: excelize.GraphicOptions{OffsetX: 10, OffsetY: 10},
 	}
-	for _, b := range benches {
-		p.categories = append(p.categories, b.Name)
-	}
-	for run := range t.Runs {
-		for _, tier := range tierNames {
-			for _, op := range []string{"read", "write"} {
-				s := series{name: label(t, run, tier.title+" "+op)}
-				for _, b := range benches {
-					s.values = append(s.values, tierRate(b, run, tier.key, op))
-				}
-				if slices.ContainsFunc(s.values, func(v float64) bool { return v > 0 }) {
-					p.series = append(p.series, s)
-				}
-			}
+	_, places := data(0)
+	for i, s := range n.Series {
+		name, values := data(i + 1)
+		one := excelize.ChartSeries{Name: name, Categories: places, Values: values,
+			Fill: fill(palette[s.Colour])}
+		if !c.Bars {
+			one.Line = excelize.LineOptions{Type: excelize.LineSolid, Width: 1.75, Fill: one.Fill,
+				Dash: dashes[s.Dash%len(dashes)]}
+			one.Marker = excelize.ChartMarker{Symbol: "none"}
 		}
-	}
-	return p
-}
-
-// tierRate is the median bandwidth of a tier in GiB/s, or NaN. Lines without a result file have the
-// storage tier's only.
-func tierRate(b *stats.Benchmark, run int, tier, op string) float64 {
-	v, ok := stats.Median(b.Trials[run],
-		key("summary.cache_stats.tier_"+tier+"_"+op+"_bandwidth_gbps"))
-	lines := !slices.ContainsFunc(b.Trials[run],
-		func(r *load.Record) bool { return len(r.Raw) > 0 })
-	if !ok && lines && tier == "storage" && view.OnStorage(b.Name) {
-		v = b.Cell(op+"-B/s", run).Summary.Center / (1 << 30)
-	}
-	if v <= 0 {
-		return math.NaN()
-	}
-	return v
-}
-
-// percentileLines of the storage device, medians over trials.
-func percentileLines(t *stats.Table, op string) plot {
-	p := plot{title: "Storage " + op +
-		" latency of the device by percentile (median of the trials)", x: "Percentile",
-		y: "Latency of one entry (ms)", kind: excelize.Line, log: true}
-	for _, c := range percentiles {
-		p.categories = append(p.categories, c.title)
-	}
-	each(t, &p, func(b *stats.Benchmark, run int) (values []float64) {
-		for _, c := range percentiles {
-			of := key("summary.cache_stats.storage_" + op + "_device_" + c.key +
-				"_ms ? latency.levels.storage." + op + ".device." + c.key)
-			v, ok := stats.Median(b.Trials[run], of)
-			if !ok {
-				break // too few samples, or none
-			}
-			values = append(values, v)
+		if s.Apart {
+			one.Line.Type = excelize.LineNone
 		}
-		return values
-	})
-	return p
+		if s.Dots || s.Apart {
+			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
+		}
+		chart.Series = append(chart.Series, one)
+	}
+	height := 380 + 16*len(n.Series) // the legend has a line for each series
+	switch kind {
+	case excelize.Scatter:
+		chart.ShowBlanksAs = "gap"
+	case excelize.Bar:
+		height = 180 + len(n.Places)*(8+6*len(n.Series))
+		chart.XAxis.ReverseOrder = true
+		chart.GapWidth = new(uint(40)) // per cent of a bar: many series make them thin
+	}
+	height = min(height, 600) // a landscape page
+	chart.Dimension = excelize.ChartDimension{Width: 880, Height: uint(height)}
+	b.keep(b.f.AddChart(chartSheet, cell(0, top), chart))
+	if top > 0 {
+		b.keep(b.f.InsertPageBreak(chartSheet, cell(0, top)))
+	}
+	return height
 }
 
-// latencyBars is the distribution of the device's latency over all trials, by powers of two, for
-// every benchmark of every run.
-func latencyBars(t *stats.Table, op string) plot {
-	p := plot{title: "Storage " + op + " latency of the device: distribution over all trials",
-		x: "Latency of one entry (ms, up to)", y: "Share of the operations", kind: excelize.Col,
-		percent: true}
-	var hists []stats.Octaves
-	each(t, &p, func(b *stats.Benchmark, run int) []float64 {
-		h := stats.OctavesOf(stats.Merge(b.Trials[run], "storage_"+op+"_device"))
-		if len(h) == 0 {
-			return nil
-		}
-		hists = append(hists, h)
-		return []float64{}
-	})
-	bounds, shares := stats.Shares(hists)
-	for _, at := range bounds {
-		p.categories = append(p.categories, stats.Number(at/1e6))
+// axis has a title in grey, so that the data stands out, and the ends of an axis of numbers.
+func axis(a view.Axis, numbers bool) excelize.ChartAxis {
+	out := excelize.ChartAxis{
+		MajorGridLines: true,
+		Font:           excelize.Font{Color: "404040", Size: 9, Family: family},
+		Title: excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: a.Label,
+			Font: &excelize.Font{Color: "404040", Size: 10, Family: family}}}},
 	}
-	for i := range p.series {
-		p.series[i].values = shares[i]
+	switch {
+	case !numbers:
+	case a.Log:
+		out.LogBase = 10
+	case len(a.Range) == 2:
+		out.Minimum, out.Maximum = &a.Range[0], &a.Range[1]
+	case a.Zero:
+		out.Minimum = new(0.0)
 	}
-	return p
-}
-
-// each adds a series for every benchmark of every run for which values returns some, up to
-// maxSeries. A note below the chart counts the omitted ones.
-func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []float64) {
-	for _, b := range t.Benchmarks {
-		for run := range t.Runs {
-			if len(p.series) == maxSeries {
-				p.left = fmt.Sprintf("The chart shows the first %d series.", maxSeries)
-				return
-			}
-			if v := values(b, run); v != nil {
-				p.series = append(p.series, series{name: label(t, run, b.Name), values: v})
-			}
-		}
-	}
+	return out
 }

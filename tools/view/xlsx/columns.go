@@ -73,9 +73,10 @@ func summaryColumns() (list []column) {
 // printed is the value of a unit on the benchmark line, as it was printed.
 func printed(r *load.Record, unit string) any {
 	for _, v := range r.Values {
-		if v.OrigUnit == unit {
+		switch unit {
+		case v.OrigUnit:
 			return v.OrigValue
-		} else if v.Unit == unit {
+		case v.Unit:
 			return v.Value
 		}
 	}
@@ -96,7 +97,16 @@ func key(from string) value {
 	path, unit, _ := strings.Cut(path, " / ")
 	return func(r *load.Record) any {
 		if len(r.Raw) == 0 {
-			return onLine(r, metric)
+			if metric == "" {
+				return nil
+			}
+			v := printed(r, metric)
+			if rate, ok := v.(float64); ok && strings.HasSuffix(metric, "B/s") {
+				if v = rate * scales["GiB"]; !view.OnStorage(r.Name) { // of another tier
+					return nil
+				}
+			}
+			return v
 		}
 		if other != "" && r.Result != nil {
 			if ns, ok := r.Lookup(other).(float64); ok {
@@ -110,23 +120,6 @@ func key(from string) value {
 		}
 		return v
 	}
-}
-
-// onLine is a metric of a benchmark line. Rates of bytes are shown in GiB/s, where they are the
-// storage tier's.
-func onLine(r *load.Record, metric string) any {
-	scale := 1.0
-	if strings.HasSuffix(metric, "B/s") {
-		if scale = scales["GiB"]; !view.OnStorage(r.Name) {
-			return nil
-		}
-	}
-	for _, v := range r.Values {
-		if metric != "" && v.Unit == metric {
-			return v.Value * scale
-		}
-	}
-	return nil
 }
 
 // plainNumber matches numbers as our parameters and the Python benchmark's have them: 1234e10 is

@@ -2,9 +2,9 @@
 //
 //	workbook.go  Write: the sheets from the first to the last
 //	columns.go   the columns of Summary; columns.txt lists them
-//	parts.go     sheets of what only some results have, from package report; simulated rows
-//	charts.go    what the charts show
-//	draw.go      a chart and its data on their sheets
+//	parts.go     sheets of the sections of package report; what happened in each interval;
+//	             simulated rows
+//	charts.go    charts and their data on their sheets
 //	sheet.go     cells, styles, tables
 //
 //	Summary              a row for each result, 139 columns
@@ -13,8 +13,8 @@
 //	QoS Metrics          a row for each class of each result
 //	Device Tracing       percentiles of the kernel's histograms
 //	Trace Histograms     their buckets
-//	Load Served …        the tables of the summary, a row for each of their rows
-//	Simulation …         what only some results have
+//	Facts                the summary's lines of each result, by section
+//	Simulation …         the summary's tables: a sheet for each section, a row for each of its rows
 //	Timeline             what happened in each interval
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //
@@ -32,11 +32,11 @@
 // Simulated results are coloured in Summary and named "(simulated)" on every sheet: a row that is
 // copied into another workbook keeps the mark.
 //
-// Charts have native series, so that a reader can change them. There are ten at most: first those
-// that compare all benchmarks, then charts of the page, one of each benchmark before the second.
-// Their kinds follow the data: bars that lie for long names, lines for percentiles on a logarithmic
-// axis, columns for distributions, scatter charts for what happens over time. A chart has at most
-// twelve series or forty bars; a note below the chart counts what it leaves out.
+// Charts are those of package view with native series, so that a reader can change them. There are
+// ten at most: first the comparison of all benchmarks, then charts of the page, one of each
+// benchmark before the second. Their kinds follow the data: bars, which lie for long names; lines
+// over named positions, such as percentiles; scatter charts over time. A chart has at most twelve
+// series or forty bars; a note below the chart counts what it leaves out.
 //
 // Golden files hold all cells as text. The bytes of two workbooks of the same results may differ,
 // since the library writes one part in the order of a map.

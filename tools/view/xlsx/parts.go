@@ -5,81 +5,113 @@ import (
 	"slices"
 
 	"github.com/xuri/excelize/v2"
+	"gonum.org/v1/gonum/floats"
 
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
-	"kvbench/tools/view"
 )
 
-// partSheets are the sheets for sections of some results only; a workbook without such results
-// lacks them.
-var partSheets = []string{"Load Served", "First Token", "Time To Load", "Entry Sizes",
-	"Latencies", "Latency By Size", "Request Time", "Tiers", "Bytes Moved", "Simulation",
-	"Autoscaling", "Block Cache", "Replay", "Objects", "Endpoints", "Checkpoints", "Validation"}
-
-// parts collects rows by sheet, so that results of one kind stand together.
-func (b *book) parts(records []*load.Record) {
-	for _, name := range partSheets {
-		t := &table{name: name}
-		b.results(t, records, func(rec *load.Record) (rows [][]any) {
-			if rec.Result == nil {
-				return nil
+// sections writes a sheet for each section of a result that has a table, so that results of one
+// kind stand together, and a sheet of the facts in words. A workbook without such results lacks
+// them.
+func (b *book) sections(records []*load.Record) {
+	all := make([][]report.Section, len(records))
+	facts := &table{name: "Facts", heads: []string{"Section", "Topic", "Fact"}}
+	sheets := map[string]map[*load.Record]report.Section{}
+	for i, rec := range records {
+		if rec.Result == nil {
+			continue
+		}
+		all[i] = report.Sections(rec.Result)
+		for _, s := range all[i] {
+			if sheets[s.Title] == nil {
+				sheets[s.Title] = map[*load.Record]report.Section{}
 			}
-			for _, p := range slices.Concat(view.Sections(rec.Result),
-				report.Tables(rec.Result)) {
-				if p.Sheet == name {
-					var heads []string
-					heads, rows = report.Draw(p,
-						func(c report.Column) string { return c.Sheet }, number)
-					t.align(heads, rows)
-				}
+			sheets[s.Title][rec] = s
+		}
+	}
+	titles := report.Titles(all)
+	b.results(facts, records, func(rec *load.Record) (rows [][]any) {
+		for _, title := range titles {
+			for _, l := range sheets[title][rec].Lines {
+				rows = append(rows, []any{title, l.Topic, l.Text})
 			}
-			return rows
-		})
+		}
+		return rows
+	})
+	for _, title := range titles {
+		t := &table{name: title}
+		b.results(t, records,
+			func(rec *load.Record) [][]any { return t.align(sheets[title][rec]) })
 	}
 }
 
-// align puts the cells of rows below the heads of the sheet, and adds missing heads: results of a
-// kind have the same heads, except for columns without values in one of them.
-func (t *table) align(heads []string, rows [][]any) {
-	for _, h := range heads {
-		if !slices.Contains(t.heads, h) {
-			t.heads = append(t.heads, h)
+// align puts the cells of a section below the heads of the sheet, and adds missing heads: results
+// of a kind have the same heads, except for columns without values in one of them.
+func (t *table) align(s report.Section) (rows [][]any) {
+	place := make([]int, len(s.Columns))
+	for i, c := range s.Columns {
+		head := c.Name + sheetUnits[c.Unit]
+		if place[i] = slices.Index(t.heads, head); place[i] < 0 {
+			place[i] = len(t.heads)
+			t.heads = append(t.heads, head)
 		}
 	}
-	for k, row := range rows {
+	for _, row := range s.Rows {
 		cells := make([]any, len(t.heads))
 		for i, v := range row {
-			cells[slices.Index(t.heads, heads[i])] = v
+			cells[place[i]] = number(s.Columns[i].Unit, v)
 		}
-		rows[k] = cells
+		rows = append(rows, cells)
 	}
+	return rows
 }
 
-// timeline is the sheet of what happened in each interval.
-func timeline() *table {
-	t := &table{name: "Timeline", heads: []string{"Time (s)", "Requests/s", "Queued", "In Flight"}}
-	for _, tier := range tierNames {
-		t.heads = append(t.heads, tier.title+" Read (GiB/s)", tier.title+" Write (GiB/s)",
-			tier.title+" Used (GiB)")
-	}
-	for _, what := range timeColumns {
-		for _, p := range stats.CoursePercentiles {
-			t.heads = append(t.heads, fmt.Sprintf("%s P%g (ms, from)", what.title, 100*p))
-		}
-	}
-	return t
-}
+// tierNames are the tiers in heads and in keys of the result file.
+var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"},
+	{"Storage", "storage"}}
 
-// timeColumns are the histograms of a timeline whose percentiles the sheet has. Values are known to
+// timed are the histograms of a timeline whose percentiles the sheet Timeline has. Values are known to
 // a half octave: the lower bound counts.
-var timeColumns = []struct{ title, key string }{
+var timed = []struct{ title, key string }{
 	{"Storage Entry Read", "storage_read"}, {"Storage Entry Write", "storage_write"},
 	{"Storage Request Read", "storage_read_request"},
 	{"Storage Request Write", "storage_write_request"},
 	{"Request End To End", "request_end_to_end"}, {"Time To First Token", "request_ttft"}}
+
+// timeColumns are the columns of the sheet Timeline: a value for each interval, NaN for none.
+func timeColumns(tl *result.Timeline) (heads []string, columns [][]float64) {
+	add := func(head string, scale float64, values []float64) {
+		floats.Scale(scale, values)
+		heads, columns = append(heads, head), append(columns, values)
+	}
+	add("Requests/s", 1, stats.Rates(tl, tl.Requests))
+	add("Queued", 1, stats.Known(tl.Queued))
+	add("In Flight", 1, stats.Known(tl.InFlight))
+	for _, tier := range tierNames {
+		gib := scales["GiB"]
+		add(tier.title+" Read (GiB/s)", gib, stats.Rates(tl, tl.ReadBytes[tier.key]))
+		add(tier.title+" Write (GiB/s)", gib, stats.Rates(tl, tl.WriteBytes[tier.key]))
+		add(tier.title+" Used (GiB)", gib, stats.Known(tl.TierUsedBytes[tier.key]))
+	}
+	course := tl.Course()
+	for _, h := range timed {
+		for _, p := range stats.CoursePercentiles {
+			var values []float64
+			if course != nil && course.Histograms[h.key].Counts != nil {
+				followed := stats.Followed{At: course.At, Growth: course.Histograms[h.key]}
+				for _, us := range followed.Percentiles(p) {
+					values = append(values, round(us/1e3))
+				}
+			}
+			add(fmt.Sprintf("%s P%g (ms, from)", h.title, 100*p), 1, values)
+		}
+	}
+	return heads, columns
+}
 
 // intervals are the rows of a result in the timeline. A last interval that is too short for a rate
 // has none.
@@ -88,38 +120,25 @@ func intervals(rec *load.Record) (rows [][]any) {
 		return nil
 	}
 	tl := rec.Result.Timeline
-	seconds := float64(tl.IntervalNS) / 1e9
-	at := func(list []float64, i int, scale float64) any {
-		if i >= len(list) {
-			return nil
-		}
-		return list[i] * scale // what is no number stays an empty cell
-	}
-	rate := stats.Rates(tl, tl.Requests)
-	course := tl.Course()
+	_, columns := timeColumns(tl)
 	for i := range tl.Requests {
-		row := []any{float64(i) * seconds, at(rate, i, 1), at(stats.Known(tl.Queued), i, 1),
-			at(stats.Known(tl.InFlight), i, 1)}
-		for _, tier := range tierNames {
-			row = append(row, at(stats.Rates(tl, tl.ReadBytes[tier.key]), i, scales["GiB"]),
-				at(stats.Rates(tl, tl.WriteBytes[tier.key]), i, scales["GiB"]),
-				at(stats.Known(tl.TierUsedBytes[tier.key]), i, scales["GiB"]))
-		}
-		for _, what := range timeColumns {
-			for _, p := range stats.CoursePercentiles {
+		row := []any{float64(i) * float64(tl.IntervalNS) / 1e9}
+		for _, values := range columns {
+			if i < len(values) {
+				row = append(row, values[i])
+			} else {
 				row = append(row, nil)
-				if course == nil || course.Histograms[what.key].Counts == nil {
-					continue
-				}
-				if us, ok := course.Histograms[what.key].Percentile(i, p); ok {
-					row[len(row)-1] = round(us / 1e3)
-				}
 			}
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
+
+// sheetUnits are the units of values in the workbook, which stand in the heads; number converts to
+// them.
+var sheetUnits = map[units.Unit]string{units.Nanoseconds: " (ms)", units.Milliseconds: " (ms)",
+	units.Seconds: " (s)", units.Bytes: " (GiB)", units.BytesPerSec: " (GiB/s)"}
 
 // number is a table's value for the workbook: without its unit, which is in the head, and empty if
 // unknown. Booleans and texts stay unchanged.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"golang.org/x/perf/benchunit"
+
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -39,8 +41,10 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
 	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
 		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
-	b.parts(records)
-	b.results(timeline(), records, intervals)
+	b.sections(records)
+	heads, _ := timeColumns(&result.Timeline{})
+	b.results(&table{name: "Timeline", heads: append([]string{"Time (s)"}, heads...)}, records,
+		intervals)
 	b.charts(records, t)
 	if b.err != nil {
 		return b.err
@@ -88,7 +92,7 @@ func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [
 	b.table(*t)
 }
 
-// parameters lists the runs next to each other: a value that differs between benchmarks or trials
+// parameters lists the runs next to each other, with the facts of the page: a value that differs between benchmarks or trials
 // of a run shows as several values in one cell.
 func parameters(records []*load.Record, t *stats.Table) table {
 	var order []string
@@ -115,16 +119,18 @@ func parameters(records []*load.Record, t *stats.Table) table {
 	for _, rec := range records {
 		if rec.Result == nil {
 			add("seed", rec, rec.Lookup("seed"))
-			for _, c := range rec.Config {
-				add(c.Key, rec, typed(c.Value))
+		} else {
+			for _, p := range rec.Result.Parameters {
+				add(p.Name, rec, typed(p.Value))
 			}
-			continue
 		}
-		for _, p := range rec.Result.Parameters {
-			add(p.Name, rec, typed(p.Value))
-		}
-		for _, e := range environmentRows {
-			add(e.title, rec, rec.Lookup(e.path))
+		for _, f := range view.Describe(rec) {
+			if rec.Parameter(f.Key) != nil || f.Key == view.Given {
+				continue // they are there with their values
+			}
+			for _, v := range f.Values {
+				add(f.Key, rec, typed(v))
+			}
 		}
 	}
 	sheet := table{name: "Run Parameters", heads: append([]string{"Parameter"}, t.Labels...)}
@@ -136,19 +142,6 @@ func parameters(records []*load.Record, t *stats.Table) table {
 		sheet.rows = append(sheet.rows, row)
 	}
 	return sheet
-}
-
-// environmentRows are the environment of a result, by its keys.
-var environmentRows = []struct{ title, path string }{
-	{"Notice", "notice"}, {"Host", "environment.hostname"}, {"Operating system", "environment.os"},
-	{"Kernel", "environment.kernel"}, {"CPU", "environment.cpu_model"},
-	{"Cores", "environment.cores"}, {"Memory (bytes)", "environment.memory_bytes"},
-	{"Filesystem", "environment.filesystem.type"}, {"Device", "environment.device.name"},
-	{"Device model", "environment.device.model"},
-	{"Device size (bytes)", "environment.device.size_bytes"}, {"I/O mode granted", "io.mode"},
-	{"Write device time", "io.write_device"}, {"Chunk (bytes)", "io.chunk_bytes"},
-	{"Chunks in flight per operation", "io.depth"},
-	{"kvbench version", "environment.kvbench_version"},
 }
 
 // metrics has a row for each metric, with the columns of each run: numbers, an interval, and
@@ -167,15 +160,15 @@ func metrics(t *stats.Table) table {
 	better := map[int]any{1: "higher", -1: "lower"} // empty where unknown
 	for _, bench := range t.Benchmarks {
 		for _, m := range bench.Metrics {
-			unit, scale := stats.Line(m.Unit)
-			row := []any{bench.Name, stats.Title(m.Unit), unit, better[m.Better]}
+			tidied, _ := benchunit.Tidy(1, m.Label) // the sheet has the line's units
+			row := []any{bench.Name, stats.Title(m.Unit), m.Label, better[m.Better]}
 			// Five columns for a run, and three more for its change.
 			for i, c := range m.Cells {
 				if c.N() == 0 {
 					row = append(row, nil, nil, nil, nil, nil)
 				} else {
-					row = append(row, c.N(), round(c.Summary.Center*scale),
-						round(c.Summary.Lo*scale), round(c.Summary.Hi*scale), share(c.CV))
+					row = append(row, c.N(), round(c.Summary.Center/tidied),
+						round(c.Summary.Lo/tidied), round(c.Summary.Hi/tidied), share(c.CV))
 				}
 				if i > 0 {
 					row = append(row, change(c.Change, view.Comparable(bench, i))...)
@@ -204,8 +197,8 @@ func change(c *stats.Change, comparable bool) []any {
 		verdict = "mostly not " + result.StorageLimited
 	case c.Judged(stats.Alpha) != 0:
 		verdict = "yes"
-	case len(c.Warnings) > 0:
-		verdict = c.Warnings[0].Error()
+	case c.TooFew != "":
+		verdict = c.TooFew
 	case !c.Headline:
 		verdict = "not judged"
 	}
@@ -239,14 +232,11 @@ func qos(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// traceName is the Python benchmark's name, so that lookups of rows by name work; other histograms
-// have their usual names.
-func traceName(h load.TraceHistogram) string { return cmp.Or(h.Python, h.Title) }
-
-// traceSums are the percentiles of the kernel's histograms, and their ranges.
+// traceSums are the percentiles of the kernel's histograms, and their ranges. Histograms that the
+// Python benchmark has, too, have its names, so that lookups of rows by name work.
 func traceSums(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
-		rows = append(rows, []any{traceName(h), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
+		rows = append(rows, []any{cmp.Or(h.Python, h.Title), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
 			h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Units})
 	}
 	return rows
@@ -257,7 +247,7 @@ func traceBuckets(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		for _, k := range h.Buckets {
 			rows = append(rows,
-				[]any{traceName(h), k.Range[0], k.Range[1], float64(k.Count), h.Units})
+				[]any{cmp.Or(h.Python, h.Title), k.Range[0], k.Range[1], float64(k.Count), h.Units})
 		}
 	}
 	return rows

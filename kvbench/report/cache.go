@@ -1,0 +1,277 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// prompts splits the prompts into found tokens, new tokens, which no cache can have, and missing
+// ones; they add up to all. For a block trace the missing tokens are split by its ideal hits: first
+// requests show nothing about the size of the cache. Turns that overtook the one before them are
+// reported separately: no cache could have had their history.
+func prompts(r *result.Result) (s Section) {
+	p := r.Prompt
+	if p == nil || p.Tokens == 0 {
+		return s
+	}
+	s.Title = "Prompts"
+	line := fmt.Sprintf("%s of the %s prompt tokens of %s were found", percent(p.HitRatio),
+		count(p.Tokens), units.Plural(p.Requests, "completed request"))
+	if kinds := promptKinds(p); kinds != "" {
+		line += " (" + kinds + ")"
+	}
+	created := p.ByKind["new"].Tokens
+	missing := p.Tokens - p.Found - created
+	share := func(tokens int64) string { return percent(units.Ratio(tokens, p.Tokens)) }
+	line += fmt.Sprintf(", %s are new, ", share(created))
+	if first, known := firstRequests(r, missing); known {
+		line += share(first) + " were requested for the first time"
+		if lost := missing - first; lost > 0 && evicted(r) {
+			line += fmt.Sprintf(", %s were evicted or not yet written", share(lost))
+		} else if lost > 0 {
+			line += fmt.Sprintf(", %s were not yet written", share(lost))
+		}
+	} else {
+		line += fmt.Sprintf("the other %s were not found", share(missing))
+	}
+	if p.NotYetWritten > 0 {
+		line += fmt.Sprintf(" (%s of turns that overtook the one before)", count(p.NotYetWritten))
+	}
+	s.put("cache", line)
+	return s
+}
+
+// firstRequests is the number of missing tokens that no cache could have had, because their blocks
+// were requested for the first time. The ideal hits are those of all dispatched requests, so the
+// number is unknown if others than these completed, unless the cache found every possible hit.
+func firstRequests(r *result.Result, missing int64) (first int64, known bool) {
+	c := r.BlockCache
+	switch {
+	case c == nil || c.IdealHits == nil:
+		return 0, false
+	case *c.IdealHits == c.Hits && !evicted(r):
+		return missing, true
+	case c.Requests != r.Prompt.Requests || c.HitTokens != r.Prompt.ByKind["block"].Found:
+		return 0, false
+	}
+	return missing * (c.Blocks - *c.IdealHits) / max(1, c.Blocks-c.Hits), true
+}
+
+// evicted reports whether any tier evicted entries in the window.
+func evicted(r *result.Result) bool {
+	return slices.ContainsFunc(r.Tiers, func(t result.Tier) bool { return t.Evicted.Entries > 0 })
+}
+
+// promptKinds are the hit ratios of each part of the prompts that is not new.
+func promptKinds(p *result.Prompt) string {
+	var parts []string
+	for _, k := range result.PromptKinds {
+		if n, some := p.ByKind[k]; some && k != "new" {
+			parts = append(parts, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRatio))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// blocks compares the hit ratio of a block trace with the ideal one of a cache without bounds:
+// policies differ in the fourth digit.
+func blocks(r *result.Result) (s Section) {
+	c := r.BlockCache
+	if c == nil {
+		return s
+	}
+	n, ratio := units.Count, units.HitRatio
+	s = Section{Title: "Block Cache", Topic: "blocks", Note: "Ideal is a cache without bounds on " +
+		"the same requests. The prefix-hit ratio is the share of the requests of which at least " +
+		"the first block was found. Pending hits waited for their writer."}
+	part := ""
+	if r.PartOfInput() {
+		part = "of the part that was replayed, "
+	}
+	s.line("", "%s%s of %s of %s hit: ratio %s, ideal (a cache without bounds) %s", part,
+		count(c.Hits), units.Plural(c.Blocks, "block"),
+		units.Plural(c.Requests, "dispatched request"), ratio.Text(units.OrZero(c.HitRatio)),
+		ratio.Text(c.IdealHitRatio))
+	if c.Reads.Blocks != c.Reads.Operations || c.Writes.Blocks != c.Writes.Operations {
+		s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
+			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
+			units.Plural(c.Writes.Operations, "operation"))
+	}
+	s.number("block hit ratio", ratio, c.HitRatio)
+	s.number("ideal hit ratio", ratio, c.IdealHitRatio)
+	s.number("prefix-hit ratio", units.Share, c.PrefixHitRatio)
+	s.number("token hit ratio", units.Share, c.TokenHitRatio)
+	s.number("bytes saved", units.Bytes, c.BytesSaved)
+	s.number("requests", n, c.Requests)
+	s.number("blocks", n, c.Blocks)
+	s.number("hits", n, c.Hits)
+	s.number("pending hits", n, c.Pending)
+	s.number("written", n, c.Written)
+	s.number("behind a missing one", n, c.Unreachable)
+	return s
+}
+
+// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where they
+// converge the cache is warm. The ideal is unknown where an interval's is.
+func blocksOverTime(r *result.Result) (s Section) {
+	const parts = 10
+	if r.BlockCache == nil {
+		return s
+	}
+	x := r.Timeline.BlockRatios(parts)
+	if x == nil || len(x.At) < parts {
+		return s
+	}
+	unknown := func(v float64) bool { return units.Finite(v) == nil }
+	if 2*len(slices.DeleteFunc(slices.Clone(x.Hit), unknown)) < parts {
+		return s // too few requests for a time series
+	}
+	s = Section{Title: "Block Hits By Time", Folded: true, Columns: columns("hit ratio by time")}
+	run, ideal := []any{"run"}, []any{"ideal"}
+	for i := range parts {
+		s.Columns = append(s.Columns, Column{fmt.Sprintf("%d–%d %%", i*100/parts,
+			(i+1)*100/parts), units.HitRatio})
+		run = append(run, units.Finite(x.Hit[i]))
+		ideal = append(ideal, units.Finite(x.Ideal[i]))
+	}
+	s.add(run...)
+	s.add(ideal...)
+	return s
+}
+
+// policy describes the placement of entries, the bytes that it moved, and the wear of the storage
+// tier. A run with users and the usual policy reports neither: it runs as fast as it can, which no
+// server does for a day. Moves that did not happen, and rules that are not in force, are left out.
+//
+// The writes per day are reported with their bytes: drives differ in size, and
+// the tier may be a part of one.
+func policy(r *result.Result) (s Section) {
+	p := r.Policy
+	if p == nil || p.Default() && r.BlockCache == nil {
+		return s
+	}
+	s.Title, s.Topic = "Policy", "policy"
+	words := fmt.Sprintf("%s, promotion %s, eviction %s", p.Tier, p.Promote, p.Evict)
+	// In the flag's words, and only if it is in force: most policies do not have it.
+	if p.AdmitAfter > 0 {
+		words += fmt.Sprintf(", admit-after %d", p.AdmitAfter)
+	}
+	s.put("", words)
+	// Only the moves that happened: most policies do one or two of these.
+	var moved []string
+	for _, n := range []struct {
+		what string
+		result.EntryCount
+	}{{"copied to the storage tier", p.Copied}, {"promoted", p.Promoted},
+		{"dropped where they lived on elsewhere", p.Dropped},
+		{"evicted above the storage tier without a copy", p.Refused}, {"not written", p.Unwritten}} {
+		if n.Entries > 0 {
+			moved = append(moved, fmt.Sprintf("%s (%s) %s", count(n.Entries), bytes(n.Bytes),
+				n.what))
+		}
+	}
+	s.put("", strings.Join(moved, "; "))
+	// The same requests in the same order: the difference is due to the policy.
+	if c := p.Compared; c != nil {
+		ratio := func(hits int64) string {
+			return units.HitRatio.Text(units.OrZero(units.Ratio(hits, c.Lookups)))
+		}
+		s.line("", "of %s %s were there, ratio %s; -tier-policy waterfall with -evict lru would "+
+			"have had %s, ratio %s: %s %s", units.Plural(c.Lookups, "lookup"), count(c.Hits),
+			ratio(c.Hits), count(c.WaterfallHits), ratio(c.WaterfallHits),
+			count(max(c.WaterfallHits-c.Hits, c.Hits-c.WaterfallHits)),
+			map[bool]string{true: "more", false: "fewer"}[c.WaterfallHits >= c.Hits])
+	}
+	if p.MostBehind > 0 {
+		s.line("", "at most %s of %s waited to be written behind the requests",
+			bytes(p.MostBehind), bytes(p.BehindBytes))
+	}
+	// A drive's rating is in the same unit, over years; here it is at the window's rate.
+	if d := p.DriveWritesPerDay; d != nil {
+		// A drive larger than its tier is written less often: the bytes can be compared with any
+		// drive's rating.
+		written := ""
+		for _, tier := range r.Tiers {
+			if tier.Level == "storage" && r.WindowNS > 0 {
+				n := float64(tier.Write.Bytes) / float64(r.WindowNS) * 86400e9
+				written = units.Bytes.Text(int64(n)) + " a day, "
+			}
+		}
+		s.line("", "at this window's pace %sthe storage tier is written %s times a day",
+			written, number(*d))
+	}
+	return s
+}
+
+// validation compares the measured with the recorded numbers: a simulation or another machine can
+// be believed only if it repeats known numbers. A number that one of the runs lacks is shown and
+// not judged.
+func validation(r *result.Result) (s Section) {
+	v := r.Recording
+	if v == nil {
+		return s
+	}
+	word := "FAILED: not within"
+	if v.Passed {
+		word = "passed: within"
+	}
+	s = Section{Title: "Validation", Topic: "validation",
+		Columns: columns("number", units.Number, "run", "recorded", units.Share, "difference",
+			units.Number, "judged")}
+	s.line("", "%s %s of the run recorded in %s (%s, %s malformed)", word,
+		units.Share.Text(v.Tolerance), v.Trace, units.Plural(v.Requests, "request"),
+		count(v.Malformed))
+	for _, c := range v.Checks() {
+		s.add(c.Name, c.Measured, c.Recorded, c.Difference, c.Word())
+	}
+	return s
+}
+
+// served is the offered requests and their outcomes, by class and in total. A p95 is marked as a
+// lower bound where the slowest requests were still waiting at the end; a class without a target
+// has no compliance. The served share is the number to look at when a trial is oversubscribed.
+func served(r *result.Result) (s Section) {
+	total := r.Load["total"]
+	if r.CompletionUnit == result.UnitOperation ||
+		total.Completed+total.InFlight+total.Queued == 0 {
+		return s
+	}
+	s = Section{Title: "Load Served", Topic: "served",
+		Columns: columns("class", units.Count, "offered", "served", units.Share, "share",
+			units.Count, "in flight", "queued", units.Seconds, "oldest queued",
+			units.Nanoseconds, "e2e p95", units.Number, "SLA", units.Share, "compliance")}
+	s.line("", "%s of the offered load was served%s; %s were offered for writing",
+		percent(total.ServedRatio), unserved(total), bytes(total.OfferedBytes))
+	add := func(name string, o result.ClassOutcome, d result.Distribution) {
+		var p95, target, compliance any = d.P95, "", ""
+		if o.Censored && d.P95 != nil { // the slowest are still waiting
+			p95 = "≥ " + ns(d.P95)
+		}
+		if o.Compliance != nil {
+			target, compliance = "p95 ≤ "+ns(o.TargetP95NS), o.Compliance
+		}
+		s.add(name, o.Offered, o.Completed, o.ServedRatio, o.InFlight, o.Queued,
+			o.OldestQueuedAgeS, p95, target, compliance)
+	}
+	for _, c := range result.Classes {
+		if o, ok := r.Load[c]; ok && o.Offered+o.Completed+o.InFlight+o.Queued > 0 {
+			add(c, o, r.Latency.Request.ByClass[c])
+		}
+	}
+	add("total", total, r.Latency.Request.EndToEnd)
+	return s
+}
+
+// unserved says why some requests did not complete. With an empty queue none waited for the
+// storage: the rest was in flight at the window's end.
+func unserved(o result.ClassOutcome) string {
+	if o.Queued > 0 || o.InFlight == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", all of it was begun: %s in flight when the window ended",
+		units.Plural(o.InFlight, "request"))
+}

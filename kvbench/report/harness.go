@@ -1,0 +1,70 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// harness is the cost of measuring, and the shares behind the verdict. A share that could not be
+// measured is unknown and has decided nothing.
+func harness(r *result.Result) (s Section) {
+	h := r.Harness
+	s.Title, s.Folded = "Harness", true
+	// Unknown on systems that do not report the peak.
+	rss := "peak memory unknown"
+	if h.PeakRSSBytes != nil {
+		rss = "peak memory " + bytes(h.PeakRSSBytes)
+	}
+	cpu := units.Seconds.Text(float64(h.CPUNS)/1e9) + " CPU"
+	if r.Simulation == nil { // a simulation's own cost is unrelated to the run it predicts
+		if share := h.Verdict.CPUShare; share != nil { // several hosts have no common number
+			cpu += fmt.Sprintf(" (%s of %s cores)", percent(share), number(r.Limits.Cores))
+		}
+		if h.CPUNSPerByte != nil {
+			cpu += fmt.Sprintf(", %s ns of it per byte", number(h.CPUNSPerByte))
+		}
+	}
+	s.line("harness", "%s, %s, %s (%s paused)", cpu, rss,
+		units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
+	took := ""
+	if share := h.Verdict.HarnessShare; share != nil {
+		took = fmt.Sprintf(", harness %s of busy time", percent(share))
+	}
+	cut := units.Plural(r.Requests.CancelledOperations, "operation") + " cut off at the end"
+	if r.EndedBy == result.EndedBySignal { // the result did not wait for them
+		cut = "operations that were in flight when it was interrupted are not counted"
+	}
+	s.line("", "workers idle %s%s; %s", percent(h.Verdict.IdleShare), took, cut)
+	return s
+}
+
+// kernel compares the kernel's counts with the application's: of the device, or of the connections
+// to a store. Ratios far from one mean a cache, read-ahead, or another process on the device. A
+// simulation has neither.
+func kernel(r *result.Result) (s Section) {
+	s.Title, s.Folded = "Kernel Counters", true
+	if r.Network != nil {
+		s.put("network", networkText(r))
+		return s
+	}
+	w := r.DeviceWitness
+	if r.Simulation != nil {
+		return s
+	}
+	if w.ReadBytes == nil {
+		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))
+		return s
+	}
+	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio "+
+		"%s), busy %s", w.Device, bytes(w.ReadBytes), bytes(w.AppReadBytes), number(w.ReadRatio),
+		bytes(w.WriteBytes), bytes(w.AppWriteBytes), number(w.WriteRatio), percent(w.BusyShare))
+	if n := units.OrZero(w.DiscardIOs); n > 0 {
+		s.line("", "%s of %s after deletions, mean %s, %s summed over parallel ones",
+			units.Plural(n, "discard"), bytes(w.DiscardBytes), ns(units.OrZero(w.DiscardNS)/n),
+			ns(w.DiscardNS))
+	}
+	return s
+}

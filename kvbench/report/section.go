@@ -1,0 +1,201 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// Section is a part of a result: facts in words, and a table. Text, page and workbook print the
+// same sections with the same names; they differ in how they write a value.
+type Section struct {
+	Title   string // above it on the page; the name of its sheet in the workbook
+	Topic   string // in the margin of the text
+	Lines   []Line // above the table
+	Columns []Column
+	Rows    [][]any  // a cell for each column: what [units.Float] accepts, or a text
+	Short   *Section // what the text prints instead of a table that is too long for a screen
+	Note    string   // below the table of the page
+	Folded  bool     // on the page it is folded away below the figures
+	place   int      // in the order of reading
+}
+
+// Line is one fact with its topic; a line without a topic continues the one before.
+type Line struct{ Topic, Text string }
+
+// Column is one cell of each row. A unit stands with every value and not in the heading: 900 ms and
+// 1.20 s are easier to compare than 0.900 and 1.200 s. In the workbook values are bare, and heads
+// have the units. The names of a table are unique, and the first column names its rows.
+type Column struct {
+	Name string
+	Unit units.Unit
+}
+
+// Sections are the parts of a result in the order of reading; what does not apply is left out.
+func Sections(r *result.Result) []Section {
+	all := append(slices.Concat(groups(r)...), stalls(r), failures(r))
+	for i := range all {
+		all[i].place = i
+	}
+	return slices.DeleteFunc(all, func(s Section) bool { return len(s.Lines)+len(s.Rows) == 0 })
+}
+
+// groups are the sections between which the text has an empty line: what ran; what the storage did;
+// how long things took, from a single entry to a context; what the cache did, and for which
+// requests; what it cost, and what the kernel counted in the same window.
+func groups(r *result.Result) [][]Section {
+	all := [][]Section{{simulation(r), clients(r), autoscaling(r), settings(r), checkpoints(r),
+		replay(r), knee(r)},
+		{verdict(r), plain(r), blockIO(r), sizes(r)},
+		{latencies(r), requestTime(r), bySize(r), contexts(r), objects(r), endpoints(r),
+			firstTokens(r)},
+		{tiers(r), moved(r), roots(r), prompts(r), blocks(r), blocksOverTime(r), policy(r),
+			validation(r), served(r)},
+		{harness(r), kernel(r)}}
+	if r.WindowNS <= 0 { // it failed before there was anything to measure
+		for _, group := range all[1:] {
+			clear(group)
+		}
+	}
+	return all
+}
+
+// Titles are the titles of the sections of several results in the order of reading.
+func Titles(all [][]Section) (titles []string) {
+	list := slices.Concat(all...)
+	slices.SortStableFunc(list, func(a, b Section) int { return cmp.Compare(a.place, b.place) })
+	for _, s := range list {
+		if !slices.Contains(titles, s.Title) {
+			titles = append(titles, s.Title)
+		}
+	}
+	return titles
+}
+
+// columns makes columns: a unit holds for the names after it. Most tables have a few units for many
+// columns, which stand in groups. The first column names its row.
+func columns(first string, others ...any) []Column {
+	all := []Column{{Name: first}}
+	unit := units.Number
+	for _, v := range others {
+		if u, ok := v.(units.Unit); ok {
+			unit = u
+		} else {
+			all = append(all, Column{v.(string), unit})
+		}
+	}
+	return all
+}
+
+// add appends a row, with a cell for each column. A text in a column of numbers stays as it is.
+func (s *Section) add(row ...any) { s.Rows = append(s.Rows, row) }
+
+// some adds a row of what was counted, unless there is none of it.
+func (s *Section) some(name string, n int64, others ...any) {
+	if n > 0 {
+		s.add(append([]any{name, n}, others...)...)
+	}
+}
+
+// number adds a column to a table of one row.
+func (s *Section) number(name string, unit units.Unit, v any) {
+	if s.Rows == nil {
+		s.add()
+	}
+	s.Columns = append(s.Columns, Column{name, unit})
+	s.Rows[0] = append(s.Rows[0], v)
+}
+
+// put adds a line, unless its text is empty.
+func (s *Section) put(topic, text string) {
+	if text != "" {
+		s.Lines = append(s.Lines, Line{topic, text})
+	}
+}
+
+func (s *Section) line(topic, format string, args ...any) {
+	s.put(topic, fmt.Sprintf(format, args...))
+}
+
+// trim removes columns, from one on, in which every row is zero: activities that the load does not
+// have. An unknown value is no zero.
+func (s *Section) trim(from int) {
+	for c := len(s.Columns) - 1; c >= from; c-- {
+		some := func(row []any) bool { return row[c] != int64(0) }
+		if !slices.ContainsFunc(s.Rows, some) {
+			s.drop(c)
+		}
+	}
+}
+
+// drop removes a column.
+func (s *Section) drop(c int) {
+	s.Columns = slices.Delete(s.Columns, c, c+1)
+	for i := range s.Rows {
+		s.Rows[i] = slices.Delete(s.Rows[i], c, c+1)
+	}
+}
+
+// String is the section as text: its lines, which are not wrapped, because a terminal does that and
+// a golden file shows the changed line, and below them its table. The topic stands in the margin of
+// the first line.
+func (s Section) String() string {
+	var b strings.Builder
+	topic := s.Topic
+	put := func(own, text string) {
+		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 12))
+		fmt.Fprintf(&b, "%-11s %s\n", cmp.Or(own, topic), text)
+		topic = ""
+	}
+	for _, l := range s.Lines {
+		put(l.Topic, l.Text)
+	}
+	if s.Short != nil {
+		return b.String() + s.Short.String()
+	}
+	for _, line := range s.table() {
+		put("", line)
+	}
+	return b.String()
+}
+
+// table is the table in columns of text, each as wide as its widest cell; without rows it has no
+// heads. The first column reads from the left, the others from the right.
+func (s Section) table() (lines []string) {
+	if len(s.Rows) == 0 {
+		return nil
+	}
+	// Bytes are compared within the table: all of a table have one unit, and so
+	// have its rates.
+	values := map[units.Unit][]any{}
+	cells := make([][]string, len(s.Rows)+1)
+	for i, c := range s.Columns {
+		cells[0] = append(cells[0], c.Name)
+		for _, row := range s.Rows {
+			values[c.Unit] = append(values[c.Unit], row[i])
+		}
+	}
+	widths := make([]int, len(s.Columns))
+	for i, c := range s.Columns {
+		format := c.Unit.InOneUnit(values[c.Unit]...)
+		for k, row := range s.Rows {
+			cells[k+1] = append(cells[k+1], format(row[i]))
+		}
+		for _, row := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	for _, row := range cells {
+		line := fmt.Sprintf("%-*s", widths[0], row[0])
+		for i, c := range row[1:] {
+			line += fmt.Sprintf("  %*s", widths[i+1], c)
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return lines
+}

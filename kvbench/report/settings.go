@@ -1,0 +1,345 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// settings say what ran. A reader who compares two summaries looks here first, so they contain what
+// makes results incomparable: I/O mode, write device time, deviations from the closed division.
+func settings(r *result.Result) (s Section) {
+	s.Title, s.Folded = "Settings", true
+	if m := r.Model; m.RankBytesPerToken > 0 && r.CompletionUnit != result.UnitOperation {
+		name := cmp.Or(m.Name, m.Key)
+		if m.StoredAs != "" {
+			name += " in " + m.StoredAs
+		}
+		s.line("model", "%s, %s per token on %s, tensor parallel %d", name,
+			bytes(m.RankBytesPerToken), m.Whose(), max(m.TensorParallel, 1))
+	}
+	s.workload(r)
+	// Rates are of the window; the total is the user's waiting time.
+	virtual := ""
+	if r.Simulation != nil {
+		virtual = " of virtual time"
+	}
+	warm := ""
+	if r.WarmupNS > 0 {
+		warm = "warm-up " + ns(r.WarmupNS) + ", "
+	}
+	s.line("window", "%s%s of %s in all, %sdrain %s", ns(r.WindowNS), virtual, ns(r.ElapsedNS),
+		warm, ns(r.DrainNS))
+	s.storage(r)
+	// Parameters that the user changed: the numbers are then not those of the imitated engine.
+	if name, its, others := r.Imitated(); name != "" {
+		s.line("engine", "%s: %s", name, strings.Join(its, ", "))
+		if len(others) > 0 {
+			s.line("", "not the engine's: %s", strings.Join(others, ", "))
+		}
+	}
+	// Other benchmarks than an option's have no closed form.
+	if r.Option != nil {
+		var names []string
+		for _, d := range r.DiffersFromClosed {
+			names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
+		}
+		s.put("differs", strings.Join(names, ", "))
+	}
+	if p := r.Precondition; p != nil {
+		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart",
+			bytes(p.Bytes), ns(p.DurationNS), rate(units.Finite(stat.Mean(p.LastRates, nil))),
+			units.Share.Text(p.Spread))
+	}
+	s.input(r)
+	return s
+}
+
+// workload describes the load. A benchmark without requests has no arrivals and no turns, and then
+// their words are left out.
+func (s *Section) workload(r *result.Result) {
+	w := r.Workload
+	var parts []string
+	add := func(text, value string) {
+		if value != "" {
+			parts = append(parts, text)
+		}
+	}
+	if w.Users > 0 {
+		parts = append(parts, units.Plural(w.Users, "user"))
+	}
+	if w.Workers > 0 { // else it ended before there were any
+		parts = append(parts, units.Plural(w.Workers, "worker"))
+	}
+	if r.CompletionUnit != result.UnitOperation {
+		add(w.Arrival, w.Arrival)
+		add(w.Turns+" turns", w.Turns)
+		add("generation "+w.GenerationMode, w.GenerationMode)
+		add("decode reads "+w.DecodeReads, w.DecodeReads)
+	}
+	s.put("load", strings.Join(append(parts, fmt.Sprint("seed ", r.Seed)), ", "))
+	// A profile's values count more than its name: versions of a name may differ.
+	var set []string
+	origin := ""
+	for _, p := range r.Parameters {
+		if strings.HasPrefix(p.Origin, "profile ") {
+			origin = p.Origin
+			name := strings.TrimPrefix(p.Name, "sessions.")
+			set = append(set, fmt.Sprintf("%s %v", name, p.Value))
+		}
+	}
+	if origin != "" {
+		s.put("users", origin+" sets "+strings.Join(set, ", "))
+	}
+}
+
+// storage says where entries were kept, and how they were read and written.
+func (s *Section) storage(r *result.Result) {
+	if r.Objects != nil {
+		s.objectStore(r)
+		return
+	}
+	by := "" // the only method of earlier versions is not printed
+	if r.IO.Engine == "uring" {
+		by = " by io_uring"
+	}
+	io := fmt.Sprintf("%s I/O%s, %s chunks, depth %d", r.IO.Mode, by, bytes(r.IO.ChunkBytes),
+		r.IO.Depth)
+	topic := "storage"
+	if r.Simulation == nil {
+		dir := cmp.Or(strings.ReplaceAll(r.IO.CacheDir, "\n", `\n`), "no directory")
+		if r.IO.CacheDir == "" && len(r.MergedRanks) > 1 {
+			dir = "a directory of each rank's own"
+		}
+		s.put(topic, strings.ReplaceAll(dir, ",", ", "))
+		topic = ""
+		io += ", write device time is " + r.IO.WriteDevice
+	}
+	if r.IO.MaxConcurrentAllocs > 0 {
+		io += fmt.Sprintf(", %d writes at a time", r.IO.MaxConcurrentAllocs)
+	}
+	s.put(topic, io)
+}
+
+// input describes the trace that was read. Malformed rows are reported even when there are none.
+func (s *Section) input(r *result.Result) {
+	in := r.Input
+	if in == nil {
+		return
+	}
+	rows := units.Plural(in.Rows, "row")
+	if r.PartOfInput() {
+		rows = "the first " + rows
+		if in.TotalRows != nil {
+			rows = fmt.Sprintf("%s of %s (%s)", rows, count(in.TotalRows),
+				percent(units.Ratio(in.Rows, *in.TotalRows)))
+		}
+	}
+	line := fmt.Sprintf("%s, %s failed, %s malformed", rows, count(in.Failed), count(in.Malformed))
+	if in.Skipped > 0 {
+		line += fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
+	}
+	switch { // conversations are texts, sessions of agents are not
+	case in.Tokenizer != "":
+		line += ", tokens by " + in.Tokenizer
+	case in.Sessions > 0:
+		line += ", " + units.Plural(in.Sessions, "session") + ", up to " +
+			count(in.LiveSessions) + " live"
+	}
+	s.put("input", line)
+	if len(in.Problems) > 0 {
+		s.put("", "the first malformed row is "+in.Problems[0])
+	}
+}
+
+// simulation is the model of a simulated device and how near it was to its limit. A queue that
+// grows without end means that the device is oversubscribed, whatever its rate. With an autoscaler
+// the model has no sustained users, because the search has its own.
+func simulation(r *result.Result) (s Section) {
+	m := r.Simulation
+	if m == nil {
+		return s
+	}
+	s.Title, s.Topic = "Simulation", "simulated"
+	if m.SustainedUsers != nil {
+		s.put("", sustainedUsers(r))
+	}
+	if d := m.Device; d == nil {
+		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
+	} else {
+		s.number("model read", units.BytesPerSec, d.Read)
+		s.number("model write", units.BytesPerSec, d.Write)
+		s.number("read latency", units.Nanoseconds, d.ReadLatency)
+		s.number("write latency", units.Nanoseconds, d.WriteLatency)
+		s.number("parallel requests", units.Count, d.Parallelism)
+		s.number("duplex", units.Number, d.Duplex)
+		s.number("medium busy", units.Share, m.DeviceBusyShare)
+	}
+	s.number("users", units.Count, r.Workload.Users)
+	s.number("sustained users", units.Count, m.SustainedUsers)
+	s.number("queue growth, requests/s", units.Number, m.QueueGrowth)
+	s.number("I/O trace rows", units.Count, m.TraceRows)
+	s.number("computed in", units.Nanoseconds, m.WallNS)
+	return s
+}
+
+// sustainedUsers reports how many users a simulated device sustains.
+func sustainedUsers(r *result.Result) string {
+	n, users := *r.Simulation.SustainedUsers, r.Workload.Users
+	const meaning = "a user's request is answered, on average, before the next one is made"
+	switch n {
+	case 0:
+		return fmt.Sprintf("it would sustain not one user of %d: even one alone makes the next "+
+			"request, on average, before the last is answered", users)
+	case users:
+		return fmt.Sprintf("it would sustain all of %s: %s", units.Plural(users, "user"), meaning)
+	}
+	return fmt.Sprintf("it would sustain %d of %d users: with so many, and no more, %s", n, users,
+		meaning)
+}
+
+// autoscaling has a row for each round: users and workers, the storage's rates, and the decision.
+// The line says whether the sustained users are the answer or only the last step of the search.
+func autoscaling(r *result.Result) (s Section) {
+	a := r.Autoscaler
+	if a == nil {
+		return s
+	}
+	n, ms, bandwidth := units.Count, units.Milliseconds, units.BytesPerSec
+	s = Section{Title: "Autoscaling", Topic: "autoscaler",
+		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
+		Columns: []Column{{"round", n}, {"ended at", units.Seconds}, {"users", n}, {"workers", n},
+			{"goroutines", n}, {"storage rate", bandwidth}, {"noise", bandwidth}, {"read p95", ms},
+			{"write p95", ms}, {"saturation", units.Share}, {"then users", n},
+			{"decision", units.Number}}}
+	how := "the window ended before it was found"
+	if a.Found {
+		how = "found"
+	}
+	s.line("", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to %d users",
+		a.Mode, a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate),
+		units.Plural(a.Rounds, "round"), a.InitialUsers, a.FinalUsers)
+	for i, x := range a.History {
+		s.add(i+1, x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.Noise, x.ReadP95,
+			x.WriteP95, x.Saturation, x.NextUsers, x.Decision)
+	}
+	s.Short = &Section{Columns: s.Columns, Rows: shown(s.Rows, mostRounds)}
+	if n := len(s.Rows); n > mostRounds {
+		s.Short.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
+			mostRounds, n)
+	} else if n > 0 {
+		s.Short.put("", "latencies are per 100 MiB")
+	}
+	return s
+}
+
+// mostRounds is how many rounds of an autoscaler the text lists.
+const mostRounds = 9
+
+// shown returns up to most rows, evenly spaced, including the first and the last: a few of hundreds
+// of rounds show a search.
+func shown[R any](rows []R, most int) (some []R) {
+	k := min(len(rows), most)
+	for i := range k {
+		some = append(some, rows[i*(len(rows)-1)/max(k-1, 1)])
+	}
+	return some
+}
+
+// replay counts the outcomes of the rows of an I/O trace: reads of evicted and of never written
+// entries, and writes larger than the tier, cost no I/O.
+func replay(r *result.Result) (s Section) {
+	p := r.Replay
+	if p == nil {
+		return s
+	}
+	n := units.Count
+	s = Section{Title: "Replay", Topic: "replay", Note: "Reads of evicted and of never written " +
+		"entries, and writes larger than the tier, cost no I/O. Rows that were not selected are " +
+		"of other tiers or phases."}
+	s.number("rows", n, p.Rows)
+	s.number("not selected", n, p.Skipped)
+	s.number("reads", n, p.Reads)
+	s.number("writes", n, p.Writes)
+	s.number("deletes", n, p.Deletes)
+	s.number("reads of evicted", n, p.EvictedReads)
+	s.number("reads of never written", n, p.UnwrittenReads)
+	s.number("deletes of unknown", n, p.UnknownDeletes)
+	s.number("overwrites", n, p.Overwrites)
+	s.number("too large", n, p.TooLarge)
+	s.number("deleted for capacity", n, p.Evictions)
+	s.number("largest delay", units.Nanoseconds, p.LateNS)
+	return s
+}
+
+// together is one line about the number of clients and the spread of their starts, "" for a trial
+// without a coordinator.
+func together(r *result.Result) string {
+	c := r.Clients
+	if c == nil {
+		return ""
+	}
+	// No word with a colon behind it: the log of a benchmark has this line, too.
+	text := fmt.Sprintf("%s on %s", units.Plural(r.Ranks, "rank"),
+		units.Plural(len(c.Hosts), "host"))
+	if c.StartSkewNS != nil {
+		text += ", windows " + c.Opened()
+	}
+	// Sums of some ranks look like sums of all.
+	if n := len(c.PerRank); n < r.Ranks {
+		return text + fmt.Sprintf(", results of %d", n)
+	}
+	return text + ", results of all"
+}
+
+// clients are the hosts and filesystems of a trial of several ranks, and the slowest and the
+// fastest of them.
+func clients(r *result.Result) (s Section) {
+	c := r.Clients
+	if c == nil {
+		return s
+	}
+	s.Title, s.Topic, s.Folded = "Clients", "clients", true
+	// Hosts first: a rank that stands out is often one of a host that does.
+	s.put("", together(r))
+	// One line each: a run on many hosts is read for the one that is missing.
+	for _, h := range c.Hosts {
+		s.line("", "%s: ranks %s", h.Name, units.List(h.Ranks))
+	}
+	for _, f := range c.Filesystems {
+		what := cmp.Or(f.Type, "filesystem")
+		if len(f.Directories) > 0 { // one of several
+			what += " of " + strings.Join(f.Directories, ", ")
+		}
+		s.line("", "%s: ranks %s with %s of it", what, units.List(f.Ranks), bytes(f.CapacityBytes))
+	}
+	// Rates are sums of each rank's bytes ÷ its own window, like MLPerf Storage's: the common time
+	// shows how much of that overlapped.
+	if c.CommonWindowNS != nil {
+		s.line("", "all of them measured for %s; a sum of rates is each rank's own over its window",
+			ns(*c.CommonWindowNS))
+	}
+	if len(c.PerRank) > 1 {
+		// By all bytes: a rank that reads much may write little, and one direction alone does not
+		// show the slow rank.
+		moved := func(r result.ClientRank) float64 {
+			return units.OrZero(r.ReadBytesPerSecond) + units.OrZero(r.WriteBytesPerSecond)
+		}
+		byRate := func(a, b result.ClientRank) int { return cmp.Compare(moved(a), moved(b)) }
+		slow, fast := slices.MinFunc(c.PerRank, byRate), slices.MaxFunc(c.PerRank, byRate)
+		s.line("", "slowest rank %d on %s with %s, fastest rank %d on %s with %s", slow.Rank,
+			slow.Host, rate(moved(slow)), fast.Rank, fast.Host, rate(moved(fast)))
+	}
+	// Last, and in capitals: the sums above are of fewer clients than they seem to be. The process
+	// is named, because its log and the kernel's may say more.
+	for _, l := range c.Lost {
+		s.line("", "LOST rank %d on %s (pid %d): it %s, %s", l.Rank, l.Host, l.PID, l.Why, l.Stage)
+	}
+	return s
+}

@@ -1,0 +1,104 @@
+package curve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"kvbench/kvbench/units"
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/traces"
+)
+
+// ConvertOptions are the flags of kvreport convert, which writes block traces of any known format as
+// Mooncake's JSON lines.
+type ConvertOptions struct {
+	tokens int // per block, 0 = as recorded
+	trace  *traceFlags
+}
+
+// NewConvertOptions adds the flags to a flag set.
+func NewConvertOptions(fs *pflag.FlagSet) *ConvertOptions {
+	o := &ConvertOptions{trace: newTraceFlags(fs)}
+	fs.IntVar(&o.tokens, "block-tokens", 0, "")
+	return o
+}
+
+// Check finds the files and every mistake in the options, before anything is written. All mistakes come in
+// one error that unwraps to them.
+func (o *ConvertOptions) Check(paths []string) (cfg traces.Config, err error) {
+	if o.tokens < 0 || o.tokens > workloads.MaxTokens {
+		err = fmt.Errorf("-block-tokens: must be 0 (as recorded) to %d, given %d", workloads.MaxTokens,
+			o.tokens)
+	}
+	cfg, problems := o.trace.config(paths, "convert sessions -o sessions.jsonl")
+	return cfg, errors.Join(err, problems)
+}
+
+// Run writes the rows of the traces to w, in the order and at the times of a replay, with ids that mean the
+// same in the whole file. Sessions and their agents become requests at their recorded times, because the
+// lines have no field for a session. It returns a summary of the rows, one line each. It reads and writes
+// row by row; memory grows with the distinct blocks alone.
+func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, err error) {
+	rows, err := traces.OpenRows(formats.Blocks, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() // only read from
+	out := formats.NewMooncakeWriter(w, o.tokens)
+	written, short, sizes := int64(0), int64(0), map[int]bool{}
+	err = rows.Each(func(row *formats.Row, at time.Duration) error {
+		ok, err := out.Write(row, at)
+		switch {
+		case err != nil:
+		case !ok:
+			short++
+		default:
+			written++
+			sizes[max(o.tokens, row.BlockTokens)] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := out.Flush(); err != nil {
+		return nil, err
+	}
+	// Every row that was read is counted once, so that the counts add up.
+	r := rows.Report()
+	summary = append(summary, fmt.Sprintf("%s of %s read: %s written, %s malformed, %s before "+
+		"-trace-start, %s without a whole block", units.Plural(r.Rows, "row"),
+		units.Plural(len(cfg.Paths), "file"), units.Count.Text(written),
+		units.Count.Text(r.Malformed), units.Count.Text(r.Skipped),
+		units.Count.Text(short)))
+	if r.Sessions > 0 {
+		summary = append(summary, fmt.Sprintf("%s of agents, up to %s live at a time (-num-users)",
+			units.Plural(r.Sessions, "session"), units.Count.Text(int64(r.Live))))
+	}
+	for _, bad := range r.First {
+		summary = append(summary, bad.Error())
+	}
+	if more := r.Malformed - int64(len(r.First)); more > 0 {
+		summary = append(summary, fmt.Sprintf("and %s more malformed", units.Count.Text(more)))
+	}
+	// A reader that takes these blocks for 512 tokens each finds rows that cannot be, or a cache
+	// that is eight times too large.
+	var other []string
+	for size := range sizes {
+		if size != 512 {
+			other = append(other, fmt.Sprint(size))
+		}
+	}
+	if len(other) > 0 {
+		summary = append(summary, fmt.Sprintf("blocks have %s tokens, as block_size in each row says: "+
+			"other readers have to support that, or join them with -block-tokens 512",
+			strings.Join(other, " or ")))
+	}
+	return summary, nil
+}

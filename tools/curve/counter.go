@@ -1,0 +1,284 @@
+package curve
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"kvbench/kvbench/units"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/model"
+)
+
+// perOctave is how many capacities of a curve lie between one and its double.
+const perOctave = 8
+
+// interval is the length of the intervals whose peak is counted.
+const interval = time.Minute
+
+// counter counts the hits of caches of many capacities for one trace, exactly. Its memory grows only with
+// the number of distinct blocks. One goroutine uses it.
+type counter struct {
+	sizer  model.Sizer
+	warmup time.Duration // requests that arrive within it fill the cache and do not count
+	asked  []int64       // capacities that the user has given
+	stack  *stack
+	sizes  []int64 // of the blocks of one request
+	capped []int64 // the capacities, ascending
+	octave []int32 // by bits of bytes-1: the first capacity that may be large enough
+
+	total    tally
+	requests int64
+	resized  int64
+	largest  int64 // bytes of the largest request
+	sums     []bucket
+	peaks    []peak
+
+	begun             bool
+	origin, now       time.Duration // arrival of the first request, of the last one
+	counted           bool          // a request has counted
+	first             time.Duration // arrival of the first request that counts
+	interval          int64         // number of the current interval
+	during            []bucket
+	all               tally // of the interval
+	filled            int   // number of capacities that the distinct blocks have filled
+	full              []time.Duration
+	growth            []size
+	smallest, biggest int // tokens per block
+}
+
+// tally is the sum of requests.
+type tally struct{ blocks, tokens, bytes int64 }
+
+func (t *tally) add(o tally) {
+	t.blocks += o.blocks
+	t.tokens += o.tokens
+	t.bytes += o.bytes
+}
+
+// bucket counts blocks whose distance is at most a capacity, and more than the next smaller one. A block is
+// a hit at capacities that are at least its distance and the distances of all blocks before it, because no
+// block is read after a missing one. It is present at capacities of at least its own distance; elsewhere it
+// is written.
+type bucket struct {
+	hits, present tally
+	prefixes      int64 // requests whose first block it is
+}
+
+func (b *bucket) add(o *bucket) {
+	b.hits.add(o.hits)
+	b.present.add(o.present)
+	b.prefixes += o.prefixes
+}
+
+// peak is the largest number of bytes in an interval.
+type peak struct{ read, written int64 }
+
+// size is the bytes of the distinct blocks at a time.
+type size struct {
+	at    time.Duration
+	bytes int64
+}
+
+// newCounter returns a counter for the given capacities in bytes and eight to each doubling.
+func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *counter {
+	c := &counter{sizer: sizer, warmup: warmup, asked: capacities, stack: newStack(),
+		capped: slices.Clone(capacities)}
+	for k := range 62 * perOctave {
+		c.capped = append(c.capped, int64(math.Exp2(float64(k)/perOctave)))
+	}
+	slices.Sort(c.capped)
+	c.capped = slices.Compact(c.capped)
+	for b := range 64 {
+		least := int64(1) // the smallest size whose bytes-1 has b bits
+		if b > 0 {
+			least = 1<<(b-1) + 1
+		}
+		k, _ := slices.BinarySearch(c.capped, least)
+		c.octave = append(c.octave, int32(k))
+	}
+	// The last bucket: distances beyond all capacities.
+	c.sums, c.during = make([]bucket, len(c.capped)+1), make([]bucket, len(c.capped)+1)
+	c.peaks, c.full = make([]peak, len(c.capped)), make([]time.Duration, len(c.capped))
+	return c
+}
+
+// add counts a request of blocks. Arrivals must not decrease.
+func (c *counter) add(r *formats.Row, at time.Duration) error {
+	if !c.begun {
+		c.begun, c.origin = true, at
+		c.smallest, c.biggest = r.BlockTokens, r.BlockTokens
+	}
+	c.now = at
+	c.smallest, c.biggest = min(c.smallest, r.BlockTokens), max(c.biggest, r.BlockTokens)
+	left, requested := r.Context, int64(0)
+	whole := c.sizer.Bytes(r.BlockTokens)
+	c.sizes = c.sizes[:0]
+	for range r.Blocks {
+		size := whole
+		if left < r.BlockTokens {
+			size = c.sizer.Bytes(left)
+		}
+		left -= r.BlockTokens
+		requested += size
+		c.sizes = append(c.sizes, size)
+	}
+	c.largest = max(c.largest, requested)
+	before := c.stack.bytes
+	depths, resized := c.stack.request(r.Scope, r.Blocks, c.sizes)
+	c.resized += resized
+	if c.stack.full() {
+		return errors.New("the trace has more than 268,435,456 distinct blocks")
+	}
+	if c.stack.bytes > before {
+		c.grow(at)
+	}
+	if at-c.origin < c.warmup {
+		return nil
+	}
+	if !c.counted {
+		c.counted, c.first = true, at
+	}
+	if n := int64((at - c.first) / interval); n != c.interval {
+		c.endInterval()
+		c.interval = n
+	}
+	c.requests++
+	c.count(r, depths)
+	return nil
+}
+
+// count counts the blocks of a request in their buckets.
+func (c *counter) count(r *formats.Row, depths []int64) {
+	reach, k, left := int64(0), 0, r.Context // the largest distance so far, its bucket
+	for i, depth := range depths {
+		t := tally{1, int64(min(left, r.BlockTokens)), c.sizes[i]}
+		left -= r.BlockTokens
+		c.all.add(t)
+		own := c.bucketOf(depth)
+		c.during[own].present.add(t)
+		if depth >= reach {
+			reach, k = depth, own
+		}
+		c.during[k].hits.add(t)
+		if i == 0 {
+			c.during[k].prefixes++
+		}
+	}
+}
+
+// bucketOf returns the index of the first capacity of at least that many bytes.
+func (c *counter) bucketOf(bytes int64) int {
+	if bytes == never {
+		return len(c.capped)
+	}
+	k := int(c.octave[bits.Len64(uint64(max(bytes, 1)-1))])
+	for k < len(c.capped) && c.capped[k] < bytes {
+		k++
+	}
+	return k
+}
+
+// grow records the growth of the distinct blocks, and the capacities that they fill.
+func (c *counter) grow(at time.Duration) {
+	for ; c.filled < len(c.capped) && c.capped[c.filled] < c.stack.bytes; c.filled++ {
+		c.full[c.filled] = at - c.origin
+	}
+	if n := len(c.growth); n > 0 && at-c.growth[n-1].at < interval {
+		return
+	}
+	c.growth = append(c.growth, size{at, c.stack.bytes})
+}
+
+// endInterval adds the counts of an interval to the sums.
+func (c *counter) endInterval() {
+	var read, present int64
+	for k := range c.during {
+		b := &c.during[k]
+		if k < len(c.capped) {
+			read += b.hits.bytes
+			present += b.present.bytes
+			p := &c.peaks[k]
+			p.read, p.written = max(p.read, read), max(p.written, c.all.bytes-present)
+		}
+		c.sums[k].add(b)
+		*b = bucket{}
+	}
+	c.total.add(c.all)
+	c.all = tally{}
+}
+
+// report sets the counts of a report, and the points of its curve: up to the footprint by capacity, and
+// the capacities that the user has given.
+func (c *counter) report(r *Report) {
+	c.endInterval()
+	r.Requests, r.Blocks, r.Tokens, r.Bytes = c.requests, c.total.blocks, c.total.tokens, c.total.bytes
+	r.Distinct, r.FootprintBytes = int64(len(c.stack.blocks)), c.stack.bytes
+	r.SmallestBlock, r.LargestBlock, r.LargestRequestBytes = c.smallest, c.biggest, c.largest
+	// A trace shorter than an interval has no peak but its mean.
+	r.Resized, r.DurationS = c.resized, (c.now - c.first).Seconds()
+	r.IntervalS = min(interval.Seconds(), r.DurationS)
+	var sum bucket
+	for k := range c.capped {
+		sum.add(&c.sums[k])
+	}
+	r.ideal = sum.hits.blocks
+	r.IdealHitRatio = units.Ratio(sum.hits.blocks, r.Blocks)
+	r.IdealTokenHitRatio = units.Ratio(sum.hits.tokens, r.Tokens)
+	pace := c.pace()
+	sum = bucket{}
+	for k, capacity := range c.capped {
+		sum.add(&c.sums[k])
+		p := Point{
+			CapacityBytes: capacity, Asked: slices.Contains(c.asked, capacity),
+			Fits: capacity >= c.largest,
+			Hits: sum.hits.blocks, Kept: sum.present.blocks - sum.hits.blocks,
+			Written:        r.Blocks - sum.present.blocks,
+			HitRatio:       units.Ratio(sum.hits.blocks, r.Blocks),
+			OfIdeal:        units.Ratio(sum.hits.blocks, r.ideal),
+			TokenHitRatio:  units.Ratio(sum.hits.tokens, r.Tokens),
+			PrefixHitRatio: units.Ratio(sum.prefixes, r.Requests),
+			ReadBytes:      sum.hits.bytes, WriteBytes: r.Bytes - sum.present.bytes,
+			PeakRead:  units.Ratio(c.peaks[k].read, r.IntervalS),
+			PeakWrite: units.Ratio(c.peaks[k].written, r.IntervalS),
+		}
+		if k < c.filled {
+			p.FullS = new(c.full[k].Seconds())
+		} else if pace > 0 {
+			more := min(float64(capacity-c.stack.bytes)/pace, longest.Seconds())
+			p.ForecastS = new((c.now - c.origin + seconds(more)).Seconds())
+		}
+		// The first capacity above the footprint has the same hits as the footprint itself.
+		if k == c.filled && capacity != c.stack.bytes {
+			all := p
+			all.CapacityBytes, all.Asked = c.stack.bytes, false
+			all.ForecastS = new((c.now - c.origin).Seconds())
+			r.add(all)
+		}
+		if p.Asked || p.Fits && k < c.filled || capacity == c.stack.bytes {
+			r.add(p)
+		}
+	}
+}
+
+// longest limits the extrapolation of a trace to a century.
+const longest = 36525 * 24 * time.Hour
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// pace returns the growth of the distinct blocks in bytes/s in the second half of the trace, to the
+// interval, 0 if it is unknown. In the first half most blocks are new.
+func (c *counter) pace() float64 {
+	half := c.origin + (c.now-c.origin)/2
+	i := slices.IndexFunc(c.growth, func(g size) bool { return g.at > half })
+	if i < 0 {
+		i = len(c.growth)
+	}
+	if i == 0 || c.now <= c.origin {
+		return 0
+	}
+	from := c.growth[i-1]
+	return float64(c.stack.bytes-from.bytes) / (c.now - from.at).Seconds()
+}

@@ -1,0 +1,235 @@
+package traces
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/users"
+)
+
+// NewSynthetic returns the Source of synthetic sessions of an assistant in closed loop. The number of
+// sessions is unlimited. It uses these fields of the configuration: Profile.Sessions, which must be valid,
+// Speedup, Live, MaxRequests and Seed. window is the longest prompt in tokens, 0 = users.Longest. A session
+// whose next prompt and answer would not fit continues from its system prompt and a summary, as agents do.
+//
+// Nothing is read for it, so it has no report.
+func NewSynthetic(cfg Config, window, blockTokens int) workloads.Source {
+	return struct{ workloads.Source }{newLive(&input{cfg: cfg}, newSynthetic(cfg, window, blockTokens))}
+}
+
+// synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each contains all
+// earlier prompts and answers. As in engines, a block depends on its content and on all tokens before it, so
+// that sessions only share common prompts, and documents at the same place after them.
+type synthetic struct {
+	profile     users.Sessions
+	seed        uint64
+	window      int // tokens
+	blockTokens int
+	number      int64 // of the next session
+}
+
+func newSynthetic(cfg Config, window, blockTokens int) *synthetic {
+	return &synthetic{profile: cfg.Profile.Sessions, seed: cfg.Seed,
+		window: cmp.Or(window, users.Longest), blockTokens: blockTokens}
+}
+
+// next implements sessionSource.
+func (s *synthetic) next() (*session, error) {
+	w := script{synthetic: s, stream: users.NewStream(s.seed, int(s.number))}
+	w.session()
+	// Agents run concurrently: order the requests by time.
+	slices.SortStableFunc(w.rows, func(a, b formats.Row) int { return int(a.Stamp - b.Stamp) })
+	var b builder
+	b.begin(s.number, 0)
+	for _, row := range w.rows {
+		b.add(row)
+	}
+	s.number++
+	return b.end(), nil
+}
+
+// ahead implements sessionSource.
+func (s *synthetic) ahead() {}
+
+// script generates one session.
+type script struct {
+	*synthetic
+	stream users.Stream
+	draws  int64
+	texts  uint64 // number of texts that only this session has
+	agents int
+	rows   []formats.Row
+}
+
+func (w *script) draw() int64 { w.draws++; return w.draws }
+
+// between draws from a range in which each doubling is equally likely.
+func (w *script) between(r [2]int) int {
+	return w.stream.LogBetween(users.DrawScript, w.draw(), r[0], r[1])
+}
+
+func (w *script) seconds(r [2]float64) time.Duration {
+	low := max(r[0], 1e-3)
+	ratio := max(1, r[1]/low)
+	u := w.stream.Unit(users.DrawScript, w.draw())
+	return workloads.Seconds(low * math.Pow(ratio, u))
+}
+
+func (w *script) chance(p float64) bool {
+	return w.stream.Unit(users.DrawScript, w.draw()) < p
+}
+
+// Texts that sessions share are identified by a kind and a number.
+const (
+	systemText = iota + 1
+	agentText
+	documentText
+	ownText
+)
+
+// text is the identity of a piece of text.
+func text(kind int, n uint64) uint64 { return uint64(users.NewStream(n, kind)) }
+
+// newText returns a new text.
+func (w *script) newText() uint64 {
+	w.texts++
+	return text(ownText, uint64(users.NewStream(uint64(w.stream), int(w.texts))))
+}
+
+// session generates all questions of a session.
+func (w *script) session() {
+	begin := w.prompt(systemText, w.profile.SystemPrompts)
+	at, p, before := time.Duration(0), begin.fork(), begin.fork()
+	for i := range max(1, w.between(w.profile.Questions)) {
+		if i > 0 {
+			at += w.seconds(w.profile.Think)
+			if w.chance(w.profile.Fork) {
+				p = before.fork()
+			}
+		}
+		before = p.fork()
+		for range w.profile.Retrieved {
+			w.retrieve(p)
+		}
+		w.addText(p, w.between(w.profile.QuestionTokens))
+		at = w.turn(p, at, formats.Agent{}, w.between(w.profile.ToolCalls), w.profile.Agents)
+	}
+}
+
+// turn generates a question, and another request with the result of each tool call, which may start agents
+// concurrently. It returns the time of the last answer, if storage and server take no time.
+func (w *script) turn(p *prompt, at time.Duration, by formats.Agent, calls int,
+	agents float64) time.Duration {
+	for ; ; calls-- {
+		w.request(p, at, by)
+		if calls <= 0 {
+			return at
+		}
+		if w.chance(agents) {
+			last := at
+			for range max(1, w.between(w.profile.Together)) {
+				last = max(last, w.agent(p, at, by))
+			}
+			at = last
+		}
+		at += w.seconds(w.profile.ToolSeconds)
+		w.addText(p, w.between(w.profile.ToolTokens))
+	}
+}
+
+// agent starts an agent, whose answer becomes part of the prompt. It returns the time of the answer.
+func (w *script) agent(p *prompt, at time.Duration, by formats.Agent) time.Duration {
+	w.agents++
+	own := w.prompt(agentText, w.profile.AgentPrompts).fork()
+	w.addText(own, w.between(w.profile.QuestionTokens))
+	at = w.turn(own, at+time.Millisecond, formats.Agent{ID: w.agents, Starter: by.ID},
+		w.between(w.profile.AgentToolCalls), 0)
+	w.addText(p, w.between(w.profile.AnswerTokens))
+	return at
+}
+
+// request generates one request, whose answer becomes part of the prompt.
+func (w *script) request(p *prompt, at time.Duration, by formats.Agent) {
+	answer := max(1, w.between(w.profile.AnswerTokens))
+	w.fit(p, answer)
+	by.Play = 1
+	w.rows = append(w.rows, formats.Row{Stamp: at, Context: p.tokens, Generate: answer,
+		Blocks: p.ids, BlockTokens: w.blockTokens, Scope: "s", Agent: by})
+	p.add(w.newText(), answer)
+}
+
+// addText adds a new text to the prompt.
+func (w *script) addText(p *prompt, tokens int) {
+	tokens = min(tokens, w.window/4)
+	w.fit(p, tokens)
+	p.add(w.newText(), max(1, tokens))
+}
+
+// retrieve adds a document to the prompt.
+func (w *script) retrieve(p *prompt) {
+	n := w.stream.LogBetween(users.DrawScript, w.draw(), 1, max(1, w.profile.Documents))
+	tokens := users.NewStream(w.seed, n).LogBetween(users.DrawDocumentTokens, int64(n),
+		w.profile.DocumentTokens[0], w.profile.DocumentTokens[1])
+	tokens = min(tokens, w.window/4)
+	w.fit(p, tokens)
+	p.add(text(documentText, uint64(n)), max(1, tokens))
+}
+
+// fit shortens a prompt that would exceed the window to its common prompt and a summary.
+func (w *script) fit(p *prompt, more int) {
+	if p.tokens+more <= w.window {
+		return
+	}
+	begin := p.begin
+	*p = *begin.fork()
+	capacity := w.window - begin.tokens - more
+	if tokens := min(w.between(w.profile.SummaryTokens), capacity); tokens > 0 {
+		p.add(w.newText(), tokens)
+	}
+}
+
+// prompt is a text that grows, in blocks.
+type prompt struct {
+	begin  *prompt // the common prompt that it begins with; nil for a common prompt
+	size   int     // tokens of a block
+	tokens int
+	ids    []int64 // of the whole blocks
+	chain  uint64  // hash of all texts so far, with the ends of texts and blocks
+	part   int     // tokens after the last whole block
+}
+
+// prompt draws one of the common prompts, at most half of the window.
+func (w *script) prompt(kind int, tokens []int) *prompt {
+	p := &prompt{size: w.blockTokens}
+	if len(tokens) > 0 {
+		i := w.stream.Between(users.DrawScript, w.draw(), 0, len(tokens)-1)
+		p.add(text(kind, uint64(i)), min(tokens[i], w.window/2))
+	}
+	return p
+}
+
+// add appends so many tokens of a text.
+func (p *prompt) add(text uint64, tokens int) {
+	for at := 0; at < tokens; {
+		n := min(tokens-at, p.size-p.part)
+		at, p.part, p.tokens = at+n, p.part+n, p.tokens+n
+		p.chain = uint64(users.NewStream(p.chain^text, at))
+		if p.part == p.size {
+			p.ids, p.part = append(p.ids, int64(p.chain>>1)), 0
+		}
+	}
+}
+
+// fork returns a copy that grows independently; requests refer to the blocks of the original.
+func (p *prompt) fork() *prompt {
+	f := *p
+	f.ids = p.ids[:len(p.ids):len(p.ids)]
+	if f.begin == nil {
+		f.begin = p
+	}
+	return &f
+}
