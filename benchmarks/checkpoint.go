@@ -184,25 +184,23 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, both boo
 	if op == tiers.Read {
 		stay = writes == 0
 	}
-	c := checkpoint.Config{Spec: spec, Op: op, Number: writes, Within: within,
-		Pause: v.Checkpoint.Pause, First: first, Count: count, Chunk: v.Stream.Chunk,
-		Buffers: v.Stream.Buffers, Producers: v.StreamProducers(), Writers: v.Stream.Writers,
-		Depth: v.StreamDepth(), Readers: v.Stream.Readers, Keep: v.Checkpoint.Keep, Stay: stay,
-		Shift: v.CheckpointShift(spec),
-		Flush: checkpoint.Flush(v.Checkpoint.Flush), Verify: cfg.Storage.Verify,
+	c := checkpoint.Config{Facts: checkpoint.Facts{Spec: spec, Op: op, Verify: cfg.Storage.Verify,
+		Flush: checkpoint.Flush(v.Checkpoint.Flush), Writes: writes, Reads: reads,
+		PerHost: count * max(1, v.LocalRanks), Objects: v.OnObjects(),
+		Apart:  v.OnObjects() || !host.SameFilesystem(cacheDir(v), v.ResultsDir),
+		Memory: v.AcceleratorMemory(), Buffered: !v.Direct() && !v.OnObjects()},
+		Number: writes, Within: within, Pause: v.Checkpoint.Pause, First: first, Count: count,
+		Chunk: v.Stream.Chunk, Buffers: v.Stream.Buffers, Producers: v.StreamProducers(),
+		Writers: v.Stream.Writers, Depth: v.StreamDepth(), Readers: v.Stream.Readers,
+		Keep: v.Checkpoint.Keep, Stay: stay, Shift: v.CheckpointShift(spec),
 		Nonce: cfg.Storage.Nonce}
+	c.HostMemory, _ = host.ReadLimits().Available()
 	if op == tiers.Read {
 		c.Number = reads
 		cfg.Storage.Depth = c.Depth // of requests for an object, too
 		// Another run's stay, whatever happens.
 		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay
 	}
-	// What the trial itself cannot know of the run around it.
-	c.Rules = checkpoint.Facts{Writes: writes, Reads: reads,
-		PerHost: count * max(1, v.LocalRanks), Objects: v.OnObjects(),
-		Apart:  v.OnObjects() || !host.SameFilesystem(cacheDir(v), v.ResultsDir),
-		Memory: v.AcceleratorMemory(), Buffered: !v.Direct() && !v.OnObjects(), Flush: c.Flush}
-	c.Rules.HostMemory, _ = host.ReadLimits().Available()
 	cfg.Storage.Folder = checkpoint.Folder(spec, writes, cfg.Storage.Nonce, op == tiers.Read,
 		v.Rank)
 	// Nothing is climbed after the window, and nothing was removed before reading: waiting for the

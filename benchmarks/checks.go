@@ -224,11 +224,11 @@ func bound(v *params.Values) []string {
 		"Open MPI": "mpirun --bind-to none", "MVAPICH2": "MV2_ENABLE_AFFINITY=0",
 		"PALS": "mpiexec --cpu-bind none", "PMI": "mpiexec -bind-to none, or I_MPI_PIN=off",
 		"Slurm": "srun --cpu-bind=none, or -c with the cores of a task",
-	}[from.Family]
+	}[from.Launcher]
 	if cure == "" || may*v.LocalRanks >= has {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s has bound this rank to %s of %d, and %s share them: what is "+
-		"measured may be the processors; %s", from.Family, units.Plural(int64(may), "processor"),
+		"measured may be the processors; %s", from.Launcher, units.Plural(int64(may), "processor"),
 		has, units.Plural(int64(v.LocalRanks), "rank"), cure)}
 }

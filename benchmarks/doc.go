@@ -20,8 +20,10 @@
 //	terminal   the line during it
 //	hang       files and directories that may never answer
 //	signals    what ends a run early; launch: where the command was typed
-//	metrics/   what a run does while it does it, for Prometheus
-//	clients/   several ranks: how they meet and start, and how their results become one
+//	metrics    the progress of a run for Prometheus: the endpoint; metrics_series: the state of each
+//	           benchmark and rank; metrics_families: names, units, help, and the source of each value
+//	ranks      several ranks: a run and its trials, step by step; ranks_meet: how they find each other;
+//	           ranks_merged: one result of all ranks, written next to theirs, and the run's summary
 //
 // A new benchmark is a row in the table of package params, a function BenchmarkX that calls run, and,
 // unless it replays requests, its parts in the suite.

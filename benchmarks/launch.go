@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/version"
+	"kvbench/kvbench/environment"
 )
 
 // launchDir returns the directory in which the user typed the command, which is what relative paths
@@ -38,10 +38,10 @@ func dirOf(p proc, parent int, cwd string, args []string) string {
 			return typed
 		}
 	}
-	if !slices.Contains(args, version.ByGoTest) {
+	if !slices.Contains(args, environment.ByGoTest) {
 		return cwd
 	}
-	return cmp.Or(version.ModuleRoot(cwd), cwd)
+	return cmp.Or(environment.ModuleRoot(cwd), cwd)
 }
 
 // proc is the directory in which the kernel shows processes: /proc, or a test's.

@@ -13,14 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"kvbench/benchmarks/clients"
-	"kvbench/benchmarks/metrics"
 	"kvbench/kvbench"
-	"kvbench/kvbench/group/coordinate"
+	"kvbench/kvbench/environment"
+	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/version"
 	"kvbench/tiers/workdir"
 )
 
@@ -40,21 +38,20 @@ type session struct {
 	signal atomic.Int64 // that ended the run, 0 = none
 	alone  atomic.Bool  // no other rank: a user at the terminal waits for this process
 
-	skipped  []string                        // "BenchmarkX: why"
-	failures []string                        // "BenchmarkX: why", of trials without a result
-	traces   map[string]*result.TraceFiles   // by the path of a recording
-	ceiling  map[string]plainio.Reached      // by params.Values.IOKey: what plain I/O reached
-	lastOpt  int                             // the MLPerf option that ran last
-	tty      *os.File                        // the controlling terminal, nil without one
-	removal  workdir.Removal                 // of the files of the current trial
-	unsaved  unsaved                         // the result of the current trial
-	failed   bool                            // a benchmark has, see watch
-	hung     error                           // the storage did not answer a trial: no other is begun
-	orders   *coordinate.Orders              // of the coordinator that started this process, nil = none
-	meeting  atomic.Pointer[clients.Meeting] // of ranks that this process does not start
-	printed  [2]*os.File                     // standard output and error, where a log replaces them
-	clients  *clients.Clients                // the ranks of the run, nil = this one is alone
-	metrics  *metrics.Server                 // nil without -metrics-listen
+	skipped  []string                      // "BenchmarkX: why"
+	failures []string                      // "BenchmarkX: why", of trials without a result
+	traces   map[string]*result.TraceFiles // by the path of a recording
+	ceiling  map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
+	lastOpt  int                           // the MLPerf option that ran last
+	tty      *os.File                      // the controlling terminal, nil without one
+	removal  workdir.Removal               // of the files of the current trial
+	unsaved  unsaved                       // the result of the current trial
+	failed   bool                          // a benchmark has, see watch
+	hung     error                         // the storage did not answer a trial: no other is begun
+	meeting  atomic.Pointer[group.Meeting] // of ranks that this process does not start
+	printed  [2]*os.File                   // standard output and error, where a log replaces them
+	clients  *clients                      // the ranks of the run, nil = this one is alone
+	metrics  *metricsServer                // nil without -metrics-listen
 }
 
 // current is the session of this process: the testing package passes nothing from TestMain to a
@@ -64,7 +61,7 @@ var current *session
 // Main is TestMain's body: it reads the flags, makes and checks the plan, prints the lines that
 // benchstat needs, runs, and reports. It returns the exit code.
 func Main(m *testing.M, suite Suite) int {
-	orders, err := coordinate.TakeOrders() // before anything else reads the environment
+	meeting, err := group.TakeMeeting() // before anything else reads the environment
 	if err != nil {
 		return refuse(err)
 	}
@@ -78,8 +75,8 @@ func Main(m *testing.M, suite Suite) int {
 	case err != nil:
 		return refuse(err)
 	case set.Requested("version"):
-		fmt.Println("kvbench", version.Current())
-		if version.Current() == version.Unknown {
+		fmt.Println("kvbench", environment.Version())
+		if environment.Version() == environment.UnknownVersion {
 			fmt.Println("(go test -c gives a binary its revision with -buildvcs=true; " +
 				"those of make dist have theirs)")
 		}
@@ -89,14 +86,12 @@ func Main(m *testing.M, suite Suite) int {
 	if flagValue("bench") == "" && !help {
 		return unitTests(m, line)
 	}
-	s := &session{set: set, suite: suite, orders: orders,
+	s := &session{set: set, suite: suite,
 		ceiling: map[string]plainio.Reached{}, traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: line.benchtime.typed,
 			Count: line.count.typed,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
-	if orders != nil {
-		s.meeting.Store(clients.Started(orders))
-	}
+	s.meeting.Store(meeting)
 	// From here on a signal ends the run in order: its result is written and its files are removed.
 	defer s.watchSignals()()
 	if help {
@@ -139,7 +134,7 @@ func violations(err error) (bad params.Violations) {
 }
 
 func (s *session) run(m *testing.M) int {
-	version.Current() // before the checkout has another commit
+	environment.Version() // before the checkout has another commit
 	plan, err := checked(s, s.makePlan)
 	if err != nil || s.ctx.Err() != nil {
 		return s.unchecked(err)
@@ -158,7 +153,7 @@ func (s *session) run(m *testing.M) int {
 	if err := s.serveMetrics(); err != nil {
 		return refuse(err)
 	}
-	defer s.metrics.Close()
+	defer s.metrics.close()
 	// Nothing is printed before all ranks are there: without them there is no run.
 	if err := s.join(); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
@@ -186,10 +181,10 @@ func (s *session) run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "\nthe run was ended: %v\n", context.Cause(s.ctx))
 	}
 	// All leave before any prints a summary: what a rank did later would be in no log.
-	s.clients.Leave()
+	s.clients.leave()
 	// Rank 0's exit code is the run's. Another rank has reported its failure, and a launcher would end
 	// the others with it.
-	if !s.clients.Coordinates() && s.ctx.Err() == nil {
+	if !s.clients.coordinates() && s.ctx.Err() == nil {
 		code = 0
 	}
 	s.epilogue()
@@ -225,8 +220,8 @@ func (s *session) serveMetrics() (err error) {
 	if n, _ := strconv.Atoi(port); n > 0 && !v.Starts() {
 		address = net.JoinHostPort(host, strconv.Itoa(n+v.Rank))
 	}
-	if s.metrics, err = metrics.Listen(address, version.Current()); err == nil {
-		fmt.Fprintln(os.Stderr, "kvbench: metrics until the run ends:", s.metrics.URL())
+	if s.metrics, err = listenMetrics(address); err == nil {
+		fmt.Fprintln(os.Stderr, "kvbench: metrics until the run ends:", s.metrics.url())
 	}
 	return err
 }
@@ -237,43 +232,9 @@ const leaving = 2 * time.Second
 // join calls gather, which looks at the directories of all ranks: a signal ends the run also where
 // they hang.
 func (s *session) join() error {
-	ctx, stop := clients.Lasting(s.ctx, leaving)
+	ctx, stop := lasting(s.ctx, leaving)
 	defer stop()
 	_, err := await(ctx, &access{}, nil, func() (bool, error) { return true, s.gather() })
-	return err
-}
-
-// gather starts the other ranks, or meets them, where there are several that know of each other. All
-// but the coordinator print into a file from here on.
-func (s *session) gather() (err error) {
-	v, meeting := s.points[0], s.meeting.Load()
-	if meeting == nil && !v.Starts() {
-		return nil
-	}
-	var dirs []string // of files that other ranks may see
-	if !v.Simulated() && !v.OnObjects() {
-		dirs = cacheDirs(v)
-	}
-	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel, Plans: s.points,
-		Meeting: meeting, Dirs: dirs, Base: s.inputs.Base, Stamp: s.inputs.Stamp})
-	if err != nil {
-		return err
-	}
-	// All ranks find the same, and each comes to its end.
-	if err := s.clients.Share(s.points, s.feasible); err != nil {
-		s.clients.Leave()
-		return err
-	}
-	if !s.clients.Coordinates() {
-		s.tty = nil // the coordinator's
-	}
-	log, err := s.clients.Adopt(s.points)
-	if log != nil {
-		// A crash is still printed on the old descriptors, where the launcher shows it. A file without
-		// a reference would be closed, and an entry's file get its number, and the crash's text.
-		s.printed = [2]*os.File{os.Stdout, os.Stderr}
-		os.Stdout, os.Stderr = log, log
-	}
 	return err
 }
 
@@ -302,12 +263,12 @@ func checked[T any](s *session, work func() (T, error)) (T, error) {
 func (s *session) unchecked(err error) int {
 	if s.ctx.Err() != nil {
 		fmt.Fprintf(os.Stderr, "kvbench: nothing was run or made: the run was ended (%v) while "+
-			"it looked at %s\n", clients.Why(s.ctx), s.files.path())
+			"it looked at %s\n", whyEnded(s.ctx), s.files.path())
 		return s.exitCode(exitFailed)
 	}
 	// The coordinator has checked the same on its own host, and does not know what is wrong here.
 	if meeting := s.meeting.Load(); meeting != nil {
-		meeting.Decline(err)
+		decline(meeting, err)
 	}
 	if errors.Is(err, kvbench.ErrUnanswered) {
 		fmt.Fprintln(os.Stderr, "kvbench: nothing was run or made:", err)
@@ -319,8 +280,8 @@ func (s *session) unchecked(err error) int {
 // place finds where the command was typed.
 func (s *session) place() {
 	s.inputs.Base = launchDir()
-	if s.orders != nil {
-		clients.Obey(s.orders, &s.inputs)
+	if m := s.meeting.Load(); m != nil && m.Started {
+		obey(m, &s.inputs)
 	}
 }
 
@@ -329,7 +290,7 @@ func (s *session) meet(v *params.Values) params.Violations {
 	if !v.Meets() {
 		return nil
 	}
-	m, err := clients.Where(v)
+	m, err := meetingOf(v)
 	if err != nil {
 		return params.Violations{err.Error()}
 	}

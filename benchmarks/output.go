@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/term"
 
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
-	"kvbench/kvbench/version"
 	"kvbench/tiers/workdir"
 )
 
@@ -53,7 +53,7 @@ func (s *session) header() error {
 	if need := params.ClosedNeeds(s.points); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)
 	}
-	if why := noImage(s.points, version.Current()); why != "" {
+	if why := noImage(s.points, environment.Version()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
 	}
 	_, err := os.Stdout.WriteString(b.String())
@@ -66,11 +66,11 @@ func noImage(plans []*params.Values, revision string) string {
 	closed := slices.ContainsFunc(plans, func(v *params.Values) bool {
 		return v.Division == params.Closed && v.Bench.Option > 0
 	})
-	if !closed || revision != version.Unknown {
+	if !closed || revision != environment.UnknownVersion {
 		return ""
 	}
 	return "this binary does not know its revision, so that kvreport submission can make no code " +
-		"image; " + version.Remedy
+		"image; " + environment.VersionRemedy
 }
 
 // common are the overrides that hold for all benchmarks of the process. What a
@@ -111,7 +111,7 @@ func (s *session) epilogue() {
 		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
 	}
 	// Of several ranks: what MLPerf's tools look for, when the last result has come.
-	if err := s.clients.Summarize(os.Stderr); err != nil {
+	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
 	list("failed benchmarks", slices.Compact(s.failures))
@@ -187,7 +187,7 @@ func (s *session) left() string {
 // their own logs only, and a killed rank nowhere. leftByOthers waits at most patience for a disk that
 // does not answer.
 func (s *session) leftByOthers() (left workdir.Remains) {
-	ranks := s.clients.OthersHere()
+	ranks := s.clients.othersHere()
 	if len(ranks) == 0 || s.points[0].KeepFiles || s.points[0].OnObjects() {
 		return left
 	}

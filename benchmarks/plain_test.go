@@ -202,7 +202,7 @@ func plain(routine func(*kvbench.Config, *plainio.Config) plainio.Routine) func(
 	return func(_ *session, t *trial, cfg *kvbench.Config) (kvbench.Workload, error) {
 		v := t.v
 		run := plainio.Config{Workers: v.WorkerCount(), Seed: uint64(v.Seed) + uint64(v.Rank),
-			Phase: kvbench.Phase{Name: "plain", Window: v.Window.Length, Warmup: v.Warmup,
+			Phase: kvbench.Phase{Window: v.Window.Length, Warmup: v.Warmup,
 				Limit: v.Window.Completions}}
 		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && !v.Typed("benchtime") {
 			run.Window = quickPlainWindow

@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"kvbench/benchmarks/clients"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
@@ -132,22 +131,20 @@ func (s *session) measure(b *testing.B, t *trial) (o outcome) {
 	show, wipe := s.live(t.name, t.v.Simulated())
 	// The live line is wiped before anything is printed: it occupies the terminal's current line.
 	defer wipe()
-	defer s.metrics.Rest() // otherwise the gauges of the ended trial would look current
+	defer s.metrics.rest() // otherwise the gauges of the ended trial would look current
 	// The pause comes before the trial creates anything, so that the drive has nothing to do in it.
 	s.pauseBetweenOptions(t.v, show)
 	switch {
 	case t.source != nil && t.source.outcome.err != nil:
 		return outcome{err: errors.New("nothing was read, because the checkpoints could not be written")}
-	case clients.Ended(s.ctx): // because of a rank that was lost since the last trial
+	case ofOthers(s.ctx): // because of a rank that was lost since the last trial
 		return outcome{err: fmt.Errorf("not begun, because the run was %w", context.Cause(s.ctx))}
 	case s.ctx.Err() != nil:
 		return outcome{err: fmt.Errorf("not begun: %w", errInterrupted)}
 	}
 	o = s.attempt(b, t, show)
 	// From here on the coordinator has the result of all ranks, and every rank the same outcome.
-	if s.clients != nil {
-		o.res, o.path, o.err = s.clients.Conclude(o.res, o.path, o.err)
-	}
+	o = s.clients.conclude(o)
 	if o.res != nil {
 		s.results = append(s.results, o.res)
 	}
@@ -166,7 +163,7 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 		s.files.what.Store(places(v))
 		s.files.limit.Store(int64(v.IOTimeout))
 		// Each rank chooses what was not given, such as the capacity. Several ranks agree on
-		// it in Enter.
+		// it in enter.
 		cfg, o.err = prepared(s, show, func() (cfg kvbench.Config, err error) {
 			if cfg, err = trialConfig(v, s.storage[v], t.number); err == nil {
 				cfg.Info.TraceFiles, err = s.traceFiles(v)
@@ -174,20 +171,17 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 			return cfg, err
 		})
 	}
-	// Enter is called after an error, too: the other ranks wait for this one and must learn of it.
-	if s.clients != nil {
-		o.err = s.clients.Enter(clients.Trial{Name: t.name, Number: t.number,
-			Save: func(whose string, r *result.Result) (string, error) {
-				path := resultPath(t, whose)
-				return path, s.write(b, t, path, r)
-			}}, &cfg, o.err)
-	}
+	// enter is called after an error, too: the other ranks wait for this one and must learn of it.
+	o.err = s.clients.enter(t, &cfg, o.err, func(whose string, r *result.Result) (string, error) {
+		path := resultPath(t, whose)
+		return path, s.write(b, t, path, r)
+	})
 	if o.err != nil {
 		return o
 	}
 	cfg.Storage.Removal = &s.removal
-	cfg.Progress = s.clients.Show(v.Rank, show, func(rank int, now kvbench.Snapshot) {
-		s.metrics.Observe(t.name, t.number, rank, now)
+	cfg.Progress = s.clients.show(v.Rank, show, func(rank int, now kvbench.Snapshot) {
+		s.metrics.observe(t.name, t.number, rank, now)
 	})
 	where := s.publishTo(&cfg, b, t)
 	defer s.unsaved.running.Store(false)
@@ -229,12 +223,7 @@ func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) (where 
 		s.unsaved.Store(r)
 		s.unsaved.running.Store(false)
 		path = resultPath(t, fmt.Sprintf("rank_%d", t.v.Rank))
-		keep := func() error { return s.write(b, t, path, r) }
-		if s.clients != nil {
-			err = s.clients.Publish(r, keep)
-		} else {
-			err = keep()
-		}
+		err = s.clients.publish(r, func() error { return s.write(b, t, path, r) })
 		if err == nil {
 			s.unsaved.CompareAndSwap(r, nil)
 		}
@@ -254,7 +243,7 @@ func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) (where 
 
 // write writes the result of a rank, or of all ranks. Any goroutine may call it.
 func (s *session) write(b *testing.B, t *trial, path string, r *result.Result) error {
-	s.metrics.Ended(t.name, r)
+	s.metrics.ended(t.name, r)
 	return save(b, r, path)
 }
 

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"kvbench/benchmarks/clients"
 	"kvbench/kvbench"
 )
 
@@ -94,7 +93,7 @@ func (s *session) exitCode(code int) int {
 	// ranks, and this process may notice the death of one before its own signal.
 	case sig > 0:
 		return 128 + int(sig)
-	case clients.Ended(s.ctx): // a rank was lost; no signal came to this process
+	case ofOthers(s.ctx): // a rank was lost; no signal came to this process
 		return max(code, exitFailed)
 	}
 	return 128 + int(syscall.SIGTERM)

@@ -69,19 +69,21 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		return c, err
 	}
 	if l, ok := v.EngineLayout(); ok {
-		if v.Layerwise {
-			c.Layers = v.Model.Layers
-		}
-		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
+		c.Engine = kvbench.EngineFiles{Config: enginetier.Config{Layout: l.Name, Model: v.Model.Key,
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
-			Latents: v.Model.Latents(), Ranks: v.RankObjects(), Loads: v.ReadThreads,
-			Stores: v.WriteThreads, Tokens: v.ObjectTokens, Tails: v.Tails()}
+			Layerwise: v.Layerwise && v.Model.Layers > 1,
+			Latents:   v.Model.Latents(), Tokens: v.ObjectTokens,
+			Threads: &enginetier.Threads{Loads: v.ReadThreads, Stores: v.WriteThreads}},
+			Ranks: v.RankObjects(), Tails: v.Tails()}
 		if err := namesFit(&c); err != nil {
 			return c, err
 		}
 		// A call moves an object as a whole, or a layer of it, as the engine's does.
 		// An object of an unknown model has no bytes: what else is wrong is reported, too.
-		n := max(1, int64(c.Layers), int64(len(c.Engine.Tails)))
+		n := max(1, int64(len(c.Engine.Tails)))
+		if c.Engine.Layerwise {
+			n = max(n, int64(c.Engine.Layers))
+		}
 		c.Use.Chunk = int(tiers.AlignUp(max(1, (c.Engine.Bytes+n-1)/n), buffer.PageSize))
 	}
 	return c, nil

@@ -24,7 +24,7 @@ func (t *trial) startTracing(ctx context.Context) {
 		return
 	}
 	if t.bucket != nil {
-		t.untraced(noDevice + "; what is asked of the store is counted in the result's objects")
+		t.untraced(noDevice + "; the requests to the store are counted in the result's objects")
 		return
 	}
 	options := *t.cfg.Trace

@@ -56,7 +56,7 @@ func (t *trial) climb(ctx context.Context) {
 	t.climbed = make(chan struct{})
 	var found result.Ladder // its own until it has ended
 	var failed error
-	show := func() Snapshot { return Snapshot{Stage: "plain I/O after the window", Free: -1} }
+	show := stage("plain I/O after the window")
 	t.show(show())
 	ended, _ := t.await(ctx, briefly, show, func() error {
 		defer close(t.climbed)
@@ -77,6 +77,7 @@ func (t *trial) climb(ctx context.Context) {
 // climbable returns the reason for running no sweep.
 func (t *trial) climbable(ctx context.Context) error {
 	_, failure := t.ended()
+	_, missing := t.Level(tiers.Storage)
 	switch {
 	case t.sim != nil:
 		return errors.New("this is a simulation")
@@ -84,15 +85,10 @@ func (t *trial) climbable(ctx context.Context) error {
 		return errors.New("it was not requested")
 	case failure != nil || ctx.Err() != nil:
 		return errors.New("the run did not end in order")
-	case t.storage() < 0 || t.place() == "" && t.bucket == nil:
+	case missing != nil || t.place() == "" && t.bucket == nil:
 		return errors.New("the run has no storage tier on a filesystem")
 	}
 	return nil
-}
-
-// storage is the index of the storage tier's level, -1 where there is none.
-func (t *trial) storage() int {
-	return slices.IndexFunc(t.Levels, func(l cache.Level) bool { return l.Kind == tiers.Storage })
 }
 
 // rungs runs the sweep.
@@ -119,7 +115,7 @@ func (t *trial) rungs(ctx context.Context) (found result.Ladder, err error) {
 		}
 	}
 	climb := t.cfg.Climb
-	if own := t.climber(); own != nil {
+	if _, own := t.sweep(); own != nil {
 		climb = own
 	}
 	rungs, err := climb(ctx, &t.Env, ask)
@@ -129,18 +125,22 @@ func (t *trial) rungs(ctx context.Context) (found result.Ladder, err error) {
 	return found, err
 }
 
-// climber is the workload's own sweep, nil if it has none.
-func (t *trial) climber() Climber {
+// sweep returns the workload's own objects to read, and its own sweep, nil if it has none.
+func (t *trial) sweep() (readable []tiers.Object, own Climber) {
 	if w, some := t.workload.(Climbs); some {
-		return w.Climber()
+		return w.Sweep()
 	}
-	return nil
+	return nil, nil
 }
 
 // ladder returns the sweep's parameters, or an error that says why there is no sweep.
 func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
-	l.Level, l.Rungs, l.Seed = t.Levels[t.storage()], climbRungs, t.info.Seed
-	read, write := t.Rec.Traffic(tiers.Storage)
+	l.Rungs, l.Seed = climbRungs, t.info.Seed
+	if l.Level, err = t.Level(tiers.Storage); err != nil {
+		return l, err
+	}
+	counts := t.Rec.Tier(tiers.Storage)
+	read, write := &counts.Read, &counts.Write
 	start, end := t.Rec.Window()
 	window, moved, flew := end-start, read.Bytes+write.Bytes, read.InFlightNS+write.InFlightNS
 	if window <= 0 || moved == 0 || flew == 0 {
@@ -154,7 +154,7 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	l.InFlight = max(1, int(math.Round(float64(flew)/float64(window))))
 	part := min(max(window/climbPart, climbAtLeast), climbAtMost)
 	five := float64(5*2*l.InFlight) * float64(t.requestBytes(moved, read.Operations+
-		write.Operations)) / float64(moved) // of those twice as many
+		write.Operations)) / float64(moved) // twice as many in flight
 	slow := min(time.Duration(five*float64(window)), climbAtMost)
 	l.Time = max(part, slow)
 	// Enough for the last step to move four times as much as the run, and the others less.
@@ -168,7 +168,7 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 		l.FileSize = min(l.FileSize, write.EntryBytes/n) // of a run of blocks, all of it
 	}
 	l.FileSize = t.fits(l.FileSize)
-	if t.climber() != nil { // it needs neither room nor something to read
+	if _, own := t.sweep(); own != nil { // it needs neither capacity nor something to read
 		return l, nil
 	}
 	want := int64(writes * 2 * (1 + 2 + 4) * perRung)
@@ -193,7 +193,7 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	if l.ReadShare > 0 {
 		least = max(1, len(objects)/2) // of few, a device's own memory would serve all reads
 	}
-	deleted := t.Rec.Deleted(tiers.Storage) > 0
+	deleted := t.Rec.Tier(tiers.Storage).Deleted.Entries > 0
 	for len(objects) > least && free < want {
 		deleted = true
 		if err := t.Cache.Forget(ctx, cache.Tag{}, objects[0].Key); err != nil {
@@ -202,9 +202,8 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 		free += objects[0].Size
 		objects = objects[1:]
 	}
-	if w, some := t.workload.(Climbs); some {
-		objects = append(slices.Clip(objects), w.Readable()...)
-	}
+	readable, _ := t.sweep()
+	objects = append(slices.Clip(objects), readable...)
 	// As plain I/O reads them: layer by layer, if the run stored them so.
 	layers := func(o tiers.Object) []tiers.Object {
 		return o.InLayers(l.Level.Tier.Traits().Layers)
@@ -248,7 +247,7 @@ func (t *trial) fits(size int64) int64 {
 // awaitDiscards lets the filesystem execute postponed deletions, and waits until the device has no
 // discards left: none has completed since the last poll, and none can be in flight, which may take
 // longer than a poll. A long window leaves more behind than a short one, so it waits for up to a
-// sixth of the window, or for climbSync. The sweep reports discards that remain, and those of other
+// sixth of the window, or for climbSync. The sweep reports discards that remain, and discards of other
 // processes.
 func (t *trial) awaitDiscards(ctx context.Context) {
 	start, end := t.Rec.Window()
@@ -259,8 +258,8 @@ func (t *trial) awaitDiscards(ctx context.Context) {
 	}
 	synced := t.Clock.NewEvent()
 	t.Clock.Go(func() {
-		for _, dir := range t.places {
-			_ = host.SyncFilesystem(dir) // a filesystem without syncfs postpones nothing
+		for _, dir := range t.dirs {
+			_ = host.SyncFilesystem(dir.path) // a filesystem without syncfs postpones nothing
 		}
 		synced.Fire()
 	})

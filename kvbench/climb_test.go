@@ -12,18 +12,25 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
-	"kvbench/tiers/cache"
-	"kvbench/tiers/clock"
-	"kvbench/tiers/tiertest"
 )
 
 // placed is a load whose storage tier seems to lie in a directory.
 type placed struct{ *ticking }
 
 func (p placed) Prepare(ctx context.Context, e *Env) error {
-	e.trial.places = []string{"/kv"}
+	e.trial.dirs = []*directory{{path: "/kv"}}
 	return p.ticking.Prepare(ctx, e)
+}
+
+// readSlowly reads a chunk a second.
+func readSlowly(ctx context.Context, e *Env) error {
+	for e.Clock.Sleep(ctx, time.Second) == nil {
+		now := e.Clock.Now()
+		e.Rec.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read,
+			Bytes: 4096, Begun: now - time.Second, Ended: now, Done: now})
+		e.Rec.Request(record.RequestSample{At: now})
+	}
+	return nil
 }
 
 // A device that stops answering right after the window costs the sweep only. The window's result is
@@ -46,32 +53,21 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 				ctx, interrupt := context.WithCancelCause(t.Context())
 				published := make(chan struct{})
 				w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
-				w.run = func(ctx context.Context, e *Env) error {
-					for e.Clock.Sleep(ctx, time.Second) == nil {
-						now := e.Clock.Now()
-						e.Rec.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read,
-							Bytes: 4096, Begun: now - time.Second, Ended: now, Done: now})
-						e.Rec.Request(record.RequestSample{At: now})
-					}
+				w.run = readSlowly
+				var shown []string
+				cfg := onNull()
+				cfg.Climb = func(ctx context.Context, e *Env, _ Ladder) ([]result.Rung, error) {
+					time.AfterFunc(5*time.Second, func() { c.end(e, interrupt) })
+					<-ctx.Done()
+					<-published // whatever ctx says
+					return nil, context.Cause(ctx)
+				}
+				cfg.Progress = func(s Snapshot) { shown = append(shown, s.Stage) }
+				cfg.Publish = func(*result.Result) error {
+					close(published)
 					return nil
 				}
-				var shown []string
-				level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(),
-					Capacity: 1 << 40}
-				res, err := Run(ctx, Config{Clock: clock.NewWall(),
-					Storage: StorageConfig{Levels: []cache.Level{level},
-						Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1}},
-					Climb: func(ctx context.Context, e *Env, _ Ladder) ([]result.Rung, error) {
-						time.AfterFunc(5*time.Second, func() { c.end(e, interrupt) })
-						<-ctx.Done()
-						<-published // whatever ctx says
-						return nil, context.Cause(ctx)
-					},
-					Progress: func(s Snapshot) { shown = append(shown, s.Stage) },
-					Publish: func(*result.Result) error {
-						close(published)
-						return nil
-					}}, placed{w})
+				res, err := Run(ctx, cfg, placed{w})
 				assert.Equal(t, c.status, res.Status)
 				assert.Equal(t, c.status == result.StatusFailed, err != nil, err)
 				assert.EqualValues(t, 10, res.Completions())
@@ -89,23 +85,13 @@ type climbing struct {
 	climb Climber
 }
 
-func (c climbing) Climber() Climber { return c.climb }
-
-func (climbing) Readable() []tiers.Object { return nil }
+func (c climbing) Sweep() ([]tiers.Object, Climber) { return nil, c.climb }
 
 // A workload's own sweep is called, without capacity for files that it does not write.
 func TestALadderOfTheWorkloadsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
-		w.run = func(ctx context.Context, e *Env) error {
-			for e.Clock.Sleep(ctx, time.Second) == nil {
-				now := e.Clock.Now()
-				e.Rec.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read,
-					Bytes: 4096, Begun: now - time.Second, Ended: now, Done: now})
-				e.Rec.Request(record.RequestSample{At: now})
-			}
-			return nil
-		}
+		w.run = readSlowly
 		rungs := []result.Rung{{InFlight: 1, NS: 1, Read: 2}}
 		var asked Ladder
 		own := climbing{placed{w}, func(_ context.Context, _ *Env, l Ladder) (
@@ -113,13 +99,11 @@ func TestALadderOfTheWorkloadsOwn(t *testing.T) {
 			asked = l
 			return rungs, nil
 		}}
-		level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}
-		res, err := Run(t.Context(), Config{Clock: clock.NewWall(),
-			Storage: StorageConfig{Levels: []cache.Level{level},
-				Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1}},
-			Climb: func(context.Context, *Env, Ladder) ([]result.Rung, error) {
-				return nil, assert.AnError
-			}}, own)
+		cfg := onNull()
+		cfg.Climb = func(context.Context, *Env, Ladder) ([]result.Rung, error) {
+			return nil, assert.AnError
+		}
+		res, err := Run(t.Context(), cfg, own)
 		require.NoError(t, err)
 		assert.Equal(t, rungs, res.Harness.Ladder.Rungs)
 		assert.Empty(t, res.Harness.Ladder.Reason)
@@ -149,10 +133,9 @@ func TestARemovalThatIsNotAnswered(t *testing.T) {
 			close(env.trial.hung)
 			<-over
 		}
-		level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}
-		res, err := Run(t.Context(), Config{Clock: clock.NewWall(), Settle: time.Hour,
-			Storage: StorageConfig{Levels: []cache.Level{level},
-				Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1}}}, w)
+		cfg := onNull()
+		cfg.Settle = time.Hour
+		res, err := Run(t.Context(), cfg, w)
 		assert.ErrorIs(t, err, ErrUnanswered)
 		assert.ErrorContains(t, err, "after the result was written: ")
 		assert.Equal(t, result.StatusComplete, res.Status)

@@ -2,8 +2,6 @@ package kvbench
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/enginetier"
 	"kvbench/tiers/evict"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/objecttier"
@@ -51,14 +50,12 @@ type StorageConfig struct {
 	Direct    bool // direct I/O; else buffered write + fsync
 	FlushOnly bool // device time of a write is its flush alone (closed division)
 
-	// Use is how the run uses its buffers: its chunks are those of requests to a tier.
+	// Use is how the run uses its buffers. A chunk is a request to a tier.
 	buffer.Use
 	Verify content.Verify
 	Layout tiers.Layout    // of the storage tier's files; zero: a file per entry
 	Advice filetier.Advice // of files behind the page cache
 	Engine EngineFiles     // instead of Layout, if it has one
-	// Layers: objects of the storage tier move layer by layer, see tiers.Traits; 0 = as a whole.
-	Layers int
 	Nonce  [16]byte
 
 	Policy Policy // which entry lives where
@@ -82,12 +79,12 @@ type Root struct {
 	Room, Floor int64
 }
 
-// Bucket is a bucket of an object store as the storage tier: how it is used, but for what a trial
-// knows itself (rank, nonce, what is kept, depth, and of the store its endpoints and the clock).
+// Bucket is a bucket of an object store as the storage tier. The trial itself sets rank, nonce, what
+// is kept, depth, and the store's endpoints and clock.
 type Bucket struct {
 	objecttier.Config
 	URLs    []string // of the store's endpoints
-	From    string   // who named them, a flag or a variable, for the result
+	From    string   // the flag or variable that names them, for the result
 	Balance endpoint.Balance
 	// Lookup requests from the store which entries of a request it has, before any read.
 	Lookup bool
@@ -101,7 +98,7 @@ type Policy struct {
 }
 
 // PolicyOf is the policy of the words that results have for it: of the tiers, of promotion, of the
-// order of eviction. Buckets are those of the layout that has some.
+// order of eviction. The order "bucket" evicts the buckets of the layout that has some.
 func PolicyOf(tier, promote, order string) Policy {
 	p := Policy{Order: order, Policy: cache.Policy{
 		Place: cache.Placement(slices.Index(cache.Placements, tier)), Evict: evict.Orders[order]}}
@@ -116,34 +113,32 @@ func PolicyOf(tier, promote, order string) Policy {
 	return p
 }
 
-// dirs are the directories that the run works in.
-func (c *StorageConfig) dirs() []string {
+// roots are the directories that the run works in: one, or several.
+func (c *StorageConfig) roots() []Root {
 	if len(c.Roots) == 0 {
-		return []string{c.CacheDir}
+		return []Root{{Dir: c.CacheDir, Floor: c.FreeFloor}}
 	}
-	var dirs []string
-	for _, r := range c.Roots {
-		dirs = append(dirs, r.Dir)
-	}
-	return dirs
+	return c.Roots
 }
 
-// EngineFiles is how an inference engine keeps the storage tier's files.
+// dirs are the paths of the directories.
+func (c *StorageConfig) dirs() (paths []string) {
+	for _, r := range c.roots() {
+		paths = append(paths, r.Dir)
+	}
+	return paths
+}
+
+// EngineFiles is how an inference engine keeps the storage tier's files; without a Layout it is not
+// used. Bytes is the size of a whole object. A trial sets the directory, the I/O engine, rank,
+// capacity and depth itself.
 type EngineFiles struct {
-	Layout string // of tiers.EngineLayouts; empty: none
-	Model  string // part of names
-	Bytes  int64  // of an object
-	Tokens int    // of an object
-	Layers int    // of the model
+	enginetier.Config
 	// Tails: groups of layers are kept apart, see ranks.NewGroups; none: they are not.
 	Tails tiers.Tails
-	// Latents: it keeps tokens as latents, which all ranks have alike.
-	Latents bool
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
 	// and 1 = there is one.
 	Ranks int
-	// Loads and Stores limit the calls for bytes in flight; 0 = one per request.
-	Loads, Stores int
 }
 
 // Config is a trial's input in addition to its workload. Run does not change it.
@@ -158,7 +153,7 @@ type Config struct {
 	Storage       StorageConfig
 
 	// Trace counts requests in the kernel during the window, as it says, nil = no. Its device is
-	// that of the storage tier.
+	// the device of the storage tier.
 	Trace *collector.Options
 
 	// Climb tries, right after the window, whether more requests in flight would have moved more,
@@ -168,8 +163,8 @@ type Config struct {
 	// handful of requests needs no verdict.
 	ClimbAfter time.Duration
 
-	Group group.Group // of clients that begin together; nil: there is but this one
-	Clock clock.Clock // nil = wall time
+	Group *group.Member // of clients that begin together; nil: there is but this one
+	Clock clock.Clock   // nil = wall time
 	// Usage reads the process's resource usage until now, nil = host.ReadUsage. Processors ignore a
 	// virtual Clock: waiting for them is not part of its time.
 	Usage func() host.Usage
@@ -184,18 +179,6 @@ type Config struct {
 	// Unpublished is called with a result whose Publish Run stopped waiting for, before the files
 	// are removed; nil: the error of Run is enough.
 	Unpublished func(*result.Result, error)
-}
-
-// Validate reports everything that cannot work, at once.
-func (c *Config) Validate() error {
-	var errs []error
-	if n := c.Storage.Chunk; n <= 0 || n%4096 != 0 {
-		errs = append(errs, fmt.Errorf("chunk: %d bytes, need a positive multiple of 4096", n))
-	}
-	if n := c.Storage.Depth; n < 1 {
-		errs = append(errs, fmt.Errorf("depth: %d, need at least 1", n))
-	}
-	return errors.Join(errs...)
 }
 
 // Ladder describes a queue-depth sweep: plain I/O on a tier in short steps, each with twice the

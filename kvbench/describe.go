@@ -9,9 +9,10 @@ import (
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/version"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/spread"
 	"kvbench/tracing/host"
 )
 
@@ -36,7 +37,7 @@ func (t *trial) describe() {
 	} else if in.IO.CacheDir != "" {
 		dir := t.place()
 		in.Environment = environment.Read(dir)
-		in.Environment.Version = version.Current()
+		in.Environment.Version = environment.Version()
 		var err error
 		if dir == "" {
 			t.device.Reason, in.Environment.DeviceReason = noDevice, noDevice
@@ -84,17 +85,15 @@ func (t *trial) tierInfo() {
 // policy describes the placement policy and what it moved.
 func (t *trial) policy() *result.Policy {
 	cfg, m := &t.cfg.Storage.Policy, t.Cache.Moves()
-	n := func(c cache.Count) result.EntryCount {
-		return result.EntryCount{Entries: c.Entries, Bytes: c.Bytes}
-	}
 	p := &result.Policy{Tier: cache.Placements[cfg.Place], Promote: "never",
 		Evict: cmp.Or(cfg.Order, "lru"), AdmitAfter: cfg.After, BehindBytes: cfg.Behind,
-		Copied: n(m.Copied), Promoted: n(m.Promoted), Dropped: n(m.Dropped), Refused: n(m.Refused),
-		Unwritten: n(m.Unwritten), MostBehind: m.MostBehind}
+		Copied: result.EntryCount(m.Copied), Promoted: result.EntryCount(m.Promoted),
+		Dropped: result.EntryCount(m.Dropped), Refused: result.EntryCount(m.Refused),
+		Unwritten: result.EntryCount(m.Unwritten), MostBehind: m.MostBehind}
 	if cfg.Promote == cache.OnHit {
 		p.Promote = "on-hit"
 	}
-	_, write := t.Rec.Traffic(tiers.Storage)
+	write := t.Rec.Tier(tiers.Storage).Write
 	start, end := t.Rec.Window()
 	if last := t.Levels[len(t.Levels)-1]; last.Kind == tiers.Storage && end > start &&
 		last.Capacity > 0 && last.Capacity != boundless {
@@ -122,10 +121,9 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
-		times := t.asked.Fill(&in.Result, t.bucket)
+		times := t.objects.Fill(&in.Result, t.bucket)
 		maps.Copy(times, in.Times) // those that the workload reported
 		in.Times = times
-		in.Objects.Store = t.store
 	}
 	t.stalls()
 	t.readTrace()
@@ -146,6 +144,19 @@ func (s *simulation) about() *result.Simulation {
 		r.TraceRows = s.Trace.Rows()
 	}
 	return r
+}
+
+// DeviceStat reads the kernel's counters of the device behind the storage tier, nil where there are
+// none: the result says why.
+func (e *Env) DeviceStat() *host.BlockStat {
+	if e.trial.info.DeviceWitness.Device == "" {
+		return nil
+	}
+	s, err := e.trial.device.ReadStat()
+	if err != nil {
+		return nil
+	}
+	return &s
 }
 
 // readDevice reads the kernel's counters of the backing device. After a failed reading the result
@@ -198,5 +209,74 @@ func counted(device string, d host.BlockStat) result.Witness {
 		DiscardNS: new(max(int64(d.DiscardTicks), 0)),
 		FlushIOs:  new(max(d.FlushIOs, 0)), FlushNS: new(max(int64(d.FlushTicks), 0)),
 		QueueNS: new(max(int64(d.TimeInQueue), 0)),
+	}
+}
+
+// behind returns the device behind the storage tier's directories, or their combination. It notes
+// facts about a single directory with that directory.
+func (t *trial) behind() (all host.Device, err error) {
+	// If one directory has no device (tmpfs, a file server), all lack device counters: the sum
+	// would be too small.
+	var devices []host.Device
+	on := map[string]int{} // how many directories
+	for _, dir := range t.dirs {
+		if dir.device, err = host.BackingDevice(dir.path); err != nil {
+			return dir.device, err
+		}
+		devices = append(devices, dir.device)
+		on[dir.device.Title()]++
+	}
+	for i := range t.info.IO.Roots {
+		d, to := devices[i], &t.info.IO.Roots[i]
+		to.Filesystem, to.Device, to.DeviceReason = d.Filesystem, d.Title(), d.Reason
+		to.Mount, to.BlockDevice = environment.Filesystem(d), environment.Device(d)
+		if d.Reason == "" && on[d.Title()] > 1 {
+			to.DeviceReason = "another directory of the run lies on this device"
+		}
+	}
+	return host.Together(devices...), nil
+}
+
+// openedRoots reads the counters of each directory's device when the window opens.
+func (t *trial) openedRoots() {
+	for i := range t.info.IO.Roots {
+		t.dirs[i].stat = t.readRoot(i)
+	}
+}
+
+// closeRoots notes the counters since then.
+func (t *trial) closeRoots() {
+	// Until now, like the counters of all devices: the window's end or soon after.
+	start, _ := t.Rec.Window()
+	window := t.Clock.Now() - start
+	for i := range t.info.IO.Roots {
+		d := t.readRoot(i).Sub(t.dirs[i].stat)
+		if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
+			to.DeviceReadBytes, to.DeviceWriteBytes = new(d.ReadBytes), new(d.WriteBytes)
+			to.DeviceBusyShare = units.Ratio(d.IOTicks, window)
+		}
+	}
+}
+
+// readRoot reads the counters of a directory's device if they are the directory's alone.
+func (t *trial) readRoot(i int) (s host.BlockStat) {
+	if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
+		var err error
+		if s, err = t.dirs[i].device.ReadStat(); err != nil {
+			to.DeviceReason = err.Error()
+		}
+	}
+	return s
+}
+
+// rootInfo notes the entries and bytes of each directory at the end of the window.
+func (t *trial) rootInfo() {
+	of, ok := t.files.(*spread.Tier)
+	if !ok {
+		return
+	}
+	for i, u := range of.Uses() {
+		to := &t.info.IO.Roots[i]
+		to.Entries, to.UsedBytes, to.Elsewhere = u.Entries, u.Bytes, u.Elsewhere
 	}
 }

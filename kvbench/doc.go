@@ -7,15 +7,14 @@
 //	               Ladder: what more requests in flight would move
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache, I/O engine
-//	roots.go       several directories as one storage tier
 //	reference.go   Reference: what the usual policy would have found of the same requests
 //	stall.go       storage that does not answer: the end of the trial, what its result says
 //	publish.go     publishing the result, and the end of the wait for a directory that hangs
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
 //	climb.go       whether more in flight would have moved more, tried after the window
-//	describe.go    what a result says of the machine, the tiers and the end; counters of
-//	               process and device at the window's edges
+//	describe.go    what a result says of the machine, the directories, the tiers and the end;
+//	               counters of process and device at the window's edges
 //	blocktrace.go  the kernel's trace of the window
 //	simulate.go    Simulate: the same life in virtual time
 //
@@ -37,8 +36,4 @@
 // The caller's goroutine runs the trial and waits for its end; every other goroutine begins with
 // Env.Clock.Go and ends before anything is closed. In virtual time these are coroutines of the
 // caller's goroutine. The package knows no flags and prints nothing.
-//
-// This package is large because the life of a trial is one state: what it opens of every kind of
-// storage, in which order it closes that after a signal, and what it notes on the way. Loads, and
-// the computation of results, have packages of their own.
 package kvbench

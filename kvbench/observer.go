@@ -24,11 +24,8 @@ import (
 	"kvbench/workloads/iotrace"
 )
 
-// observer counts the cache's own work: chunks, demotions, deletions and failures.
-type observer struct {
-	*Env
-	sim *simulation // nil in real time
-}
+// observer is the trial as it counts the cache's own work: chunks, demotions, deletions and failures.
+type observer trial
 
 var _ cache.Observer = (*observer)(nil)
 
@@ -48,21 +45,22 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 	now := o.Clock.Now()
 	o.Succeeded(2)
 	o.Rec.Demote(now, tag.Shard, from, to, ob.Size)
-	half := func(l tiers.Kind, op tiers.Op, t tiers.Timing) {
-		o.Rec.Operation(record.OpSample{At: now, Shard: tag.Shard, Level: l, Op: op,
-			Phase: tiers.Evict, Purpose: workloads.ForPrefill, Bytes: ob.Size, Timing: t})
-	}
-	half(from, tiers.Read, read)
-	half(to, tiers.Write, write)
+	o.moved(now, tag, ob, from, tiers.Read, read)
+	o.moved(now, tag, ob, to, tiers.Write, write)
 }
 
 // Copied counts a write to a level other than the entry's own. The write is like a demotion's; its
 // reading half was the request's own.
 func (o *observer) Copied(tag cache.Tag, ob tiers.Object, _, to tiers.Kind, write tiers.Timing) {
 	o.Succeeded(1)
-	o.Rec.Operation(record.OpSample{At: o.Clock.Now(), Shard: tag.Shard, Level: to,
-		Op: tiers.Write, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Bytes: ob.Size,
-		Timing: write})
+	o.moved(o.Clock.Now(), tag, ob, to, tiers.Write, write)
+}
+
+// moved counts an operation of the cache itself.
+func (o *observer) moved(at time.Duration, tag cache.Tag, ob tiers.Object, l tiers.Kind,
+	op tiers.Op, t tiers.Timing) {
+	o.Rec.Operation(record.OpSample{At: at, Shard: tag.Shard, Level: l, Op: op,
+		Phase: tiers.Evict, Purpose: workloads.ForPrefill, Bytes: ob.Size, Timing: t})
 }
 
 func (o *observer) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
@@ -120,7 +118,7 @@ func away(err error) string {
 // Failed counts a failed operation on a tier that the cache does not report. Some errors end the
 // trial.
 func (e *Env) Failed(shard int, o tiers.Object, l tiers.Kind, what string, err error) {
-	e.trial.obs.Failed(cache.Tag{Shard: shard}, o, l, what, err)
+	(*observer)(e.trial).Failed(cache.Tag{Shard: shard}, o, l, what, err)
 }
 
 // noObserver is for a cache that is not measured, see Reference.
@@ -172,7 +170,7 @@ func fatal(err error) string {
 }
 
 // full says how much a filesystem has left that rejected a write. With many bytes and inodes left
-// the directory is full, like those of ext4 without large_dir.
+// the directory is full, like directories of ext4 without large_dir.
 func full(err error) string {
 	const most = 64 << 20 // of a filesystem without room for a file
 	var e *tiers.OpError

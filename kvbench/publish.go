@@ -80,7 +80,7 @@ func (t *trial) awaitPublishing(ctx context.Context, work func() error) error {
 		if time.Since(began) < slowPublishing {
 			return Snapshot{}
 		}
-		return Snapshot{Stage: "writing the result to " + t.cfg.PublishTo, Free: -1}
+		return stage("writing the result to " + t.cfg.PublishTo)()
 	}
 	if ended, _ := t.await(limited, grace, show, work); ended {
 		return nil

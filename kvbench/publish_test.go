@@ -9,11 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench/result"
-	"kvbench/tiers"
-	"kvbench/tiers/buffer"
-	"kvbench/tiers/cache"
-	"kvbench/tiers/clock"
-	"kvbench/tiers/tiertest"
 )
 
 // publishing is a trial whose results directory takes so long for the result.
@@ -44,19 +39,15 @@ func (p publishing) run(t *testing.T) publishing {
 		}
 		begun := time.Now()
 		since := func() time.Duration { return time.Since(begun) - 2*time.Minute }
-		cfg := Config{Clock: clock.NewWall(), PublishTo: "/res",
-			Storage: StorageConfig{Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
-				IOTimeout: p.timeout, Levels: []cache.Level{{Kind: tiers.Storage,
-					Tier: tiertest.NewNull(), Capacity: 1 << 40}}},
-			Progress: func(s Snapshot) {
-				if n := len(p.stages); n == 0 || p.stages[n-1] != s.Stage {
-					p.stages = append(p.stages, s.Stage)
-				}
-			},
-			Publish: func(*result.Result) error { <-time.After(p.takes); return nil },
-			Unpublished: func(_ *result.Result, why error) {
-				p.given, p.gaveUp = why, since()
-			}}
+		cfg := onNull()
+		cfg.PublishTo, cfg.Storage.IOTimeout = "/res", p.timeout
+		cfg.Progress = func(s Snapshot) {
+			if n := len(p.stages); n == 0 || p.stages[n-1] != s.Stage {
+				p.stages = append(p.stages, s.Stage)
+			}
+		}
+		cfg.Publish = func(*result.Result) error { <-time.After(p.takes); return nil }
+		cfg.Unpublished = func(_ *result.Result, why error) { p.given, p.gaveUp = why, since() }
 		p.finished, p.err = Run(ctx, cfg, w)
 		p.took = since()
 		cancel(nil)

@@ -28,8 +28,8 @@ type SimConfig struct {
 }
 
 // Simulate executes one trial as Run does, in virtual time: the same life, over
-// tiers that hold no bytes. Operations take no time, or that of the device
-// model; think and generation time pass virtually. It touches no storage and
+// tiers that hold no bytes. Operations take no time, or the time of the
+// device model; think and generation time pass virtually. It touches no storage and
 // reads nothing of the machine, so its trace and its counts depend on the
 // configuration alone.
 //

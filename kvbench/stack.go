@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
-	"kvbench/kvbench/objects"
+	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -60,7 +59,7 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 	}
 	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Transfer: t.Transfer,
 		Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
-		Clock: t.Clock, Observer: t.obs})
+		Clock: t.Clock, Observer: (*observer)(t)})
 	if err != nil {
 		return err
 	}
@@ -97,17 +96,15 @@ func (t *trial) openTiers(ctx context.Context) error {
 		return t.openBucket(ctx)
 	}
 	var err error
-	if len(cfg.Roots) > 0 {
-		t.files, err = t.openRoots(ctx)
-	} else {
-		t.files, err = t.openRoot(ctx)
-	}
-	if err != nil {
+	if t.files, err = t.openRoots(ctx); err != nil {
 		return err
 	}
-	t.space = make([]host.Asked, len(t.places))
 	add(tiers.Storage, t.files, cfg.StorageBytes)
-	t.info.IO.CacheDir = strings.Join(t.places, ",")
+	var paths []string
+	for _, d := range t.dirs {
+		paths = append(paths, d.path)
+	}
+	t.info.IO.CacheDir = strings.Join(paths, ",")
 	t.info.IO.Mode = "buffered" // the mode that the filesystem granted, which may differ from -io
 	if t.files.Direct() {
 		t.info.IO.Mode = "direct"
@@ -116,62 +113,52 @@ func (t *trial) openTiers(ctx context.Context) error {
 	return nil
 }
 
-// openRoot opens the one directory of the storage tier, and the tier in it.
-func (t *trial) openRoot(ctx context.Context) (fileTier, error) {
-	cfg := &t.cfg.Storage
-	dir, err := t.openDir(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t.Dir = dir
-	t.opened(dir, "")
-	return openFiles(ctx, cfg, dir, t.engine)
-}
-
-// openRoots opens each of several directories like a single one, and the tier over all of them.
+// openRoots opens the directories of the storage tier, and the tier in them.
 func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 	cfg := t.cfg.Storage
+	removal, roots := cfg.Removal, cfg.roots()
+	n := int64(len(roots))
 	all := spread.Config{Unit: 1}
 	if cfg.Layout.Kind == tiers.LayoutSlots { // each object takes one, however small it is
 		all.Unit = cfg.Layout.Bytes
 	}
-	removal := cfg.Removal
-	for i, r := range t.cfg.Storage.Roots {
+	for i, r := range roots {
+		where := ""
+		if n > 1 {
+			where = ", in " + r.Dir
+			// A slot file gets its part at the start; other files grow.
+			cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + all.Unit
+		}
 		if i > 0 { // the live line shows the first, which includes the others
 			cfg.Removal = removal.Beside()
 		}
-		dir, err := workdir.Open(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
-			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal,
+		dir, err := t.openDir(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
+			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder,
 			Call: t.engine.Call})
 		if err != nil {
 			return nil, err
 		}
-		t.opened(dir, ", in "+r.Dir)
-		// A slot file gets its part at the start; other files grow.
-		n := int64(len(t.cfg.Storage.Roots))
-		cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + all.Unit
+		t.closers = append(t.closers, dir.Remove)
+		t.dirs = append(t.dirs, &directory{path: dir.Path()})
+		if old := dir.Reclaimed(); old.Files > 0 {
+			t.warn(fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed "+
+				"or kept its files%s", old.Files, float64(old.Bytes)/(1<<30), where))
+		}
 		files, err := openFiles(ctx, &cfg, dir, t.engine)
 		if err != nil {
 			return nil, err
+		}
+		if n == 1 {
+			t.Dir = dir
+			return files, nil
 		}
 		t.onClose(files.Close) // also where the next one cannot be opened
 		all.Parts = append(all.Parts, spread.Part{Files: files, Directory: r.Dir, Room: r.Room})
 		t.info.IO.Roots = append(t.info.IO.Roots,
 			result.Root{Directory: r.Dir, RoomBytes: r.Room})
 	}
-	t.roots = make([]root, len(all.Parts))
 	t.Rec.Parts(len(all.Parts))
 	return spread.New(all), nil
-}
-
-// opened notes a directory of the run and what an earlier run left in it.
-func (t *trial) opened(dir *workdir.Dir, where string) {
-	t.closers = append(t.closers, dir.Remove)
-	t.places = append(t.places, dir.Path())
-	if r := dir.Reclaimed(); r.Files > 0 {
-		t.warn(fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or "+
-			"kept its files%s", r.Files, float64(r.Bytes)/(1<<30), where))
-	}
 }
 
 // openEngine makes the engine that reads and writes the files.
@@ -229,16 +216,12 @@ func (t *trial) openBucket(ctx context.Context) error {
 		c.Names = objecttier.Names{Format: objecttier.Files}
 	}
 	c.Store.Endpoints, c.Store.Clock = set, t.Clock
-	t.asked = objects.New(len(cfg.Bucket.URLs), t.Clock.Now, t.Rec.Window)
-	c.Store.Observer = t.asked
+	t.objects = record.NewObjects(t.Rec, len(cfg.Bucket.URLs), t.Clock.Now)
+	c.Store.Observer = t.objects
 	// Pauses between attempts are random: clients of one run should not retry at the same time.
 	c.Store.Random = rand.Float64
-	began := time.Now()
 	var tier *objecttier.Tier
-	show := func() Snapshot {
-		return Snapshot{Stage: "looking at the store", Elapsed: time.Since(began), Free: -1}
-	}
-	ended, err := t.await(ctx, patience, show, func() (err error) {
+	ended, err := t.await(ctx, patience, stage("looking at the store"), func() (err error) {
 		tier, err = t.openShared(ctx, c)
 		return err
 	})
@@ -248,7 +231,8 @@ func (t *trial) openBucket(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("opening the storage tier: %w", err)
 	}
-	t.bucket, t.store = tier, objects.Describe(c, cfg.Bucket.Balance, cfg.Bucket.From,
+	t.bucket = tier
+	t.objects.Store = record.DescribeStore(c, cfg.Bucket.Balance, cfg.Bucket.From,
 		map[bool]string{false: "none", true: "head"}[cfg.Bucket.Lookup])
 	cfg.Removal.Works(tier.Run(), tier.Amount)
 	t.closers = append(t.closers, func(ctx context.Context) error {
@@ -266,9 +250,8 @@ func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *obje
 	if c.Folder == nil || t.Group.Size() == 1 {
 		return objecttier.Open(ctx, c)
 	}
-	const name = "the prefix of rank 0"
 	if t.Group.Rank() > 0 {
-		if _, err := t.Group.Barrier(ctx, name); err != nil {
+		if err := t.Group.Barrier(ctx); err != nil {
 			return nil, err
 		}
 		c.Join = true
@@ -277,7 +260,7 @@ func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *obje
 	if tier, err = objecttier.Open(ctx, c); err != nil {
 		return nil, err
 	}
-	if _, err = t.Group.Barrier(ctx, name); err != nil {
+	if err = t.Group.Barrier(ctx); err != nil {
 		ctx := context.WithoutCancel(ctx)
 		return nil, errors.Join(err, tier.Clear(ctx, func(int64) {}), tier.Close())
 	}
@@ -303,14 +286,10 @@ func (t *trial) emptyBucket(ctx context.Context) error {
 func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	engine ioengine.Engine) (fileTier, error) {
 	if y := cfg.Engine; y.Layout != "" {
-		c := enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
-			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
-			Tokens:  y.Tokens,
-			Latents: y.Latents, Capacity: cfg.StorageBytes, Depth: cfg.Depth,
-			Threads: &enginetier.Threads{Loads: y.Loads, Stores: y.Stores}}
-		if cfg.Layers > 1 {
-			c.Layerwise, c.Layers = true, cfg.Layers
-			n := int64(cfg.Layers)
+		c := y.Config
+		c.Dir, c.Engine, c.Direct, c.Rank = dir, engine, cfg.Direct, cfg.Rank
+		c.Capacity, c.Depth = cfg.StorageBytes, cfg.Depth
+		if n := int64(c.Layers); c.Layerwise {
 			c.Bytes = (c.Bytes + n - 1) / n
 		}
 		if y.Ranks > 1 {
@@ -366,17 +345,12 @@ func openRanks(ctx context.Context, c enginetier.Config, n int) (fileTier, error
 	return ranks.New(all), nil
 }
 
-// openDir opens the work directory, which removes what an earlier run left in it.
-func (t *trial) openDir(ctx context.Context) (dir *workdir.Dir, err error) {
-	cfg := &t.cfg.Storage
-	opt := workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank, Nonce: t.info.Nonce,
-		Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder, Call: t.engine.Call}
+// openDir opens a work directory, and removes what an earlier run left in it.
+func (t *trial) openDir(ctx context.Context, opt workdir.Options) (*workdir.Dir, error) {
 	if opt.Shared = opt.Folder != nil && t.Group.Size() > 1; opt.Shared {
-		dir, err = t.shareDir(ctx, opt)
-	} else {
-		dir, err = workdir.Open(ctx, opt)
+		return t.shareDir(ctx, opt)
 	}
-	return dir, err
+	return workdir.Open(ctx, opt)
 }
 
 // shareDir opens the one directory of all clients. Rank 0 comes first and removes what an earlier
@@ -394,7 +368,7 @@ func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir
 			err = errors.Join(err, dir.Close())
 		}
 	}()
-	if _, err = t.Group.Barrier(ctx, "the directory of rank 0"); err != nil {
+	if err = t.Group.Barrier(ctx); err != nil {
 		return dir, err
 	}
 	if dir == nil {
@@ -407,7 +381,7 @@ func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir
 		return dir, err
 	}
 	late := err
-	if _, err = t.Group.Barrier(ctx, "the directories of all ranks"); err == nil && late != nil {
+	if err = t.Group.Barrier(ctx); err == nil && late != nil {
 		if dir, err = workdir.Join(opt); errors.Is(err, workdir.ErrNotShared) {
 			err = late
 		}

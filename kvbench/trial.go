@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvbench/kvbench/group"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
@@ -71,17 +70,14 @@ func Run(ctx context.Context, cfg Config, w Workload) (*result.Result, error) {
 }
 
 func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result.Result, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	cfg.Storage.Removal = cmp.Or(cfg.Storage.Removal, new(workdir.Removal))
 	t := &trial{cfg: cfg, workload: w, phase: w.Phase(), sim: sim, info: cfg.Info}
 	t.counted, _ = w.(Counted)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	defer t.ending.cancel(nil)
 	t.trial, t.Clock, t.Group, t.Simulated = t, cfg.Clock, cfg.Group, sim != nil
-	if t.Group == nil || t.Simulated { // virtual time is the trial's own
-		t.Group = group.Alone{}
+	if t.Simulated { // virtual time is the trial's own
+		t.Group = nil
 	}
 	if t.Clock == nil {
 		t.Clock = clock.NewWall()
@@ -96,7 +92,6 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	}
 	t.Rec = record.New(shards)
 	t.Rec.Timeless = sim != nil && sim.Device == nil
-	t.obs = &observer{Env: &t.Env, sim: sim}
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
 	t.hung, t.prepared = make(chan struct{}), make(chan struct{})
 	if cfg.Storage.StorageBytes > 0 && cfg.Storage.Levels == nil && cfg.Storage.Bucket == nil {
@@ -131,7 +126,7 @@ func (t *trial) begin(ctx context.Context) error {
 		if s := t.removing("reclaiming files of an earlier run"); s.Of > 0 {
 			return s
 		}
-		return Snapshot{Stage: "opening the storage tier", Free: -1}
+		return stage("opening the storage tier")()
 	}
 	ended, err := t.await(ctx, patience, show, open)
 	if _, failure := t.ended(); !ended {
@@ -209,12 +204,7 @@ const longQuiet = 2 * time.Second
 
 // prepare does everything that happens before the load starts.
 func (t *trial) prepare(caller context.Context) error {
-	ctx, asked := t.ending.over, false
-	defer func() {
-		if !asked {
-			close(t.prepared)
-		}
-	}()
+	ctx := t.ending.over
 	if t.sim != nil {
 		// The cache's content before the load takes no time.
 		t.sim.free(true)
@@ -224,6 +214,7 @@ func (t *trial) prepare(caller context.Context) error {
 		begun := t.Clock.Now()
 		since, err := t.Quiet(ctx)
 		if err != nil {
+			close(t.prepared)
 			return err
 		}
 		if took := since - begun; took > longQuiet {
@@ -231,7 +222,6 @@ func (t *trial) prepare(caller context.Context) error {
 				took.Round(time.Second/10), t.device.Title()))
 		}
 	}
-	asked = true
 	work := func() error {
 		defer close(t.prepared)
 		return t.workload.Prepare(ctx, &t.Env)
@@ -245,10 +235,9 @@ func (t *trial) prepare(caller context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	// Without it the peak is that of the process, which the result then shows.
+	// Without this reset the result shows the peak of the process.
 	_ = host.ResetPeakRSS()
-	_, err := t.Group.Barrier(ctx, t.phase.Name)
-	return err
+	return t.Group.Barrier(ctx)
 }
 
 // load runs the workload through warm-up and window and returns when the window
@@ -335,7 +324,7 @@ func (t *trial) startMeters() (start time.Duration) {
 		_ = t.tracer.OpenWindow() // it notes the error, too
 	}
 	if t.bucket != nil {
-		t.asked.OpenWindow(t.bucket)
+		t.objects.OpenWindow(t.bucket)
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.openedRoots()
@@ -364,7 +353,7 @@ func (t *trial) closeWindow(ctx context.Context) {
 			_ = t.tracer.CloseWindow() // it notes the error, too
 		}
 		if t.bucket != nil {
-			t.asked.CloseWindow(t.bucket)
+			t.objects.CloseWindow(t.bucket)
 		}
 		t.measured()
 	}
@@ -385,8 +374,13 @@ func (t *trial) closeWindow(ctx context.Context) {
 	t.info.DrainNS = int64(t.Clock.Now() - end)
 }
 
-// waiting is the live line's text while workers end.
-func waiting() Snapshot { return Snapshot{Stage: "waiting for what is in flight", Free: -1} }
+// stage is the live line's data of a stage without progress, for await.
+func stage(name string) func() Snapshot {
+	return func() Snapshot { return Snapshot{Stage: name, Free: -1} }
+}
+
+// waiting is the stage in which workers end.
+var waiting = stage("waiting for what is in flight")
 
 // clean waits for the workers and removes the files, which takes long for many files on some disks.
 // The next run removes what is left.

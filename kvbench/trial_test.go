@@ -58,19 +58,21 @@ func (w *ticking) Close() error {
 	return nil
 }
 
+// onNull is a trial on a storage tier that takes no time and keeps nothing.
+func onNull() Config {
+	return Config{Clock: clock.NewWall(), Storage: StorageConfig{
+		Use:    buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
+		Levels: []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}},
+	}}
+}
+
 // tick runs a workload over a tier that takes no time, in a bubble or in virtual time.
 func tick(t *testing.T, w *ticking, virtual bool) (res *result.Result, err error) {
 	t.Helper()
-	storage := StorageConfig{
-		Use:    buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
-		Levels: []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}},
-	}
 	if virtual {
-		return Simulate(t.Context(), Config{Storage: storage}, w, SimConfig{})
+		return Simulate(t.Context(), onNull(), w, SimConfig{})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		res, err = Run(t.Context(), Config{Storage: storage, Clock: clock.NewWall()}, w)
-	})
+	synctest.Test(t, func(t *testing.T) { res, err = Run(t.Context(), onNull(), w) })
 	return res, err
 }
 
@@ -180,23 +182,21 @@ func interrupting(t *testing.T, attended bool, stick func(w *ticking, stuck func
 			at = time.Now()
 			cancel(Interrupted{assert.AnError, attended})
 		})
-		level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}
-		storage := StorageConfig{Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
-			Levels: []cache.Level{level}}
 		published := false
-		_, err := Run(ctx, Config{Storage: storage, Clock: clock.NewWall(),
-			Progress: func(s Snapshot) {
-				if s.Stage != "running" { // which another goroutine shows
-					assert.True(t, published, "the result comes first")
-					shown = append(shown, fmt.Sprint(s.Stage, " ", s.Elapsed.Round(time.Second)))
-				}
-			},
-			Publish: func(r *result.Result) error {
-				published = true
-				assert.Equal(t, result.StatusIncomplete, r.Status)
-				assert.LessOrEqual(t, time.Since(at), drainOnSignal)
-				return nil
-			}}, w)
+		cfg := onNull()
+		cfg.Progress = func(s Snapshot) {
+			if s.Stage != "running" { // which another goroutine shows
+				assert.True(t, published, "the result comes first")
+				shown = append(shown, fmt.Sprint(s.Stage, " ", s.Elapsed.Round(time.Second)))
+			}
+		}
+		cfg.Publish = func(r *result.Result) error {
+			published = true
+			assert.Equal(t, result.StatusIncomplete, r.Status)
+			assert.LessOrEqual(t, time.Since(at), drainOnSignal)
+			return nil
+		}
+		_, err := Run(ctx, cfg, w)
 		require.ErrorIs(t, err, assert.AnError)
 		took = time.Since(at)
 	})

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/group"
-	"kvbench/kvbench/objects"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -51,7 +50,6 @@ type Workload interface {
 
 // Phase is the measured part of a workload.
 type Phase struct {
-	Name   string
 	Window time.Duration // 0 = until Limit is reached or the work is done
 	Warmup time.Duration // load before the window opens
 	Limit  int64         // end the window with that many completed requests, 0 = no bound
@@ -77,14 +75,13 @@ type Counted interface {
 // Climbs is a Workload with objects or requests of its own for the queue-depth sweep after its
 // window.
 type Climbs interface {
-	// Readable returns whole objects that it has written to the storage tier past the cache, and
-	// which the sweep may read; nil: there are none.
-	Readable() []tiers.Object
-	// Climber returns its own sweep, for requests to places that only it has; nil: the usual one.
-	Climber() Climber
+	// Sweep returns whole objects that it has written to the storage tier past the cache, and which
+	// the sweep may read, and a sweep of its own, for requests to places that only it has; nil: the
+	// usual one.
+	Sweep() (readable []tiers.Object, own Climber)
 }
 
-// Env is what a trial lends to its workload.
+// Env is what a trial provides to its workload.
 type Env struct {
 	Clock  clock.Clock
 	Levels []cache.Level
@@ -96,7 +93,7 @@ type Env struct {
 	Content   *content.Content
 	Dir       *workdir.Dir // nil without a storage tier of files in one directory
 	Rec       *record.Recorder
-	Group     group.Group
+	Group     *group.Member
 	// Simulated: no byte is moved, and what Prepare does takes no time.
 	Simulated bool
 
@@ -106,8 +103,18 @@ type Env struct {
 // Lowest is the last of the tiers, the one that is measured.
 func (e *Env) Lowest() tiers.Kind { return e.Levels[len(e.Levels)-1].Kind }
 
-// A Folder is a directory or prefix for files or objects with stable names, and the record of those
-// kept for a later run: see [workdir.Folder].
+// Level returns the tier of a kind.
+func (e *Env) Level(kind tiers.Kind) (cache.Level, error) {
+	for _, l := range e.Levels {
+		if l.Kind == kind {
+			return l, nil
+		}
+	}
+	return cache.Level{}, fmt.Errorf("the run has no %s tier", kind)
+}
+
+// A Folder is a directory or prefix for files or objects with stable names, and the record of the
+// files kept for a later run: see [workdir.Folder].
 type Folder interface {
 	Path() string
 	// Contents is the marker's content. SetContents replaces it; only the opener may call it.
@@ -117,7 +124,7 @@ type Folder interface {
 	Stay()        // leave what lies there at the end
 }
 
-// Folder is that of the storage tier, nil where it has none.
+// Folder is the folder of the storage tier, nil where it has none.
 func (e *Env) Folder() Folder {
 	switch {
 	case e.trial.cfg.Storage.Folder == nil:
@@ -132,26 +139,22 @@ func (e *Env) Folder() Folder {
 // trial is one run of one workload. It lives from Run's call to its return. Wall and
 // virtual time run the same one: every goroutine waits through its clock.
 type trial struct {
-	Env      // what it lends to the workload
+	Env      // what it provides to the workload
 	cfg      *Config
 	workload Workload
 	counted  Counted // the same, nil if it does not count
 	phase    Phase
 	sim      *simulation // nil in real time
-	obs      *observer
 	info     record.Info
 
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
 	files         fileTier             // nil without one
 	bucket        *objecttier.Tier     // nil without one
-	asked         *objects.Recorder    // of the bucket, nil without it
-	store         result.ObjectStore   // how it is used
+	objects       *record.Objects      // its requests, nil without it
 	engine        ioengine.Engine      // of the files, nil without them
 	hung          chan struct{}        // closed when it has not answered for longer than it may
-	places        []string             // where they lie
-	space         []host.Asked         // the filesystems of those
-	roots         []root               // the directories, where there are several
+	dirs          []*directory         // where they lie
 	nodes         []int                // the NUMA nodes of their devices, empty if unknown
 	prepared      chan struct{}        // closed when the workload's preparation has returned
 	tracer        *collector.Collector // nil without tracing
@@ -169,8 +172,11 @@ type trial struct {
 	stat  host.BlockStat
 }
 
-// root is the trial's state of one of several directories.
-type root struct {
+// directory is one of the directories that the trial works in.
+type directory struct {
+	path  string
+	space host.Asked // its filesystem
+	// Where there are several:
 	device host.Device
 	stat   host.BlockStat // when the window opened
 }
@@ -222,11 +228,11 @@ func (t *trial) end(failure error, by string) {
 }
 
 // Go runs f in a goroutine of the clock. A panic ends the trial with an error.
-func (e *Env) Go(who string, f func()) {
+func (e *Env) Go(name string, f func()) {
 	e.Clock.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
-				e.Fail(fmt.Errorf("%s panicked: %v\n%s", who, p, debug.Stack()),
+				e.Fail(fmt.Errorf("%s panicked: %v\n%s", name, p, debug.Stack()),
 					result.EndedByError)
 			}
 		}()
@@ -366,13 +372,12 @@ func (e *Env) Call(what, where string, f func() error) error {
 	return e.trial.engine.Call(what, where, f)
 }
 
-// place is the directory in which the storage tier's files lie, the first of several, "" where it
-// has none.
+// place is the storage tier's directory, the first of several, "" where it has none.
 func (t *trial) place() string {
-	if len(t.places) == 0 {
+	if len(t.dirs) == 0 {
 		return ""
 	}
-	return t.places[0]
+	return t.dirs[0].path
 }
 
 // patienceForSpace is how long the live line waits for a number that may be stale by one poll.
@@ -382,25 +387,18 @@ const patienceForSpace = 100 * time.Millisecond
 // if they are unknown. It ends the run when they fall below the floor that other users keep. A
 // filesystem that does not answer does not block it.
 func (t *trial) freeSpace() int64 {
-	least := int64(-1)
-	if len(t.space) != len(t.places) {
-		return least // they are still being opened
-	}
-	for i, dir := range t.places {
-		fs, known := t.space[i].Filesystem(dir, patienceForSpace, func(ask func() error) error {
-			return t.engine.Call("statfs", dir, ask)
+	least, roots := int64(-1), t.cfg.Storage.roots()
+	for i, d := range t.dirs {
+		fs, known := d.space.Filesystem(d.path, patienceForSpace, func(ask func() error) error {
+			return t.Call("statfs", d.path, ask)
 		})
 		if !known {
 			return -1
 		}
-		floor := t.cfg.Storage.FreeFloor
-		if len(t.roots) > 0 {
-			floor = t.cfg.Storage.Roots[i].Floor
-		}
-		if floor > 0 && fs.Free < floor {
+		if floor := roots[i].Floor; floor > 0 && fs.Free < floor {
 			t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d "+
 				"that must stay free: something else is filling it, or -storage-capacity-gb is "+
-				"too large", fs.Free, dir, floor), result.EndedByCapacity)
+				"too large", fs.Free, d.path, floor), result.EndedByCapacity)
 		}
 		if least < 0 || fs.Free < least {
 			least = fs.Free

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/merge/summary"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 )
 
@@ -148,7 +148,7 @@ func TestRanks(t *testing.T) {
 		assert.Equal(t, "kvbench", all.Clients.Launcher)
 		assert.Empty(t, all.Clients.Lost)
 	}
-	assert.FileExists(t, filepath.Join(b.results, summary.FileName))
+	assert.FileExists(t, filepath.Join(b.results, merge.SummaryFile))
 	left, err := filepath.Glob(filepath.Join(b.cache, "*/*"))
 	require.NoError(t, err)
 	assert.Empty(t, left)

@@ -20,15 +20,12 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/content"
-	"kvbench/tracing/host"
-	"kvbench/workloads"
 	files "kvbench/workloads/checkpoint"
 )
 
 // Config describes one trial: it writes checkpoints, or reads existing ones.
 type Config struct {
-	Spec files.Spec
-	Op   tiers.Op
+	Facts
 	// Number of checkpoints, at least 1. Within > 0: none begins later than Within after the first.
 	Number int
 	Within time.Duration
@@ -51,13 +48,8 @@ type Config struct {
 	Stay bool
 	// Shift: accelerator a reads the files of accelerator (a + Shift) mod all.
 	Shift int
-	Flush Flush // before the first read
 
-	Verify content.Verify
-	Nonce  [16]byte // of the bytes that are written
-
-	// Rules is the closed division's facts that are known before the trial; see Facts.
-	Rules Facts
+	Nonce [16]byte // of the bytes that are written
 }
 
 // Flush is how the page cache is emptied between writing and reading.
@@ -81,7 +73,6 @@ type Load struct {
 	folder  kvbench.Folder
 	tier    tiers.Tier
 	content *content.Content
-	device  host.Device
 	mark    contents
 	buffers [][]tiers.Buffer // of each accelerator that writes
 	files   [][]files.File   // of each of all accelerators
@@ -118,7 +109,7 @@ type adopter interface {
 
 // Phase implements kvbench.Workload: it ends with the last checkpoint. Clients meet before each
 // checkpoint, not before the phase.
-func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{Name: "checkpoint"} }
+func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{} }
 
 // Prepare implements kvbench.Workload: it gives each accelerator its buffers, or finds the files to
 // read and empties the page cache.
@@ -126,19 +117,11 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
 	// The last trial's garbage would be memory of this one, once per rank.
 	debug.FreeOSMemory()
-	i := 0
-	for i < len(e.Levels) && e.Levels[i].Kind != tiers.Storage {
-		i++
-	}
-	if l.folder = e.Folder(); i == len(e.Levels) || l.folder == nil {
+	level, err := e.Level(tiers.Storage)
+	if l.folder = e.Folder(); err != nil || l.folder == nil {
 		return errors.New("a checkpoint needs a storage tier with a folder")
 	}
-	l.tier = e.Levels[i].Tier
-	// Without a device the result has a reason with the device counters: reads are then judged by
-	// the page cache alone.
-	if e.Dir != nil {
-		l.device, _ = host.BackingDevice(e.Dir.Path())
-	}
+	l.tier = level.Tier
 	if err := json.Unmarshal(l.folder.Contents(), &l.mark); err != nil {
 		return fmt.Errorf("the marker in %s: %w", l.folder.Path(), err)
 	}
@@ -187,7 +170,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 		}
 		run, err := one(ctx, step)
 		if err != nil {
-			return fmt.Errorf("%s checkpoint %d: %w", verb(l.Op), step, err)
+			return fmt.Errorf("%s checkpoint %d: %w", l.Op, step, err)
 		}
 		l.mu.Lock()
 		l.runs, l.ended = append(l.runs, run), time.Now()
@@ -196,7 +179,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	// A checkpoint is complete when all clients have written their part. The marker's end is later
 	// than the last of them by some round trips of messages.
 	if e.Group.Size() > 1 {
-		if _, err := e.Group.Barrier(ctx, "the end of all ranks"); err != nil {
+		if err := e.Group.Barrier(ctx); err != nil {
 			return err
 		}
 		l.mu.Lock()
@@ -227,18 +210,10 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	return nil
 }
 
-// verb names a direction in errors and barriers.
-func verb(op tiers.Op) string {
-	if op == tiers.Read {
-		return "read"
-	}
-	return "write"
-}
-
 // start waits at the group's barrier and returns the moment at which all accelerators of all
 // clients begin, and its wall-clock time. The windows of the clients open there.
-func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, error) {
-	_, err := l.env.Group.Barrier(ctx, fmt.Sprintf("%s checkpoint %d", verb(l.Op), step))
+func (l *Load) start(ctx context.Context) (time.Duration, time.Time, error) {
+	err := l.env.Group.Barrier(ctx)
 	since, wall := l.env.Clock.Now(), time.Now()
 	if err == nil {
 		l.env.Group.Opened()
@@ -246,20 +221,25 @@ func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, e
 	return since, wall, err
 }
 
-// each runs do for all accelerators of this client concurrently and returns each one's time since a
-// moment. The first failure ends all of them and is returned: a checkpoint needs the files of all.
-func (l *Load) each(ctx context.Context, since time.Duration,
-	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
-	took := make([]time.Duration, l.Count)
+// all runs do for all accelerators of this client concurrently. The first failure ends all of them
+// and is returned: a checkpoint needs the files of all.
+func (l *Load) all(ctx context.Context, do func(ctx context.Context, i int) error) error {
 	all, each := errgroup.WithContext(ctx)
 	for i := range l.Count {
-		all.Go(func() error {
-			err := do(each, i)
-			took[i] = l.env.Clock.Now() - since
-			return err
-		})
+		all.Go(func() error { return do(each, i) })
 	}
-	err := cmp.Or(all.Wait(), context.Cause(ctx))
+	return cmp.Or(all.Wait(), context.Cause(ctx))
+}
+
+// timed is all, with each accelerator's time since a moment.
+func (l *Load) timed(ctx context.Context, since time.Duration,
+	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
+	took := make([]time.Duration, l.Count)
+	err := l.all(ctx, func(ctx context.Context, i int) error {
+		err := do(ctx, i)
+		took[i] = l.env.Clock.Now() - since
+		return err
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range took {
@@ -269,7 +249,7 @@ func (l *Load) each(ctx context.Context, since time.Duration,
 	return took, err
 }
 
-// bytes are those of this client's accelerators.
+// bytes is the size of the files of this client's accelerators.
 func (l *Load) bytes() (n int64) {
 	for _, o := range l.of(0) {
 		n += o.Size
@@ -289,40 +269,19 @@ func (l *Load) source(i int) int {
 // path is the path of a file.
 func (l *Load) path(o tiers.Object) string { return filepath.Join(l.folder.Path(), o.Key) }
 
-// stat reads the counters of the device, nil where there are none.
-func (l *Load) stat() *host.BlockStat {
-	if l.device.Name == "" || l.device.Reason != "" {
-		return nil
-	}
-	s, err := l.device.ReadStat()
-	if err != nil {
-		return nil
-	}
-	return &s
-}
-
 // moved counts a file that was written or read: an operation with its times.
 func (l *Load) moved(a int, o tiers.Object, tm tiers.Timing) {
-	phase, purpose := tiers.Prefill, workloads.ForPrefill
-	if l.Op == tiers.Read {
-		phase, purpose = tiers.Decode, workloads.ForDecodeRead
-	}
 	// An operation without a request, like plain I/O's: its time is its file's.
 	now := l.env.Clock.Now()
 	l.env.Rec.Request(
 		record.RequestSample{At: now, Shard: a, Storage: tm.IO(),
 			Time: result.RequestTime{EndToEnd: int64(tm.IO())}},
-		record.OpSample{At: now, Shard: a, Level: tiers.Storage, Op: l.Op, Phase: phase,
-			Purpose: purpose, Bytes: o.Size, First: l.Op == tiers.Read, Timing: tm})
+		record.PlainOp(now, a, tiers.Storage, l.Op, o, tm))
 }
 
 // chunk counts a request.
 func (l *Load) chunk(a int, c tiers.Chunk) {
-	phase := tiers.Prefill
-	if c.Op == tiers.Read {
-		phase = tiers.Decode
-	}
-	l.env.Rec.Chunk(a, tiers.Storage, phase, c)
+	l.env.Rec.Chunk(a, tiers.Storage, record.PlainPhase(c.Op), c)
 }
 
 // verified returns the bytes of a file that are compared when it is read.
@@ -360,8 +319,8 @@ func (l *Load) Report(in *record.Info) {
 	in.IO.ChunkBytes, in.IO.Depth = int(l.Chunk), l.Writers
 	runs := append([]result.CheckpointRun{}, l.runs...)
 	// An interrupted trial reports its data so far: its workers may still run.
-	facts := l.Rules
-	facts.Spec, facts.Op, facts.Runs, facts.Verify = s, l.Op, runs, l.Verify
+	facts := l.Facts
+	facts.Runs = runs
 	if l.Op == tiers.Write {
 		c.Writes = runs
 		c.Flushes(l.flushes)

@@ -54,10 +54,10 @@ func newRuns(t *testing.T) *runs {
 // run executes a trial of a direction.
 func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Result, error) {
 	t.Helper()
-	c := Config{Spec: r.spec, Op: op, Number: number, Count: r.spec.Accelerators, Chunk: testChunk,
-		Buffers: 4, Producers: 2, Writers: 2, Depth: 2, Stay: stay, Flush: FlushNone,
-		Verify: content.VerifyFull, Nonce: [16]byte{1, byte(number)},
-		Rules: Facts{Writes: 2, Reads: 2}}
+	c := Config{Facts: Facts{Spec: r.spec, Op: op, Verify: content.VerifyFull, Flush: FlushNone,
+		Writes: 2, Reads: 2},
+		Number: number, Count: r.spec.Accelerators, Chunk: testChunk, Buffers: 4, Producers: 2,
+		Writers: 2, Depth: 2, Stay: stay, Nonce: [16]byte{1, byte(number)}}
 	cfg := kvbench.Config{
 		Info: record.Info{Result: result.Result{Benchmark: "Checkpoint",
 			Division: result.DivisionOpen, Count: 1, Ranks: 1}},
@@ -355,7 +355,7 @@ func TestATrialThatEndsAtOnce(t *testing.T) {
 	spec := specOf(t, "70b", 2, 16384)
 	for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
 		in := &record.Info{}
-		New(Config{Spec: spec, Op: op, Count: 2, Chunk: testChunk}).Report(in)
+		New(Config{Facts: Facts{Spec: spec, Op: op}, Count: 2, Chunk: testChunk}).Report(in)
 		_, bytes := spec.Totals()
 		assert.Equal(t, bytes, in.Result.Checkpoint.Bytes)
 		assert.Empty(t, in.Result.Checkpoint.Writes)

@@ -41,9 +41,10 @@ type slot struct {
 
 // line is an accelerator's path: its buffers, and the file that is being written.
 type line struct {
-	p     *pipeline
-	slots []*slot
-	full  chan *slot
+	p      *pipeline
+	slots  []*slot
+	full   chan *slot  // chunks for write
+	filled func(*slot) // takes a chunk from its producer
 
 	// Of the file.
 	o    tiers.Object
@@ -78,6 +79,7 @@ func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers i
 			s.io.Done = func(*tiers.IO) { s.back <- struct{}{} }
 			l.slots = append(l.slots, s)
 		}
+		l.filled = func(s *slot) { l.full <- s }
 		lines, n = append(lines, l), n+len(part)
 	}
 	// With room for all of them, so that returning one never blocks, even in a completion.
@@ -106,7 +108,7 @@ func (p *pipeline) produce(ctx context.Context) {
 		ended := p.clock.Now()
 		p.times.generating.Exit(ended)
 		p.times.generation.Add(int64(ended - now))
-		s.line.full <- s
+		s.line.filled(s)
 	}
 }
 

@@ -90,12 +90,12 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	t := &transfer.Transfer{Pool: l.env.Pool, Content: l.content, Chunk: int(l.Chunk),
 		Depth: l.Depth, Stretches: l.Readers, Verify: l.Verify, Sample: sampleEvery,
 		Clock: l.env.Clock}
-	since, wall, err := l.start(ctx, step)
+	since, wall, err := l.start(ctx)
 	if err != nil {
 		return run, err
 	}
-	before := l.stat()
-	took, err := l.each(ctx, since, func(ctx context.Context, i int) error {
+	before := l.env.DeviceStat() // nil: reads are judged by the page cache alone
+	took, err := l.timed(ctx, since, func(ctx context.Context, i int) error {
 		for _, f := range l.files[l.source(i)] {
 			o, a := object(step, f), l.First+i
 			_, tm, err := t.Read(ctx, l.tier, func(c tiers.Chunk) { l.chunk(a, c) }, o)
@@ -111,14 +111,14 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	}
 	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
 	// Reads of other processes add to the count, so it proves only a lower bound of our reads.
-	if after := l.stat(); before != nil && after != nil {
+	if after := l.env.DeviceStat(); before != nil && after != nil {
 		run.DeviceBytes = new(after.Sub(*before).ReadBytes)
 	}
 	for _, o := range l.of(step) {
 		run.VerifiedBytes += l.verified(o.Size)
 	}
 	run.CachedBytes = cached
-	// The device's reads are those of all clients: merge, which combines the clients' results,
+	// The device's reads include the other clients' reads: merge, which combines the clients' results,
 	// compares them with the bytes of all.
 	alone := run
 	if l.env.Group.Size() > 1 {

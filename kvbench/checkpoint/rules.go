@@ -14,6 +14,11 @@ import (
 // Facts are the inputs of the rules: facts of a trial, and facts that the command line knows of the
 // run.
 type Facts struct {
+	Spec   files.Spec
+	Op     tiers.Op
+	Verify content.Verify
+	Flush  Flush // before the first read
+
 	Writes, Reads int   // that were requested
 	PerHost       int   // accelerators
 	Apart         bool  // results lie on another filesystem
@@ -21,13 +26,10 @@ type Facts struct {
 	HostMemory    int64 // bytes, 0 = unknown
 	Buffered      bool
 	Objects       bool // instead of files
-	Flush         Flush
 
-	Spec   files.Spec
-	Op     tiers.Op
-	Verify content.Verify
-	Runs   []result.CheckpointRun
-	Gap    *int64 // ns
+	// Known after the trial.
+	Runs []result.CheckpointRun
+	Gap  *int64 // ns
 }
 
 // The numbers of the rules (MLPerf Storage rules, "Checkpointing").

@@ -21,6 +21,7 @@ func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) erro
 	chunks := l.p.chunks(o.Size)
 	s := &sending{line: l, ctx: ctx, got: make([]*slot, chunks), sent: make([]bool, chunks)}
 	s.come = sync.NewCond(&s.mu)
+	l.filled = s.filled
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -32,23 +33,8 @@ func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) erro
 	// Put requests parts in order, the next one as soon as an earlier one is acknowledged. Chunks get
 	// buffers in the same order. So the first unacknowledged part always has a buffer, and Put cannot
 	// deadlock. Producers finish chunks in any order: a part finds its chunk by its number.
-	var all sync.WaitGroup
-	all.Go(func() {
-		for range chunks {
-			select {
-			case b := <-l.full:
-				s.mu.Lock()
-				s.got[b.off/l.p.chunk] = b
-				s.come.Broadcast()
-				s.mu.Unlock()
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
 	_, err := to.Put(ctx, o, s.body, s.done)
 	cancel(err)
-	all.Wait()
 	s.end()
 	return err
 }
@@ -64,6 +50,14 @@ type sending struct {
 	sent []bool     // the store has read from it at least once
 
 	parts int // that are acknowledged; done, which counts them, is called for one request at a time
+}
+
+// filled takes a chunk from a producer.
+func (s *sending) filled(b *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got[b.off/s.line.p.chunk] = b
+	s.come.Broadcast()
 }
 
 // body begins a part.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -31,41 +30,38 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	}
 	// Buffers and threads exist: only the checkpoint is timed. The reference times the start of its
 	// processes, too.
-	since, wall, err := l.start(ctx, step)
+	since, wall, err := l.start(ctx)
 	if err != nil {
 		return run, err
 	}
-	before := l.stat()
-	var made sync.WaitGroup // the files of all
-	var missing atomic.Bool
-	made.Add(l.Count)
-	took, err := l.each(ctx, since, func(ctx context.Context, i int) (err error) {
-		list, err := l.make(ctx, lines[i], step, l.files[l.source(i)])
-		defer func() {
-			for _, f := range list { // no effect on complete files
-				if f.w != nil {
-					err = errors.Join(err, f.w.Abort())
+	before := l.env.DeviceStat()
+	made := make([][]file, l.Count)
+	defer func() {
+		for _, f := range slices.Concat(made...) { // no effect on complete files
+			if f.w != nil {
+				err = errors.Join(err, f.w.Abort())
+			}
+		}
+	}()
+	var took []time.Duration
+	err = l.all(ctx, func(ctx context.Context, i int) (err error) {
+		made[i], err = l.make(ctx, lines[i], step, l.files[l.source(i)])
+		return err
+	})
+	if err == nil {
+		took, err = l.timed(ctx, since, func(ctx context.Context, i int) error {
+			for _, f := range made[i] {
+				if err := l.file(ctx, l.First+i, lines[i], f); err != nil {
+					return err
 				}
 			}
-		}()
-		if err != nil {
-			missing.Store(true)
-		}
-		made.Done()
-		if made.Wait(); err != nil || missing.Load() {
-			return err // the error of the file that could not be created
-		}
-		for _, f := range list {
-			if err := l.file(ctx, l.First+i, lines[i], f); err != nil {
-				return err
+			if l.env.Dir == nil { // an object exists with its name
+				return nil
 			}
-		}
-		if l.env.Dir == nil { // an object exists with its name
-			return nil
-		}
-		// A file whose name is lost is no checkpoint.
-		return l.env.Dir.Sync(files.Step(step))
-	})
+			// A file whose name is lost is no checkpoint.
+			return l.env.Dir.Sync(files.Step(step))
+		})
+	}
 	close(p.free)
 	if err != nil {
 		l.forget(lines)
@@ -76,7 +72,7 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	run.FlushNS, l.longest = l.longest, nil
 	l.mu.Unlock()
 	l.times.total += time.Duration(run.DurationNS)
-	if after := l.stat(); before != nil && after != nil {
+	if after := l.env.DeviceStat(); before != nil && after != nil {
 		run.DeviceBytes = new(after.Sub(*before).WriteBytes)
 	}
 	return run, nil

@@ -1,6 +1,8 @@
-// Package environment describes the machine and the directory of a run as results do.
+// Package environment describes the machine, the directory and the program of a run as results do.
 //
 //	environment.go  Read: the machine, the mount of a directory, the block devices behind it
+//	version.go      Version: the revision as linked in, as stamped by the Go command, or of the
+//	                checkout
 //
 // Package host reads a machine's properties, and package result has the fields for readers. This
 // package converts one to the other, because a result is read on other machines, and kvreport

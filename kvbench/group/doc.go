@@ -1,49 +1,33 @@
-// Package group is the clients of one run, as the engine of each of them knows them: which of how
-// many it is, and the barrier at which they begin together. Around it, in reading order:
+// Package group is the ranks of one run: the processes, on one host or several, that load a storage
+// together. One Leader coordinates; each rank has a Member. The leader carries no load: rank 0's
+// process has both, and its member connects to the leader as all others do.
 //
-//	launchers   the variables that mpirun, srun and others set, and the address of rank 0
-//	wire        the protocol of the clients: messages and frames
-//	coordinate  starting ranks, meeting at an address, barriers, clocks, lost ranks
+//	launchers.go  the variables that mpirun, srun and others set, and the address of rank 0
+//	process.go    ranks as processes that rank 0 starts on its host
+//	hello.go      Hello: a rank, its host and filesystems, and why it is refused
+//	message.go    the messages between the leader and the members
+//	meet.go       the address at which rank 0 listens and to which all connect
+//	link.go       a connection: a queue of messages, heartbeats, and what is silence
+//	member.go     Member: a rank's side
+//	leader.go     Leader: which ranks are connected or lost, and which share filesystems
+//	trial.go      the steps of a trial, as the leader sees them
+//	clock.go      clock offsets from pings, when a phase begins, how far the windows' openings lay
+//	              apart
+//
+// What several ranks measure is their sum only if they measure at the same time. So a trial goes in
+// steps. All enter it, and agree about its terms; each prepares and sends that it is ready; the
+// leader measures how far clocks lie apart and sends each rank, by its own clock, when to begin;
+// each sends when its window opened, then its result, then that it has cleaned up. The outcome goes
+// to all: a benchmark that failed for one rank has failed for all.
+//
+// Both sides send a heartbeat once a second. A rank that is silent for Silence is lost, as is one
+// whose connection has ended. Windows end by themselves: nothing but heartbeats is sent during
+// them, so that a slow network does not become part of the numbers.
+//
+// Messages are JSON, one after the other. Nothing received is executed, or used as a path: files
+// are named by rank numbers. Messages carry no credentials. Nothing is encrypted, and a job's name
+// is no password: addresses are for a closed network.
+//
+// Leader and Member are safe for any goroutine. Each has two goroutines for each connection, which
+// end with it; the leader's callbacks run on them, and hold up the next message of that rank.
 package group
-
-import (
-	"context"
-	"time"
-)
-
-// Group is the clients of one run, as one of them sees it: processes on one host or on
-// many, each of which loads its own storage or a shared one. Its methods are called by the
-// goroutine that drives the trial, one at a time.
-//
-// What is measured by several clients is their sum only if they run together. So a phase begins at
-// a Barrier; in between clients send nothing but heartbeats, so that a slow network does not become
-// part of the numbers. The engine does not know how results come together.
-type Group interface {
-	// Rank is this client's number, from 0, and Size how many there are.
-	Rank() int
-	Size() int
-	// Barrier waits until every client has come to the barrier of that name and the moment has
-	// come at which all of them begin what follows it, which it returns.
-	Barrier(ctx context.Context, name string) (begun time.Time, err error)
-	// Opened says that this client's window opens now. It does not wait.
-	Opened()
-}
-
-// Alone is the group of one client. A run has it unless there are several ranks.
-type Alone struct{}
-
-var _ Group = Alone{}
-
-// Rank implements Group.
-func (Alone) Rank() int { return 0 }
-
-// Size implements Group.
-func (Alone) Size() int { return 1 }
-
-// Barrier implements Group.
-func (Alone) Barrier(ctx context.Context, _ string) (time.Time, error) {
-	return time.Now(), context.Cause(ctx)
-}
-
-// Opened implements Group.
-func (Alone) Opened() {}

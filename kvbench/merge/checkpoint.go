@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 )
 
 // checkpoint makes the checkpoints of all clients of what each has done of them: the bytes are
@@ -79,45 +78,36 @@ func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.Checkpo
 			parts = append(parts, &list(r.Checkpoint)[i])
 		}
 		run := merged(parts)
-		run.Start, run.Slowest = parts[0].Start, parts[0].Slowest
+		run.Start = parts[0].Start
 		var first time.Time
-		counted := map[[2]string]*int64{}
+		// All began at one moment, so that a device's counters, which count the bytes of every
+		// client, are those of the client that took the longest. One client's result does not show
+		// whose bytes the device counted.
+		counted := map[[2]string]int64{}
+		run.DeviceBytes = new(int64(0))
 		for k, part := range parts {
 			if part.Index != parts[0].Index {
 				return folded // of another checkpoint: it is none of all clients
 			}
-			// All began at one moment, so that a device's counters, which count the bytes of every
-			// client, are those of the client that took the longest.
 			r := ranks[k]
 			if start, err := r.Coordinated(part.Start); err == nil &&
 				(first.IsZero() || start.Before(first)) {
 				first, run.Start = start, start.UTC().Format(time.RFC3339Nano)
 			}
-			at := device(r)
-			if have, seen := counted[at]; !seen {
-				counted[at] = part.DeviceBytes
-			} else if have != nil && part.DeviceBytes != nil {
-				counted[at] = new(max(*have, *part.DeviceBytes))
-			} else {
-				counted[at] = nil
-			}
-		}
-		for _, part := range parts { // of several that took as long the first
-			if part.DurationNS == run.DurationNS {
-				run.Slowest = part.Slowest
-				break
-			}
-		}
-		// Judged anew with the bytes of all: one client's result does not show whose bytes the
-		// device counted.
-		run.DeviceBytes = new(int64(0))
-		for _, n := range counted {
-			if n == nil {
+			if part.DeviceBytes == nil {
 				run.DeviceBytes = nil
-				break
+			} else {
+				counted[device(r)] = max(counted[device(r)], *part.DeviceBytes)
 			}
-			*run.DeviceBytes += *n
 		}
+		if run.DeviceBytes != nil {
+			for _, bytes := range counted {
+				*run.DeviceBytes += bytes
+			}
+		}
+		run.Slowest = parts[slices.IndexFunc(parts, func(part *result.CheckpointRun) bool {
+			return part.DurationNS == run.DurationNS
+		})].Slowest // of several that took as long the first
 		folded = append(folded, *run)
 	}
 	return folded
@@ -129,22 +119,15 @@ func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.Checkpo
 // was.
 func stages(out *result.Checkpoint, parts []*result.Checkpoint) {
 	p := out.Stages
-	// Threads make content concurrently on all hosts, so that rates add up; a client without a rate
-	// has made nothing.
-	rate := 0.0
 	for _, c := range parts {
 		p.ProducerWaitNS += c.Stages.ProducerWaitNS * int64(c.Stages.Producers)
 		p.WriterWaitNS += c.Stages.WriterWaitNS * int64(c.Stages.Writers)
-		rate += units.OrZero(c.Stages.GenerationRate)
 	}
 	p.ProducerWaitNS /= int64(max(1, p.Producers))
 	p.WriterWaitNS /= int64(max(1, p.Writers))
 	// Each checkpoint may have ended with another client.
 	for _, w := range out.Writes {
 		p.TotalNS += w.DurationNS
-	}
-	if rate > 0 {
-		p.GenerationRate = &rate
 	}
 	p.Derive()
 }

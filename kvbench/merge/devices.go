@@ -1,13 +1,11 @@
 package merge
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/kvbench/verdict"
 )
 
 // met reports whether the ranks began at one moment: a coordinator compared their clocks, and all
@@ -51,72 +49,60 @@ func devices(out *result.Result, ranks []*result.Result) {
 	out.DeviceWitness = *w
 }
 
-// busyHost is the share of a host's cores from which on the clients there are the limit.
-const busyHost = 0.85
-
-// verdict reports what bounded the clients together: their host, where the clients of one have used
-// up its cores, which none of them may have noticed; else what most of them report.
-func verdict(out *result.Result, ranks []*result.Result) result.Verdict {
-	v := out.Harness.Verdict
-	if len(ranks) == 1 || v.Kind == "" && ranks[0].Harness.Verdict.Kind == "" {
-		return v // of one client, or of another program
+// judged is what limited the ranks together, as for one client, by the sums of what they did. Shares of a
+// machine are those of the host on which the ranks used most of the cores: one busy host is enough,
+// because its ranks are in the sums and slower than the storage let them be.
+func judged(out *result.Result, ranks []*result.Result) result.Verdict {
+	if len(ranks) == 1 {
+		return ranks[0].Harness.Verdict
 	}
-	// A host is a name of a kernel: containers of one machine need not share processors. Its cores
-	// are the largest quota of any client, as if the clients had it together. Clients with a quota
-	// each would be taken for busier than they are, and the reason shows the numbers.
+	if slices.ContainsFunc(ranks, func(r *result.Result) bool { return r.Harness.Verdict.Kind == "" }) {
+		return result.Verdict{} // of another program
+	}
+	// Containers of one machine need not share processors: they have names of their own.
 	type host struct {
-		at         [2]string
-		cpu, cores float64
-		ranks      int
+		used, largest, all float64 // cores
+		ranks              int
 	}
-	hosts, kinds := map[[2]string]*host{}, map[string]int{}
+	hosts, devices := map[[2]string]*host{}, map[[2]string]bool{}
 	for _, r := range ranks {
-		kinds[r.Harness.Verdict.Kind]++
+		devices[device(r)] = true
 		at := [2]string{r.Environment.Hostname, r.Environment.BootID}
+		if hosts[at] == nil {
+			hosts[at] = &host{}
+		}
 		h := hosts[at]
-		if h == nil {
-			h = &host{at: at}
-			hosts[at] = h
+		h.used += units.OrZero(units.Ratio(r.Harness.CPUNS, r.WindowNS))
+		h.largest, h.all = max(h.largest, r.Limits.Cores), h.all+r.Limits.Cores
+		h.ranks++
+	}
+	share, cores, together := -1.0, 0.0, 1
+	for _, h := range hosts {
+		has := h.largest
+		if h.used > has { // each rank has a quota of its own
+			has = h.all
 		}
-		if r.WindowNS > 0 {
-			h.cpu += float64(r.Harness.CPUNS) / float64(r.WindowNS)
+		if s := units.OrZero(units.Ratio(h.used, has)); s > share || s == share && has > cores {
+			share, cores = s, has
 		}
-		h.cores, h.ranks = max(h.cores, r.Limits.Cores), h.ranks+1
+		together = max(together, h.ranks)
 	}
-	// The most frequent first; equals by name, so that the same results give the same words.
-	order := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
-		return cmp.Or(kinds[b]-kinds[a], strings.Compare(a, b))
-	})
-	var counts []string
-	for _, kind := range order {
-		counts = append(counts, fmt.Sprintf("%d of %d ranks are %s", kinds[kind], len(ranks), kind))
+	one := *out // and copies of what changes
+	one.Limits.Cores = cores
+	one.Harness.CPUNS = int64(share * cores * float64(out.WindowNS))
+	one.Harness.GCPauseNS /= int64(len(ranks)) // of each process
+	if ns := one.DeviceWitness.DiscardNS; ns != nil {
+		one.DeviceWitness.DiscardNS = new(*ns / int64(len(devices)))
 	}
-	v.Kind, v.Reason = order[0], strings.Join(counts, ", ")
-	i := slices.IndexFunc(ranks,
-		func(r *result.Result) bool { return r.Harness.Verdict.Kind == v.Kind })
-	v.Reason += fmt.Sprintf("; rank %d: %s", ranks[i].Rank, ranks[i].Harness.Verdict.Reason)
-	// No majority: it could as well be the other kind.
-	if len(order) > 1 && 2*kinds[order[0]] <= len(ranks) {
-		v.Kind = result.Undecided
+	if l := one.Harness.Ladder; l != nil && l.CPUShare != nil {
+		of := *l
+		of.CPUShare = new(*l.CPUShare * float64(together))
+		one.Harness.Ladder = &of
 	}
-	// One busy host is enough: its ranks are in the sums, and slower than the storage let them be.
-	all := slices.SortedFunc(maps.Values(hosts),
-		func(a, b *host) int { return slices.Compare(a.at[:], b.at[:]) })
-	for _, h := range all {
-		if out.Simulation == nil && h.ranks > 1 && h.cores > 0 && h.cpu >= busyHost*h.cores {
-			v.Kind = result.HarnessLimited
-			v.Reason = fmt.Sprintf("the %d ranks on %s together used %.3g of its %.3g cores "+
-				"(limit %g %%): more cores would move more bytes; %s", h.ranks, h.at[0], h.cpu,
-				h.cores, 100*busyHost, v.Reason)
-			break
-		}
+	if s := one.Simulation; s != nil && s.Device != nil { // each rank has a device of its own
+		of, d := *s, *s.Device
+		d.Parallelism *= len(ranks)
+		of.Device, one.Simulation = &d, &of
 	}
-	if v.Kind != result.ConcurrencyLimited {
-		v.Bound = ""
-	}
-	// Of several hosts, or of a quota for each client, there is no one number of cores.
-	if h := all[0]; len(all) == 1 && out.Limits.Cores > 0 && h.cpu <= h.cores {
-		v.CPUShare = new(h.cpu / h.cores)
-	}
-	return v
+	return verdict.Judge(&one)
 }

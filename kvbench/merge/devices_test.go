@@ -75,54 +75,56 @@ func TestADeviceIsAKernels(t *testing.T) {
 	assert.EqualValues(t, 800, *out.DeviceWitness.ReadBytes)
 }
 
-// TestTheProcessorsOfSeveral: their share is known where they are on one host.
-func TestTheProcessorsOfSeveral(t *testing.T) {
-	share := func(hosts ...string) *float64 {
-		var ranks []*result.Result
-		for i, name := range hosts {
-			r := client(i, name)
-			r.Ranks, r.Harness.CPUNS = len(hosts), 5e9
-			r.Limits.MemoryAvailable = int64(i + 1) // never alike
-			ranks = append(ranks, r)
-		}
-		out, err := Ranks(ranks, &result.Clients{})
-		require.NoError(t, err)
-		assert.Equal(t, result.Limits{Cores: 2, MemoryAvailable: 1}, out.Limits)
-		return out.Harness.Verdict.CPUShare
-	}
-	require.NotNil(t, share("a", "a"))
-	assert.InDelta(t, 0.5, *share("a", "a"), 1e-9, "twice a quarter of 2 cores")
-	assert.Nil(t, share("a", "b"))
-	assert.Nil(t, share("a", "a", "a", "a", "a"), "more than there are: each has a quota")
+// loaded is a client that measured all the time, whose storage moves no more with more in flight.
+func loaded(rank int, host string) *result.Result {
+	r := client(rank, host)
+	r.IO.ChunkBytes = 1 << 20
+	r.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 10e9,
+		Requests: 10e3, Operations: 10e3, MeanInFlight: new(4.0)}}}
+	r.Harness.WorkerBusyNS, r.Harness.Busy.StorageNS = 40e9, 40e9
+	r.Harness.Ladder = &result.Ladder{Rungs: []result.Rung{{InFlight: 4, Read: 1e9, NS: 1e9},
+		{InFlight: 8, Read: 1e9, NS: 1e9}, {InFlight: 16, Read: 1e9, NS: 1e9}}}
+	r.DeviceWitness = result.Witness{Reason: "unknown"}
+	return r
 }
 
+// TestTheVerdictOfSeveral: it is judged from the sums, with the processors of the busiest host.
 func TestTheVerdictOfSeveral(t *testing.T) {
 	for _, c := range []struct {
 		change     func(ranks []*result.Result)
 		kind, says string
+		cpu        float64
 	}{
-		{func([]*result.Result) {}, result.StorageLimited,
-			"4 of 4 ranks are storage-limited; rank 0: the device was busy"},
-		{func(r []*result.Result) { r[3].Harness.Verdict.Kind = result.LoadLimited },
-			result.StorageLimited, "3 of 4 ranks are storage-limited, 1 of 4 ranks are load-limited; " +
-				"rank 0: the device was busy"},
+		{func([]*result.Result) {}, result.StorageLimited, "16 requests were in flight at the " +
+			"storage on average and more would not have moved more: the run moved 3.73 GiB/s, " +
+			"plain I/O right after it moved for a moment 3.73 GiB/s with 16 in flight", 0.4},
 		{func(r []*result.Result) {
-			r[0].Harness.Verdict.Kind, r[1].Harness.Verdict.Kind = result.LoadLimited,
-				result.LoadLimited
-		}, result.Undecided, "2 of 4 ranks are load-limited, 2 of 4 ranks are storage-limited; rank " +
-			"0: the device was busy"},
+			for _, one := range r {
+				one.Harness.WorkerIdleNS = 40e9
+			}
+		}, result.LoadLimited, "workers had no request for 50 % of the time", 0.4},
 		// 0.86 cores each, which neither of them may notice, are 1.72 of two.
 		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 8.6e9, 8.6e9 },
-			result.HarnessLimited, "the 2 ranks on b together used 1.72 of its 2 cores (limit 85 %): " +
-				"more cores would move more bytes; 4 of 4 ranks are storage-limited; rank 0: the " +
-				"device was busy"},
+			result.HarnessLimited, "the ranks on one host used 86 % of the 2 cores that they may " +
+				"use (limit 85 %): more cores would move more bytes", 0.86},
+		// More than the host has: each has a quota of its own.
+		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 13e9, 13e9 },
+			result.StorageLimited, "more would not have moved more", 0.65},
+		{func(r []*result.Result) { r[1].Harness.Ladder = nil }, result.Undecided,
+			"whether more in flight would have moved more was not tried", 0.4},
+		{func(r []*result.Result) { r[1].Harness.Ladder = &result.Ladder{Reason: "it has no room"} },
+			result.Undecided, "because it has no room", 0.4},
 	} {
-		ranks := []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
+		ranks := []*result.Result{loaded(0, "a"), loaded(1, "a"), loaded(2, "b"),
+			loaded(3, "b")}
 		c.change(ranks)
 		out, err := Ranks(ranks, &result.Clients{})
 		require.NoError(t, err)
-		assert.Equal(t, []string{c.kind, c.says}, []string{out.Harness.Verdict.Kind,
-			out.Harness.Verdict.Reason})
+		v := out.Harness.Verdict
+		assert.Equal(t, c.kind, v.Kind)
+		assert.Contains(t, v.Reason, c.says)
+		assert.InDelta(t, c.cpu, *v.CPUShare, 1e-9)
+		assert.Equal(t, 2.0, out.Limits.Cores)
 	}
 }
 

@@ -2,7 +2,7 @@
 //
 //	merge.go       Ranks: the ranks of a trial → one result; warnings, histograms, status
 //	walk.go        fields, by the merge tags that package result gives them
-//	devices.go     each device once; what bounded the ranks together
+//	devices.go     each device once; the verdict of the ranks together
 //	window.go      when the windows opened; what the ranks moved while all of them measured
 //	timeline.go    bytes over time on one axis
 //	checkpoint.go  checkpoints of which each rank has moved a part
@@ -10,16 +10,18 @@
 //	               compared, added up or averaged
 //	tree.go        the results of a directory by option, trial and rank
 //	parse.go       result files, ours and the Python benchmark's, with the line of an error
-//	summary/       sums over ranks, means over trials
+//	summary.go     Aggregate: sums over ranks, means over trials, the schema of summary.json
+//	option.go      one option or benchmark of it
+//	summary_text.go  the summary as JSON and as text
 //
 // The result of a rank holds what the rank counted: counters, encoded histograms, the timeline, the
 // window and the offset of its clock. Merging adds these, and [result.Result.Complete] derives the
 // rest from the sums, as it does for one client, so that no formula is written twice. Ranks share a
 // device and a moment, so they are no trials of their own: statistics count merged results. Rates
 // add up, as MLPerf Storage's aggregation adds them: each rank's bytes over its own window.
-// Latencies are those of all operations together. What one rank alone can know (the steps of a
-// sweep, what an autoscaler found, a share of a window) is absent where there are several: a mean
-// of it would be a number that no rank measured.
+// Latencies are those of all operations together. What one rank alone can know (what an
+// autoscaler found, a share of a window) is absent where there are several: a mean of it would be a
+// number that no rank measured. The verdict is judged from the sums.
 //
 //	                      rank 0     rank 1     the trial
 //	read bandwidth        2 GiB/s    3 GiB/s    5 GiB/s

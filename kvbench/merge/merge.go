@@ -50,7 +50,6 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 		s.Longest = s.Longest[:min(len(s.Longest), mostStalls)]
 	}
 	devices(out, ranks)
-	out.Harness.Verdict = verdict(out, ranks)
 	out.Warnings = warnings(ranks)
 	hists := histograms(out, ranks)
 	out.Checkpoint = checkpoint(ranks, hists)
@@ -62,6 +61,7 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 		out.Warnings = slices.Insert(out.Warnings, 0, text)
 	}
 	status(out, ranks)
+	out.Harness.Verdict = judged(out, ranks)
 	if clients != nil {
 		describe(clients, ranks)
 		out.Clients = clients
@@ -106,32 +106,28 @@ func warnings(ranks []*result.Result) []string {
 // why results keep them. A name of which one cannot be decoded is left out.
 func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
 	all, broken := result.Histograms{}, map[string]bool{}
-	out.Histograms = map[string]result.HistogramData{}
 	for _, r := range ranks {
 		for _, name := range slices.Sorted(maps.Keys(r.Histograms)) {
-			data := r.Histograms[name]
-			h, err := data.Decode()
+			h, err := r.Histograms[name].Decode()
 			switch {
 			case err != nil:
 				broken[name] = true
 				out.Warnings = append(out.Warnings,
 					fmt.Sprintf("histogram %s of rank %d cannot be added: %v", name, r.Rank, err))
-			case all[name] == nil: // of one rank alone it stays as it is
-				all[name], out.Histograms[name] = h, data
+			case all[name] == nil:
+				all[name] = h
 			default:
 				all[name].Merge(h)
-				delete(out.Histograms, name)
 			}
 		}
 	}
 	maps.DeleteFunc(all, func(name string, _ *result.Histogram) bool { return broken[name] })
+	out.Histograms = map[string]result.HistogramData{}
 	for name, h := range all {
-		if _, ok := out.Histograms[name]; !ok {
+		if out.Histograms[name] = ranks[0].Histograms[name]; len(ranks) > 1 {
 			out.Histograms[name], _ = h.Encode() // which cannot fail where it was decoded
 		}
 	}
-	maps.DeleteFunc(out.Histograms,
-		func(name string, _ result.HistogramData) bool { return broken[name] })
 	return all
 }
 
@@ -190,7 +186,7 @@ func Missing(r *result.Result) (list []int) {
 	return list
 }
 
-// Lacks says which ranks a merged result lacks: rank 1 of 2 is missing.
+// Lacks names the ranks that a merged result lacks: rank 1 of 2 is missing.
 func Lacks(r *result.Result) string {
 	switch lost := Missing(r); len(lost) {
 	case 0:

@@ -32,7 +32,7 @@ func Parse(name string, data []byte) (res *result.Result, python bool, err error
 	return res, python, Located(name, data, err)
 }
 
-// ErrNoResult says that a file is JSON of another kind. Directories hold such files; named by
+// ErrNoResult is the error of a file that is JSON of another kind. Directories hold such files; named by
 // itself it is a mistake.
 var ErrNoResult = errors.New("not a benchmark result: it has no requests")
 

@@ -113,7 +113,7 @@ func SettingsOf(r *result.Result, python bool) map[string]string {
 	if r.TraceFiles != nil {
 		m[SettingTraceFiles] = r.TraceFiles.String()
 	}
-	// What was done, where the file says it, stands for what was requested.
+	// What was done, where the file has it, stands for what was requested.
 	for name, v := range map[string]string{SettingDivision: r.Division, SettingIOUsed: r.IO.Mode,
 		SettingDecodeReads: r.Workload.DecodeReads, SettingWriteDevice: r.IO.WriteDevice} {
 		if v != "" {

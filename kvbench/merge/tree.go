@@ -168,7 +168,7 @@ func (t *Tree) add(f File) error {
 }
 
 // split parts groups whose files were measured with different settings: each is a group of its own,
-// whose name says in what it differs.
+// whose name has what it differs in.
 func (t *Tree) split() {
 	first, differ := map[[2]string]string{}, map[string]map[string]bool{} // by group
 	for _, f := range t.Files {

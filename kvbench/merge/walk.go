@@ -9,7 +9,8 @@ import (
 
 // What becomes of the ranks' values of a field is the merge tag of the field:
 //
-//	sum       added; unknown where one of them is unknown, because null is no 0
+//	sum       added; unknown where one of them is unknown, because null is no 0. Lists are added entry
+//	          by entry, as far as all that have one have it
 //	max min   the largest, the smallest, of the known ones
 //	same      the value that all ranks have, else absent
 //	list      one after the other, without equals
@@ -55,6 +56,8 @@ func merge(rule string, to reflect.Value, from []reflect.Value) {
 		if len(from) == 1 || rule == "same" && alike(from) {
 			to.Set(from[0])
 		}
+	case to.Kind() == reflect.Slice && rule == "sum":
+		elements(to, from)
 	case byKeys, rule == "list":
 		if !from[0].IsNil() {
 			to.Set(reflect.MakeSlice(to.Type(), 0, from[0].Len()))
@@ -86,6 +89,26 @@ func merge(rule string, to reflect.Value, from []reflect.Value) {
 		merge(rule, to.Elem(), known)
 	default:
 		number(rule, to, from)
+	}
+}
+
+// elements merges the entries of lists that stand at the same place.
+func elements(to reflect.Value, from []reflect.Value) {
+	lists := slices.DeleteFunc(slices.Clone(from), reflect.Value.IsNil)
+	if len(lists) == 0 {
+		return
+	}
+	n := lists[0].Len()
+	for _, list := range lists {
+		n = min(n, list.Len())
+	}
+	to.Set(reflect.MakeSlice(to.Type(), n, n))
+	for i := range n {
+		values := make([]reflect.Value, len(lists))
+		for k, list := range lists {
+			values[k] = list.Index(i)
+		}
+		merge("sum", to.Index(i), values)
 	}
 }
 
@@ -160,6 +183,8 @@ func less(a, b reflect.Value) bool {
 		return a.Uint() < b.Uint()
 	case a.CanFloat():
 		return a.Float() < b.Float()
+	case a.Kind() == reflect.String:
+		return a.String() < b.String()
 	}
 	return b.Bool() && !a.Bool()
 }

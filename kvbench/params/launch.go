@@ -8,22 +8,22 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/group/launchers"
+	"kvbench/kvbench/group"
 )
 
 // launched adds the layer of the launcher of this process.
 func (r *resolver) launched() {
-	place, found := launchers.Find(r.in.env)
-	if r.in.Agent != nil {
-		place, found = *r.in.Agent, true
+	from := r.in.Agent
+	if from == nil {
+		from = group.FindLauncher(r.in.env)
 	}
-	if !found {
+	if from == nil {
 		return
 	}
-	r.v.Launcher = &place
-	for name, value := range map[string]launchers.Value{"rank": place.Rank, "ranks": place.Size,
-		"local-ranks": place.Local} {
-		if value.Given() && !(name == "rank" && place.Problem != "") {
+	r.v.Launcher = from
+	for name, value := range map[string]group.Value{"rank": from.Rank, "ranks": from.Size,
+		"local-ranks": from.Local} {
+		if value.Given() && !(name == "rank" && from.Problem != "") {
 			r.add(FromLauncher, value.Variable, name, value.Text)
 		}
 	}
@@ -31,14 +31,14 @@ func (r *resolver) launched() {
 
 // unsized is the error of a launcher that sets the rank and not the number of ranks: four clients
 // that each take themselves for the only one would each take all of the free space.
-func unsized(from *launchers.Place) string {
+func unsized(from *group.Launched) string {
 	if from.SizeVariable == "" {
 		return fmt.Sprintf("-ranks: must be given with %s, which says that this is rank %s (%s) "+
-			"and not of how many: give -ranks or KVBENCH_RANKS", from.Family, from.Rank.Text,
+			"and not of how many: give -ranks or KVBENCH_RANKS", from.Launcher, from.Rank.Text,
 			from.Rank.Variable)
 	}
 	return fmt.Sprintf("%s: must be set when %s is: give -rank and -ranks, or start under %s",
-		from.SizeVariable, from.Rank.Variable, from.Family)
+		from.SizeVariable, from.Rank.Variable, from.Launcher)
 }
 
 // place decides rank, ranks and local-ranks where neither the user nor a launcher did. The user may
@@ -121,7 +121,7 @@ func parseAddress(text string) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil { // an IPv6 address without a port has colons of its own
-		host, port = strings.Trim(text, "[]"), launchers.Port
+		host, port = strings.Trim(text, "[]"), group.Port
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 || net.ParseIP(host) == nil && !hostName.MatchString(host) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"kvbench/kvbench/group/launchers"
+	"kvbench/kvbench/group"
 )
 
 // launchedBy is what a process with variables, A=1 B=2, is run with.
@@ -24,8 +24,8 @@ func TestRanks(t *testing.T) {
 	v := good(t, launchedBy("PMI_RANK=1 PMI_SIZE=2"))
 	assert.Equal(t, "environment PMI_RANK", v.Origin("rank").String())
 	assert.Equal(t, uint64(43), v.StreamSeed())
-	started := &launchers.Place{Rank: launchers.Value{Text: "3", Variable: "X"},
-		Size: launchers.Value{Text: "4", Variable: "X"}, Local: launchers.Value{Text: "4",
+	started := &group.Launched{Rank: group.Value{Text: "3", Variable: "X"},
+		Size: group.Value{Text: "4", Variable: "X"}, Local: group.Value{Text: "4",
 			Variable: "X"}}
 	v = good(t, Inputs{Agent: started}, "-ranks=4", "-rank-failure=continue")
 	assert.False(t, v.Starts())

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/group/launchers"
+	"kvbench/kvbench/group"
 )
 
 // OriginKind is the layer that a value came from; a larger one wins over a smaller one.
@@ -110,7 +110,7 @@ type Inputs struct {
 	Env func(string) (string, bool)
 	// Agent is the place of a rank that a coordinator has started, nil for others; then no launcher
 	// is looked for.
-	Agent *launchers.Place
+	Agent *group.Launched
 	// BenchTime and Count are -test.benchtime and -test.count as they were typed, "" when they
 	// were not.
 	BenchTime, Count string

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/group/launchers"
+	"kvbench/kvbench/group"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -77,9 +77,9 @@ type Values struct {
 
 	// This client among those of the run; all clients of a host share its free space.
 	Rank, Ranks, LocalRanks int
-	Launcher                *launchers.Place // mpirun, srun or the like; nil without one
-	RankFailure             string           // stop or continue
-	starts, meets, guessed  bool             // see Starts, Meets and Meet
+	Launcher                *group.Launched // mpirun, srun or the like; nil without one
+	RankFailure             string          // stop or continue
+	starts, meets, guessed  bool            // see Starts, Meets and Meet
 
 	// Of ranks that have met: how many directories of all ranks share the filesystem of each of
 	// this one's, that one among them, and how many filesystems there are; none and 0 are unknown.

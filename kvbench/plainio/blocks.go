@@ -2,10 +2,15 @@ package plainio
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads/users"
 )
 
@@ -18,11 +23,12 @@ type Blocks struct {
 	// Footprint is the bytes of all files; 0 = half of the tier.
 	Footprint int64
 
-	*field
-	bench *Bench
-	lease *lease // the workers' buffers
-	draws []users.Stream
-	drawn []int64
+	*mover
+	fileSize int64
+	files    []region
+	bench    *Bench
+	lease    *lease // the workers' buffers
+	states   []workerState
 }
 
 var _ Routine = (*Blocks)(nil)
@@ -38,7 +44,70 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 	return r.equip(ctx)
 }
 
-// lay makes the field, without files, for requests of so many bytes at most.
+// equip gives each worker a buffer, and its random stream.
+func (r *Blocks) equip(ctx context.Context) (err error) {
+	r.states = seedWorkers(r.bench)
+	r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size)
+	return err
+}
+
+// Step is all requests of a worker.
+func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
+	// A local copy, so that workers do not share a cache line.
+	state := r.states[worker]
+	defer func() { r.states[worker] = state }()
+	next := r.anywhere(state.draws, &state.n, r.Size, b.over.Load)
+	return r.lease.bufs[worker].pass(ctx, b.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
+		c.Op = r.Op
+		b.Block(worker, c)
+		return true
+	})
+}
+
+// Sweep implements [kvbench.Climbs] with the same requests, in the same files.
+func (r *Blocks) Sweep() (readable []tiers.Object, own kvbench.Climber) {
+	return nil, func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
+		return climbIn(ctx, e, l, r)
+	}
+}
+
+// Finish releases files and buffers.
+func (r *Blocks) Finish(*Bench) {
+	_ = r.lease.free() // memory that is ours alone
+	r.lease = nil
+	_ = r.close() // of files that the run removes
+}
+
+// Report says what was used.
+func (r *Blocks) Report(res *result.Result) {
+	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, BlockBytes: r.Size}
+	res.IO.WriteDevice = result.WriteDeviceRequest
+	if r.mover == nil {
+		return
+	}
+	res.PlainIO.FileBytes = r.fileSize
+	r.pool(res, r.lease, r.Size)
+}
+
+// region is one of the files.
+type region struct {
+	tiers.Submitter
+	close func() error
+}
+
+// A field is filled in pieces of fieldFill bytes, fieldFillers at a time and in as many files,
+// whatever its request size: filling page by page would be slow, and a request of 16 MiB is three
+// seconds of a slow drive. Filling with a time limit begins with fieldFirst pieces at a time in one
+// file, and then has as many as the storage writes in a quarter of a second.
+const (
+	fieldFill    = 1 << 20
+	fieldFillers = 16
+	fieldFirst   = 4
+)
+
+// lay decides on the size of the files, for requests of up to most bytes. They stay open, with
+// requests at any place in them, like the slots of an engine's cache. Writes overwrite written data,
+// so that they change no metadata, and no flush follows them, as none follows a slot's.
 func (r *Blocks) lay(b *Bench, most int64) error {
 	level, err := b.Level(tiers.Storage)
 	if err != nil {
@@ -48,59 +117,155 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 		r.Footprint = level.Capacity / 2
 	}
 	r.bench = b
-	r.field, err = newField(b.Env, level, r.Op, most, r.Footprint)
-	return err
-}
-
-// equip gives each worker a buffer, and its random stream: the places it reads follow from the
-// seed.
-func (r *Blocks) equip(ctx context.Context) (err error) {
-	if r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size); err != nil {
+	m, err := newMover(b.Env, level, "field/")
+	if err != nil {
 		return err
 	}
-	r.drawn = make([]int64, r.bench.Workers)
-	for w := range r.bench.Workers {
-		r.draws = append(r.draws, users.NewStream(r.bench.Seed, w))
+	switch {
+	case m.store != nil:
+		return errors.New("requests inside files need a directory: an object store takes " +
+			"whole objects (-cache-dir)")
+	case level.Tier.Traits().CountsAtCommit:
+		return errors.New("requests inside files need direct I/O, and the files of this run " +
+			"are behind the page cache, which would answer them (-io, or the filesystem refuses " +
+			"direct I/O)")
 	}
+	m.chunk = max(most, fieldFill)
+	r.fileSize = m.wholeChunks(min(m.largest(), r.Footprint/fieldFillers))
+	m.chunk, r.mover = fieldFill, m
 	return nil
 }
 
-// Step is all requests of a worker.
-func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
-	// A local copy, so that workers do not share a cache line.
-	n := r.drawn[worker]
-	defer func() { r.drawn[worker] = n }()
-	next := r.anywhere(r.draws[worker], &n, r.Size, b.over.Load)
-	return r.lease.bufs[worker].pass(ctx, b.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
-		c.Op = r.Op
-		b.Block(worker, c)
-		return true
+// fill writes files of footprint bytes in all, at least one, and opens them. It begins no file
+// after the first one after until; 0: no limit. close closes them, also after an error.
+//
+// It begins no files that would be late: a batch has as many as fit into half of the time left, at
+// the rate so far.
+func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration) error {
+	n := max(1, int(footprint/r.fileSize))
+	l, err := r.buffers(ctx, min(fieldFillers, n*int(r.fileSize/fieldFill)), fieldFill)
+	if err != nil {
+		return err
+	}
+	begun := r.env.Clock.Now()
+	for whole := true; err == nil && whole && len(r.files) < n; {
+		files, streams := fieldFillers, l.len()
+		if until > 0 {
+			files, streams = 1, min(streams, fieldFirst)
+		}
+		if now := r.env.Clock.Now(); until > 0 && len(r.files) > 0 && now > begun {
+			perSecond := float64(len(r.files)) * float64(r.fileSize) / (now - begun).Seconds()
+			room := perSecond * (until - now).Seconds() / float64(r.fileSize)
+			if room < 1 {
+				break
+			}
+			files = min(fieldFillers, max(1, int(room/2)))
+			streams = min(l.len(), max(fieldFirst, int(perSecond/4/fieldFill)))
+		}
+		whole, err = r.batch(ctx, l, min(files, n-len(r.files)), streams, until)
+	}
+	return errors.Join(err, l.free())
+}
+
+// batch writes files concurrently, piece by piece in turns, and reports whether they are whole:
+// otherwise it removes them.
+func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
+	until time.Duration) (whole bool, err error) {
+	objects, made := make([]tiers.Object, files), make([]tiers.Writer, files)
+	abort := func(err error) error {
+		for _, w := range made {
+			if w != nil {
+				err = errors.Join(err, w.Abort())
+			}
+		}
+		return err
+	}
+	for i := range made {
+		objects[i] = r.object(r.fileSize)
+		if made[i], err = r.level.Tier.Create(ctx, objects[i]); err != nil {
+			made[i] = nil
+			return false, abort(err)
+		}
+	}
+	pieces := int64(files) * (r.fileSize / fieldFill)
+	var begun, ended atomic.Int64
+	err = concurrently(ctx, r.env, streams, func(ctx context.Context, i int) error {
+		next := func(io *tiers.IO) tiers.Submitter {
+			if until > 0 && len(r.files) > 0 && r.env.Clock.Now() >= until {
+				return nil
+			}
+			at := begun.Add(1) - 1
+			if at >= pieces {
+				return nil
+			}
+			io.Off, io.N = at/int64(files)*fieldFill, fieldFill
+			r.stampBlocks(io.Buf.B)
+			return made[at%int64(files)]
+		}
+		return l.bufs[i].pass(ctx, r.env.Clock, &tiers.IO{}, next, func(tiers.Chunk) bool {
+			ended.Add(1)
+			return true
+		})
 	})
+	if err != nil || ended.Load() < pieces {
+		return false, abort(err)
+	}
+	regions := make([]region, files)
+	err = concurrently(ctx, r.env, files, func(ctx context.Context, i int) (err error) {
+		regions[i], err = r.open(ctx, made[i], objects[i])
+		return err
+	})
+	r.files = append(r.files, slices.DeleteFunc(regions,
+		func(p region) bool { return p.close == nil })...)
+	return true, err
 }
 
-// Climber is the sweep after the routine's window: the same requests, in the same files.
-func (r *Blocks) Climber() kvbench.Climber {
-	return func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
-		return climbIn(ctx, e, l, r)
+// open opens a written file for the field's requests.
+func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p region, err error) {
+	if r.Op == tiers.Write {
+		return region{w, func() error { return w.Commit(over) }}, nil
 	}
+	if err := w.Commit(ctx); err != nil {
+		return p, err
+	}
+	file, err := r.level.Tier.Open(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	return region{file, file.Close}, nil
 }
 
-// Finish releases files and buffers.
-func (r *Blocks) Finish(*Bench) {
-	_ = r.lease.free() // memory that is ours alone
-	r.lease = nil
-	if r.field != nil {
-		_ = r.close() // of files that the run removes
+// over has ended: an unmeasured flush gets only the grace of any request after the end.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// close flushes and closes the files.
+func (r *Blocks) close() (err error) {
+	for _, p := range r.files {
+		err = errors.Join(err, p.close())
 	}
+	r.files = nil
+	return err
 }
 
-// Report says what was used.
-func (r *Blocks) Report(res *result.Result) {
-	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, BlockBytes: r.Size}
-	res.IO.WriteDevice = result.WriteDeviceRequest
-	if r.field == nil {
-		return
+// anywhere returns requests at random places, from the n-th draw on, all aligned to the request's
+// size, until the function until returns true.
+func (r *Blocks) anywhere(draws users.Stream, n *int64, request int64,
+	until func() bool) transfer.Next {
+	places := int(r.fileSize / request)
+	return func(io *tiers.IO) tiers.Submitter {
+		if until() {
+			return nil
+		}
+		*n++
+		i := draws.Between(users.DrawObject, *n, 0, len(r.files)*places-1)
+		io.Off, io.N = int64(i%places)*request, int(request)
+		if r.Op == tiers.Write && r.holds() {
+			r.stampBlocks(io.Buf.B[:request])
+		}
+		return r.files[i/places].Submitter
 	}
-	res.PlainIO.FileBytes = r.size
-	r.pool(res, r.lease, r.Size)
 }

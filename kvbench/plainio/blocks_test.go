@@ -198,7 +198,8 @@ func TestTheLadderReadsWhatIsThere(t *testing.T) {
 			b := New(cfg.Config, c.routine)
 			readable := -1
 			cfg.Publish = func(*result.Result) error { // the files are there still
-				readable = len(b.Readable())
+				objects, _ := b.Sweep()
+				readable = len(objects)
 				return nil
 			}
 			_, err := kvbench.Run(t.Context(), cfg.trialConfig, b)
@@ -233,7 +234,8 @@ func TestTheLadderOfBlocks(t *testing.T) {
 			if share {
 				ask.ReadShare = 1
 			}
-			rungs, err := r.Climber()(ctx, b.Env, ask)
+			_, sweep := r.Sweep()
+			rungs, err := sweep(ctx, b.Env, ask)
 			require.NoError(t, err)
 			require.Len(t, rungs, 3)
 			for i, step := range rungs {

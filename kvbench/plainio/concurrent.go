@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kvbench/kvbench"
+	"kvbench/tiers/clock"
 )
 
 // concurrently calls f n times, each with its number, and waits for all of them. After the first
@@ -41,6 +42,32 @@ func concurrently(ctx context.Context, e *kvbench.Env, n int,
 		return err
 	}
 	return failure
+}
+
+// measurement is the time that streams are measured for, from the start of all to end, after which
+// nothing counts.
+type measurement struct {
+	clock clock.Clock
+	begun time.Duration
+	over  atomic.Bool
+	ended func() // called at the end; nil: nothing
+	once  sync.Once
+	took  time.Duration // known when end has returned
+}
+
+func newMeasurement(c clock.Clock) measurement {
+	return measurement{clock: c, begun: c.Now()}
+}
+
+// end ends the measurement; the first call counts.
+func (m *measurement) end() {
+	m.once.Do(func() {
+		m.over.Store(true)
+		m.took = m.clock.Now() - m.begun
+		if m.ended != nil {
+			m.ended()
+		}
+	})
 }
 
 // tally counts what one stream has moved, by time of completion, in parts of equal length. It is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
@@ -41,13 +42,7 @@ type workerState struct {
 	n     int64 // operations begun
 }
 
-// readable writes the objects to read, by several writers at a time.
-func (s *fileSet) readable(ctx context.Context, b *Bench, objects, writers int) (err error) {
-	s.objects, err = s.fill(ctx, b, objects, writers)
-	return err
-}
-
-// fill writes objects.
+// fill writes objects, several at a time.
 func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
 	made := make([]tiers.Object, objects)
 	return made, fill(ctx, b.Env, objects, writers, func(ctx context.Context, w, i int) error {
@@ -59,24 +54,25 @@ func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]t
 	})
 }
 
-// Readable returns the objects to read.
-func (s *fileSet) Readable() []tiers.Object {
+// Sweep implements [kvbench.Climbs] with the objects to read.
+func (s *fileSet) Sweep() (readable []tiers.Object, own kvbench.Climber) {
 	if s.level.Kind != tiers.Storage {
-		return nil
+		return nil, nil
 	}
-	return s.objects
+	return s.objects, nil
 }
 
-// seedWorkers gives each worker its random stream: the objects it reads follow from the seed, not
-// from the workers' speed.
-func (s *fileSet) seedWorkers(b *Bench) {
-	s.states = make([]workerState, b.Workers)
-	for w := range s.states {
-		s.states[w].draws = users.NewStream(b.Seed, w)
+// seedWorkers gives each worker its random stream: what it reads follows from the seed, not from the
+// workers' speed.
+func seedWorkers(b *Bench) []workerState {
+	states := make([]workerState, b.Workers)
+	for w := range states {
+		states[w].draws = users.NewStream(b.Seed, w)
 	}
+	return states
 }
 
-// cycle makes places, those of some objects among them, oldest first.
+// cycle makes places, which some objects have taken, oldest first.
 func (s *fileSet) cycle(places int, taken []tiers.Object) {
 	s.places = make(chan tiers.Object, places)
 	for i := range places {

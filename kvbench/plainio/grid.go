@@ -129,7 +129,7 @@ func points(cells []*cell) (out []result.KneePoint) {
 // requests, which costs the least CPU. It reports whether there are any points.
 //
 // The best is the largest rate that a cell reached in each of its measurements. The largest median
-// of forty cells would be that of a cell which was lucky twice: on a loop device that a cgroup held
+// of forty cells would belong to a cell which was lucky twice: on a loop device that a cgroup held
 // to 200 MiB/s, on a busy machine, burst credit made one 277 MiB/s, and its lowest was 200.
 func choose(k *result.Knee) bool {
 	for _, p := range k.Points {

@@ -63,7 +63,7 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 	if err := r.fill(ctx, r.Footprint, begun+(limit-begun)/4); err != nil {
 		return err
 	}
-	r.Footprint = int64(len(r.files)) * r.size
+	r.Footprint = int64(len(r.files)) * r.fileSize
 	if r.shared, err = r.buffers(ctx, KneeFlight/KneeSize, KneeSize); err != nil {
 		return err
 	}
@@ -158,26 +158,20 @@ func (r *Knee) Report(res *result.Result) {
 func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate float64,
 	err error) {
 	r.measured++
-	var over atomic.Bool
+	m := newMeasurement(r.env.Clock)
 	var ended atomic.Int64
-	begun, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeExtend*least
-	var mu sync.Mutex // guards took, and that over ends it
-	took := least
 	var stop func()
 	stop = func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if over.Load() {
-			return
+		now := m.clock.Now()
+		switch {
+		case m.over.Load():
+		case ended.Load() >= kneeCompleted*int64(p.n), now >= m.begun+kneeExtend*least:
+			m.end()
+		default:
+			m.clock.At(now+least/kneeParts, stop)
 		}
-		if ended.Load() >= kneeCompleted*int64(p.n) || begun+took >= most {
-			over.Store(true)
-			return
-		}
-		took += least / kneeParts
-		r.env.Clock.At(begun+took, stop)
 	}
-	r.env.Clock.At(begun+took, stop)
+	m.clock.At(m.begun+least, stop)
 	tallies := make([]tally, p.n)
 	var hists [4]struct { // so that streams seldom wait for each other
 		sync.Mutex
@@ -189,12 +183,13 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	err = concurrently(ctx, r.env, p.n, func(ctx context.Context, i int) error {
 		t, h := &tallies[i], &hists[i%len(hists)]
 		n := int64(0)
-		next := r.anywhere(users.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size, over.Load)
+		next := r.anywhere(users.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size,
+			m.over.Load)
 		return r.cut(p.size, i).pass(ctx, r.env.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
-			if over.Load() {
+			if m.over.Load() {
 				return false
 			}
-			t.add(c.Done-begun, c.Bytes)
+			t.add(c.Done-m.begun, c.Bytes)
 			ended.Add(1)
 			h.Lock()
 			h.Record(int64(c.Ended - c.Begun))
@@ -202,9 +197,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 			return true
 		})
 	})
-	mu.Lock()
-	over.Store(true)
-	mu.Unlock()
+	m.end()
 	if err != nil {
 		return 0, err
 	}
@@ -216,7 +209,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	for i := range hists {
 		p.lat.Merge(hists[i].Histogram)
 	}
-	return mean(tallies, took), nil
+	return mean(tallies, m.took), nil
 }
 
 // cut returns the i-th buffer of a size.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
@@ -23,7 +22,7 @@ import (
 //
 // Bytes count as requests complete, from the start of all streams to the end of the step, the
 // middle of that time most (see mean). Requests in flight at the end complete before the next step
-// begins. Files are flushed like those of a run. So a step shows what a run would have moved with
+// begins. Files are flushed as in a run. So a step shows what a run would have moved with
 // as many in flight all the time. It is short: differences of a few percent are noise.
 func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (steps []result.Rung, err error) {
 	return climbIn(ctx, e, l, nil)
@@ -171,30 +170,25 @@ func (c *climb) remove(ctx context.Context) error {
 // sweepStep is one step of a sweep, with a stream for each request in flight.
 type sweepStep struct {
 	*climb
-	mix   mix
-	begun time.Duration
-	moved atomic.Int64
-	over  atomic.Bool
-	cut   func() // ends what is in flight, nil: it ends with its next request
-
+	measurement
+	mix     mix
+	moved   atomic.Int64
 	tallies [tiers.NumOps][]tally // of each stream
-	once    sync.Once
-	took    time.Duration
 }
 
 func (c *climb) step(ctx context.Context, bufs []leased) (*sweepStep, error) {
 	c.steps++
-	now := c.env.Clock.Now()
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	r := &sweepStep{climb: c, mix: mix{share: c.ReadShare}, begun: now}
+	r := &sweepStep{climb: c, mix: mix{share: c.ReadShare},
+		measurement: newMeasurement(c.env.Clock)}
 	for op := range r.tallies {
 		r.tallies[op] = make([]tally, len(bufs))
 	}
-	if c.store != nil { // objects cannot be cut short
-		r.cut = func() { cut(errEnough) }
+	if c.store != nil { // its requests in flight, whole objects, end by ctx
+		r.ended = func() { cut(errEnough) }
 	}
-	c.env.Clock.At(now+c.Time, r.end)
+	r.clock.At(r.begun+c.Time, r.end)
 	err := concurrently(ctx, c.env, len(bufs), func(ctx context.Context, i int) error {
 		err := r.stream(ctx, bufs[i], i, len(bufs))
 		if c.store != nil && r.over.Load() && context.Cause(ctx) == errEnough {
@@ -204,17 +198,6 @@ func (c *climb) step(ctx context.Context, bufs []leased) (*sweepStep, error) {
 	})
 	r.end()
 	return r, err
-}
-
-// end ends the step: what moves from now on does not count.
-func (r *sweepStep) end() {
-	r.once.Do(func() {
-		r.over.Store(true)
-		r.took = r.env.Clock.Now() - r.begun
-		if r.cut != nil {
-			r.cut()
-		}
-	})
 }
 
 // count counts one direction of a stream and ends the step when it has moved its bytes.

@@ -39,8 +39,8 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	}
 	m := &mover{env: e, level: l, name: name, chunk: int64(e.Transfer.Chunk)}
 	traits := l.Tier.Traits()
-	if wish := int64(traits.Chunk); wish > 0 {
-		m.chunk = min(m.chunk, wish)
+	if chunk := int64(traits.Chunk); chunk > 0 {
+		m.chunk = min(m.chunk, chunk)
 	}
 	if align := int64(traits.Align); align > 1 && m.chunk%align != 0 {
 		return nil, fmt.Errorf("requests of %d bytes cannot be made: direct I/O takes multiples "+
@@ -55,7 +55,7 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	return m, nil
 }
 
-// largest is the largest size of an object: that of an entry of thousands of tokens. It is smaller
+// largest is the largest size of an object: an entry of thousands of tokens. It is smaller
 // where bytes count only when the last one has completed. The objects of other benchmarks of stores
 // have some MiB, too.
 func (m *mover) largest() int64 {

@@ -122,20 +122,12 @@ func (b *Bench) Report(in *record.Info) {
 	}
 }
 
-// Readable implements [kvbench.Climbs].
-func (b *Bench) Readable() []tiers.Object {
-	if r, some := b.routine.(interface{ Readable() []tiers.Object }); some {
-		return r.Readable()
+// Sweep implements [kvbench.Climbs]: a routine may implement it, too.
+func (b *Bench) Sweep() (readable []tiers.Object, own kvbench.Climber) {
+	if r, some := b.routine.(kvbench.Climbs); some {
+		return r.Sweep()
 	}
-	return nil
-}
-
-// Climber implements [kvbench.Climbs].
-func (b *Bench) Climber() kvbench.Climber {
-	if r, some := b.routine.(interface{ Climber() kvbench.Climber }); some {
-		return r.Climber()
-	}
-	return nil
+	return nil, nil
 }
 
 // Close lets the routine free its buffers.
@@ -148,28 +140,11 @@ func (b *Bench) Close() error {
 	return nil
 }
 
-// Level returns the level of a kind.
-func (b *Bench) Level(kind tiers.Kind) (cache.Level, error) {
-	for _, l := range b.Levels {
-		if l.Kind == kind {
-			return l, nil
-		}
-	}
-	return cache.Level{}, fmt.Errorf("the run has no %s tier", kind)
-}
-
 // Object returns a new object: keys are never written again, as with content-addressed entries.
 func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
 	return tiers.Object{Key: evenly(l.Tier, "plain/", int64(gen)), Gen: gen, Size: size}
 }
-
-// The phases of operations without a request: writes count as prefill, reads as decoding.
-var (
-	phases   = [tiers.NumOps]tiers.Phase{tiers.Read: tiers.Decode, tiers.Write: tiers.Prefill}
-	purposes = [tiers.NumOps]workloads.Purpose{tiers.Read: workloads.ForDecodeRead,
-		tiers.Write: workloads.ForPrefill}
-)
 
 // Move reads or writes an object through the cache's transfer, and counts its bytes.
 func (b *Bench) Move(
@@ -185,7 +160,7 @@ func (b *Bench) Move(
 
 // Chunk counts a request that the tier has completed, or a flush.
 func (b *Bench) Chunk(worker int, l tiers.Kind, c tiers.Chunk) {
-	b.Rec.Chunk(worker, l, phases[c.Op], c)
+	b.Rec.Chunk(worker, l, record.PlainPhase(c.Op), c)
 }
 
 // Block counts a request of the storage tier that is a whole operation. Where the number of
@@ -204,8 +179,9 @@ func (b *Bench) Block(worker int, c tiers.Chunk) {
 func (b *Bench) Cut(ctx context.Context, worker int, l tiers.Kind, op tiers.Op, o tiers.Object,
 	t tiers.Timing) {
 	if ctx.Err() != nil {
-		b.Rec.Operation(record.OpSample{At: b.Clock.Now(), Shard: worker, Level: l, Op: op,
-			Phase: phases[op], Purpose: purposes[op], Bytes: o.Size, Timing: t, Partial: true})
+		cut := record.PlainOp(b.Clock.Now(), worker, l, op, o, t)
+		cut.Partial = true
+		b.Rec.Operation(cut)
 	}
 }
 
@@ -223,10 +199,7 @@ func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 	now := b.Clock.Now()
 	counted := b.Rec.Request(
 		record.RequestSample{At: now, Shard: worker, Storage: t.IO(), Time: spent},
-		record.OpSample{
-			At: now, Shard: worker, Level: l, Op: op, Phase: phases[op], Purpose: purposes[op],
-			Bytes: o.Size, First: op == tiers.Read, Timing: t,
-		})
+		record.PlainOp(now, worker, l, op, o, t))
 	if start, _ := b.Rec.Window(); !counted && now >= start { // else it was of the warm-up
 		b.over.Store(true)
 	}

@@ -32,11 +32,9 @@ func (m *mover) get(ctx context.Context, buf leased, o tiers.Object, count count
 // object cannot be cut short: the end of ctx ends the call. The store's client may read on for a
 // moment after that: see tiers.Streamer.
 func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count counter) error {
-	first := m.stamp.Add(uint64(o.Size/stampedBlock)+1) - uint64(o.Size/stampedBlock)
-	body := func(off, n int64) io.ReadSeeker {
-		return &stamped{SectionReader: io.NewSectionReader(repeated{buf}, off, n), off: off,
-			first: first}
-	}
+	blocks := uint64(o.Size/stampedBlock) + 1
+	all := stamped{buf, m.stamp.Add(blocks) - blocks + 1}
+	body := func(off, n int64) io.ReadSeeker { return io.NewSectionReader(all, off, n) }
 	_, err := m.store.Put(ctx, o, body, func(c tiers.Chunk) { count(c) })
 	return err
 }
@@ -44,48 +42,30 @@ func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count count
 // stampedBlock is the block size in which drives and filesystems deduplicate.
 const stampedBlock = 4096
 
-// repeated is an endless repetition of a buffer.
-type repeated struct{ leased }
+// stamped is an object of any size: the bytes of a buffer again and again, in blocks that begin
+// with numbers of their own. Each read of a byte returns the same value, in whatever pieces.
+type stamped struct {
+	leased
+	first uint64 // number of the first block
+}
 
-// ReadAt copies bytes of the repeated buffer. It returns an error when the buffer has been freed.
-func (b repeated) ReadAt(p []byte, off int64) (n int, err error) {
-	if !b.of.take() {
-		return 0, fmt.Errorf("send what was given up: %w", tiers.ErrClosed)
+// ReadAt implements io.ReaderAt. It returns an error when the buffer has been freed.
+func (s stamped) ReadAt(p []byte, off int64) (n int, err error) {
+	if !s.of.take() {
+		return 0, fmt.Errorf("send an abandoned object: %w", tiers.ErrClosed)
 	}
 	for n < len(p) {
-		n += copy(p[n:], b.B[(off+int64(n))%int64(len(b.B)):])
+		n += copy(p[n:], s.B[(off+int64(n))%int64(len(s.B)):])
 	}
-	return n, b.of.free()
-}
-
-// stamped is a range of an object whose blocks begin with unique numbers. A block that a read cuts
-// has the part of its number in that range, so that a second read, in other pieces, gets the same
-// bytes.
-type stamped struct {
-	*io.SectionReader
-	off   int64 // of the range in the object
-	first uint64
-}
-
-// Read reads on, and stamps.
-func (s *stamped) Read(p []byte) (int, error) {
-	at, _ := s.Seek(0, io.SeekCurrent) // which cannot fail
-	n, err := s.SectionReader.Read(p)
-	begin := s.off + at
-	end := begin + int64(n)
-	for block := begin / stampedBlock; block*stampedBlock < end; block++ {
+	end := off + int64(n)
+	for block := off / stampedBlock; block*stampedBlock < end; block++ {
 		var stamp [8]byte
 		binary.LittleEndian.PutUint64(stamp[:], s.first+uint64(block))
-		from := block * stampedBlock
-		if to := from + int64(len(stamp)); from >= begin && to <= end {
-			copy(p[from-begin:], stamp[:])
-		} else {
-			for i, b := range stamp {
-				if k := from + int64(i); k >= begin && k < end {
-					p[k-begin] = b
-				}
-			}
+		// The read may begin or end inside the number.
+		at := block * stampedBlock
+		if from, to := max(at, off), min(at+int64(len(stamp)), end); from < to {
+			copy(p[from-off:], stamp[from-at:to-at])
 		}
 	}
-	return n, err
+	return n, s.of.free()
 }

@@ -33,7 +33,7 @@ func TestABodyOutlivesItsPut(t *testing.T) {
 	l := &lease{pool: pool, bufs: []leased{{Buffer: bufs[0]}}}
 	l.bufs[0].of = l
 	l.users.Store(1)
-	body := repeated{l.bufs[0]}
+	body := stamped{leased: l.bufs[0]}
 	n, err := body.ReadAt(make([]byte, 10000), 3)
 	require.NoError(t, err)
 	assert.Equal(t, 10000, n)
@@ -57,12 +57,9 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	}
 	l := &lease{}
 	l.users.Store(1)
-	mem := repeated{leased{Buffer: tiers.Buffer{B: buf}, of: l}}
 	const size, first = 10*stampedBlock + 100, 1 << 40
-	of := func(off, n int64) io.ReadSeeker {
-		return &stamped{SectionReader: io.NewSectionReader(mem, off, n), off: off,
-			first: first}
-	}
+	all := stamped{leased{Buffer: tiers.Buffer{B: buf}, of: l}, first}
+	of := func(off, n int64) io.ReadSeeker { return io.NewSectionReader(all, off, n) }
 	whole, err := io.ReadAll(of(0, size))
 	require.NoError(t, err)
 	require.Len(t, whole, size)

@@ -45,10 +45,11 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 		tiers.Timing, error) {
 		return b.Move(ctx, worker, r.level, op, o)
 	}
-	r.seedWorkers(b)
+	r.states = seedWorkers(b)
 	switch {
 	case r.Op == tiers.Read:
-		return r.readable(ctx, b, keep, b.Workers)
+		r.objects, err = r.fill(ctx, b, keep, b.Workers)
+		return err
 	case r.Level == tiers.Storage:
 		r.room.Store(r.Footprint)
 	default:

@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,9 +12,11 @@ import (
 	"kvbench/tiers"
 	"kvbench/tracing"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
+	"kvbench/workloads/model"
 )
 
-// Input is what a recorded source says of its file, as the result keeps it.
+// Input converts the report of a recorded source about its file.
 func Input(r workloads.TraceReport) *result.Input {
 	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped,
 		Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer,
@@ -24,9 +27,8 @@ func Input(r workloads.TraceReport) *result.Input {
 	return in
 }
 
-// Build turns what the engine knows and what the Recorder counted into the trial's Result, which
-// takes over what info points to. Its only effect is the Result; the Recorder must be at rest for
-// the numbers of different sections to agree.
+// Build makes the trial's Result from the engine's facts and the Recorder's counts. The Result takes
+// over what info points to. If samples still come, the numbers of different sections may disagree.
 func Build(info Info, rec *Recorder) *result.Result {
 	b := newBuilder(&info, rec)
 	b.describe()
@@ -58,8 +60,8 @@ func Build(info Info, rec *Recorder) *result.Result {
 	return b.r
 }
 
-// describe completes what the engine knows. Lists are copied, because the engine keeps its own, and
-// are never null in the JSON.
+// describe completes the engine's facts. Lists are copied, because the engine keeps its own, and are
+// never null in the JSON.
 func (b *builder) describe() {
 	r := b.r
 	r.SchemaVersion = result.SchemaVersion
@@ -75,7 +77,7 @@ func (b *builder) describe() {
 	r.Warnings = append([]string{}, r.Warnings...)
 }
 
-// requests are the exact counts of the window.
+// requests fills in the exact counts of the window.
 func (b *builder) requests() {
 	r := b.r
 	r.Requests = b.n.Requests
@@ -102,16 +104,16 @@ func (b *builder) requests() {
 	m.OwnGone = own.Misses
 }
 
-// promptPurposes are the parts of prompts, in the order of result.PromptKinds, and without what is
-// new, at their end, that of result.LookupKinds: writing an entry and reading it again are no
-// lookups.
+// promptPurposes are the parts of prompts, in the order of result.PromptKinds. Without the new part
+// at their end they are in the order of result.LookupKinds: writing an entry and reading it again
+// are no lookups.
 var promptPurposes = [len(result.PromptKinds)]workloads.Purpose{
 	workloads.ForPrefix, workloads.ForHistory, workloads.ForDecodeRead, workloads.ForBlock,
 	workloads.ForRetrieval, workloads.ForPrefill,
 }
 
-// lookups counts decisions. A pending entry is a hit: it need not be computed again. A
-// turn that overtook the one before it is neither, since no cache could have had its history.
+// lookups counts decisions. A pending entry is a hit: it need not be computed again. A conversation's
+// turn that overtook the turn before it is neither hit nor miss: no cache could have its history.
 func (b *builder) lookups() {
 	all := &b.r.Lookups
 	all.ByKind = make(map[string]result.LookupCount)
@@ -146,8 +148,7 @@ func (b *builder) prompt() {
 	b.r.Prompt = all
 }
 
-// blocks counts what a block trace requested. The ideal is unknown as soon as it is of one
-// request.
+// blocks counts the blocks of a block trace. The ideal is unknown if it is unknown for one request.
 func (b *builder) blocks() {
 	c := b.n.Blocks
 	if c.Requests == 0 {
@@ -162,7 +163,7 @@ func (b *builder) blocks() {
 	b.r.BlockCache = &c
 }
 
-// compared completes the policy with what it costs.
+// compared adds the cost of the policy.
 func (b *builder) compared() {
 	if c := b.n.Compared; c.Lookups > 0 && b.r.Policy != nil {
 		p := *b.r.Policy
@@ -171,7 +172,7 @@ func (b *builder) compared() {
 	}
 }
 
-// tiers joins what is known of each level with what it moved.
+// tiers adds the counts of each level to its description.
 func (b *builder) tiers() {
 	known := b.r.Tiers
 	b.r.Tiers = []result.Tier{}
@@ -194,7 +195,7 @@ func (b *builder) tiers() {
 	}
 }
 
-// load adds up what was offered and what became of it, by class and in total.
+// load adds up the offered requests and their outcome, by class and in total.
 func (b *builder) load() {
 	known, load := b.r.Load, make(map[string]result.ClassOutcome)
 	var all result.ClassOutcome
@@ -208,8 +209,8 @@ func (b *builder) load() {
 	b.r.Load = load
 }
 
-// histograms puts the distributions into the result as a whole, so that those of several ranks or
-// trials can be added up later: percentiles cannot.
+// histograms puts whole distributions into the result, so that the distributions of several ranks or
+// trials can be added later: percentiles cannot be added.
 func (b *builder) histograms() {
 	b.r.Histograms = make(map[string]result.HistogramData)
 	for name, h := range b.hists {
@@ -222,8 +223,7 @@ func (b *builder) histograms() {
 	}
 }
 
-// errors copies the failure table. Failures
-// are those of the whole run, because a run never loses an error.
+// errors copies the failure table, which has the failures of the whole run.
 func (b *builder) errors() {
 	f := &b.rec.failures
 	f.mu.Lock()
@@ -239,16 +239,16 @@ func (b *builder) errors() {
 	b.failedAround = b.rec.around.failed.Load()
 }
 
-// timeline makes the arrays, unless nothing was counted at all. They have as many intervals as the
-// window: the last may be shorter, and readings are unknown before the first.
+// timeline makes the arrays, unless nothing was counted at all. They cover the window; the last
+// interval may be shorter. Gauges are unknown before their first reading.
 func (b *builder) timeline() {
 	tl := &b.intervals
 	counted := func(v bucket) bool { return v.n != bucket{}.n }
 	if b.window <= 0 || !slices.ContainsFunc(tl.buckets, counted) {
 		return
 	}
-	// As many intervals as the window has: what completed at its very end belongs to the last one,
-	// and shards that ended early have doubled less often than the whole has to.
+	// Samples at the very end of the window belong to its last interval. at also doubles the interval
+	// as often as the window needs, if all shards ended early.
 	last := tl.at(tl.origin + b.window - 1)
 	n := int((b.window-1)/tl.interval) + 1
 	buckets := tl.buckets[:n]
@@ -263,12 +263,12 @@ func (b *builder) timeline() {
 	sums := func(at int) []int64 {
 		return series(buckets, func(v bucket) int64 { return v.n[at] })
 	}
-	readings := func(of func(*Gauge) int64) []*int64 {
+	readings := func(value func(*Gauge) int64) []*int64 {
 		return series(buckets, func(v bucket) *int64 {
 			if v.gauge == nil {
 				return nil
 			}
-			return new(of(v.gauge))
+			return new(value(v.gauge))
 		})
 	}
 	out := &result.Timeline{
@@ -318,9 +318,9 @@ func (b *builder) timeline() {
 }
 
 // series is one value of each bucket.
-func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
+func series[T any](buckets []bucket, value func(bucket) T) (all []T) {
 	for _, b := range buckets {
-		all = append(all, of(b))
+		all = append(all, value(b))
 	}
 	return all
 }
@@ -328,7 +328,7 @@ func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
 // contextTokens are the contexts whose load time every result has, whatever the load was.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
-// loads is how many bytes a prompt of so many tokens reads when all of it is found.
+// loads is the bytes that a prompt of so many tokens reads if all of it is found.
 func (in *Info) loads(tokens int) (bytes int64) {
 	if len(in.Tails) == 0 {
 		return in.Sizer.Bytes(tokens)
@@ -340,8 +340,8 @@ func (in *Info) loads(tokens int) (bytes int64) {
 	return bytes
 }
 
-// contexts are the contexts whose load time the result extrapolates from the effective bandwidth of
-// single entries of the slowest level.
+// contexts are contexts whose loading time is extrapolated from the bandwidth of single entries of
+// the slowest level.
 func (b *builder) contexts() []result.ContextLoad {
 	out := []result.ContextLoad{}
 	if len(b.levels) == 0 || b.info.Sizer.BytesPerToken == 0 {
@@ -353,3 +353,96 @@ func (b *builder) contexts() []result.ContextLoad {
 	}
 	return out
 }
+
+// Info is the engine's facts about one trial. [Build] makes a Result from them and from the
+// Recorder's counts, and uses nothing else: no clock, no file, no system call.
+//
+// The engine fills these parts of the Result, and Build adds the counts: Load with the offered and
+// unfinished requests of each class, Tiers with each tier's description and content, Harness with
+// the process's resources, DeviceWitness with the kernel's counters, Simulation with the model and
+// the costs. Build may make Status worse, and adds the rank to the Seed. Warnings come before its
+// own warnings, TraceWarnings after them.
+type Info struct {
+	result.Result
+	TraceWarnings []string
+
+	Sizer model.Sizer
+	// Tails are the parts that a prompt reads of objects of ObjectTokens tokens.
+	Tails        tiers.Tails
+	ObjectTokens int
+	QoS          [workloads.NumClasses]workloads.QoS
+
+	// Cost is the cost of computing tokens that were not found; the zero Cost is free. Computing is
+	// the time of the window in which the server computed. ContextWindow is the longest prompt of
+	// the model in tokens, 0 = unknown.
+	Cost          compute.Cost
+	Computing     time.Duration
+	ContextWindow int
+
+	// Times are distributions that only some runs have, of requests to an object store and of
+	// flushes, by their names in results.
+	Times result.Histograms
+
+	// DeviceBusy is the time of the window in which the storage device had requests, MediumBusy the
+	// time in which a simulated medium moved bytes.
+	DeviceBusy, MediumBusy time.Duration
+}
+
+// builder makes the sections of r, one method each. Later methods read sections of earlier ones: the
+// simulation's reads the load's, and the judgements read all the others.
+type builder struct {
+	rec    *Recorder
+	info   *Info
+	r      *result.Result // info's own
+	window time.Duration
+	levels []tiers.Kind // that exist, fastest first
+
+	// All shards together.
+	n         counters
+	hists     result.Histograms // of all that has one
+	oldest    int64             // as a shard's
+	intervals timeline
+	parts     [][tiers.NumOps]result.RootTraffic
+
+	failedAround int64 // operations, before and after the window
+}
+
+// newBuilder adds up the shards, locking one at a time: the sum of a Recorder in use may be of
+// several moments, but never has a part of a sample.
+func newBuilder(info *Info, rec *Recorder) *builder {
+	b := &builder{rec: rec, info: info, r: &info.Result, hists: make(result.Histograms)}
+	rec.each(b.add)
+	maps.Copy(b.hists, info.Times)
+	if start, end := rec.Window(); end != workloads.Never {
+		b.window = max(end-start, 0)
+	}
+	return b
+}
+
+// add adds a shard. HDR histograms of equal range add exactly.
+func (b *builder) add(s *shard) {
+	add(&b.n, &s.n)
+	for _, u := range s.unsettled { // a copy: what never ended is still in flight
+		b.n.settle(&u, cutBytes)
+	}
+	if b.parts == nil {
+		b.parts = make([][tiers.NumOps]result.RootTraffic, len(s.parts))
+	}
+	for i := range s.parts {
+		for op := range tiers.NumOps {
+			add(&b.parts[i][op], &s.parts[i][op])
+		}
+	}
+	b.oldest = max(b.oldest, s.oldest)
+	b.intervals.merge(&s.timeline)
+	for place, name := range histNames[:histRound] {
+		if h := s.hists[place]; h != nil && b.hists[name] == nil {
+			b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
+		}
+		b.hists[name].Merge(s.hists[place])
+	}
+}
+
+// perSecond returns n ÷ window, nil for an empty window: a trial that ended before its window
+// opened has no rates.
+func (b *builder) perSecond(n int64) *float64 { return units.Ratio(n, b.window.Seconds()) }

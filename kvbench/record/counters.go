@@ -5,36 +5,26 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
 
-// stageNames are the places where an operation spends time. The stages are summed over cancelled
-// operations too, unlike the latencies: when nothing completed in the window, they alone tell what
-// was too slow.
-var stageNames = [...]string{
-	"device I/O", "host (copying and verifying)", "data generation",
-	"admission (write limit and buffers)", "waiting for space", "waiting for another's write",
-}
-
-// counters is all the numbers of a shard. What a result reports is counted in its own sections, of
-// which Build fills in the rest; the other fields are what these are derived from. All fields are
-// exported for the sake of add.
+// counters is all numbers of a shard. Numbers that a result reports are counted in the result's own
+// sections, and Build derives the rest of these. All fields are exported for addValue.
 type counters struct {
 	Requests result.RequestTotals
 	Lookups  [workloads.NumPurposes]result.LookupCount
 	Blocks   result.BlockCache
 	Tiers    [tiers.NumKinds]result.Tier
 
-	// The prompts of requests: by purpose, ForPrefill being what is new; of how many, and how many
-	// of these found anything.
+	// The tokens of prompts by purpose, ForPrefill being the new ones; the number of requests with a
+	// prompt, and of requests that found any of it.
 	Prompt                     [workloads.NumPurposes]result.PromptTokens
 	PromptRequests, PromptHits int64
-	// How requests came to their first token, how many of them, and those that loaded any, by the
-	// class of the number of tokens, with their tokens.
+	// The times to the first token and their number; the requests that loaded tokens, and these
+	// tokens, by the class of their number.
 	FirstToken           result.FirstTokenTime
 	FirstTokens          int64
 	Loads, LoadingTokens [numLoadClasses]int64
@@ -43,29 +33,28 @@ type counters struct {
 
 	// Requests of each class; Load has what became of them.
 	Completed [workloads.NumClasses]int64
-	Stages    [len(stageNames)]time.Duration
 	Busy      result.BusyTime // of operations
-	// Time that requests to a tier spent in this process: until the device had them, and after.
+	// Time that requests to a tier spent in this process, before and after the device had them.
 	HandoverNS [tiers.NumKinds]int64
 	// Time that requests to a tier waited for threads of the engine that it imitates.
 	HeldNS [tiers.NumKinds]int64
 
-	// What operations of requests were for: by phase as the Python benchmark distinguishes prefill
-	// writes from decode reads, and by the purpose.
+	// Operations of requests, by phase for the Python benchmark's prefill writes and decode reads,
+	// and by purpose.
 	ByPhase   [tiers.NumOps][tiers.NumPhases]int64
 	ByPurpose [workloads.NumPurposes][tiers.NumOps]struct {
 		result.BlockMoves
 		Bytes int64
 	}
 
-	// Of the decisions about blocks: requests with a cached prefix, hits of a cache without bounds,
-	// and blocks for which these are unknown.
+	// Decisions about blocks: requests with a cached prefix, hits of an unlimited cache, and blocks
+	// for which these hits are unknown.
 	BlocksFound, BlocksIdeal, NotKnown int64
 	Compared                           result.Comparison
 }
 
-// traffic is one direction of a level. Bytes count as chunks complete, operations as a whole: a
-// trial whose entries are larger than its window moved bytes all the same.
+// traffic is one direction of a level. Bytes count as chunks complete, operations when they end: a
+// trial whose entries take longer than its window has moved bytes, too.
 func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 	if op == tiers.Read {
 		return &c.Tiers[l].Read
@@ -73,53 +62,55 @@ func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 	return &c.Tiers[l].Write
 }
 
-// underway is what a worker's operation has moved inside the window so far, by level: which count
-// it belongs to is known when it ends. A worker has one operation at a time, but for demotions,
-// which are counted at once.
-type underway [tiers.NumKinds][tiers.NumOps]int64
+// unsettled is the bytes that a worker's operation has moved inside the window so far, by level. The
+// end of the operation decides whether they were cut off or lost. A worker has one operation at a
+// time, except for demotions, which are counted at once.
+type unsettled [tiers.NumKinds][tiers.NumOps]int64
 
-// settle counts what was in flight, in the field that becomes of it, and returns how much it was.
-func (c *counters) settle(u *underway, field func(*result.TierTraffic) *int64) (bytes int64) {
+// settle adds the unsettled bytes of a worker to a field, and returns their number.
+func (c *counters) settle(u *unsettled, field func(*result.TierTraffic) *int64) (bytes int64) {
 	for l := range u {
 		for op, n := range u[l] {
 			*field(c.traffic(tiers.Kind(l), tiers.Op(op))) += n
 			bytes += n
 		}
 	}
-	*u = underway{}
+	*u = unsettled{}
 	return bytes
 }
 
-// What becomes of bytes whose operation did not complete.
+// The fields for bytes whose operation did not complete.
 func cutBytes(t *result.TierTraffic) *int64  { return &t.CutBytes }
 func lostBytes(t *result.TierTraffic) *int64 { return &t.LostBytes }
 
-// addEntry counts one entry and its bytes, as it comes into or leaves a level.
+// addEntry counts one entry and its bytes.
 func addEntry(n *result.EntryCount, bytes int64) {
 	n.Entries++
 	n.Bytes += bytes
 }
 
 // add adds every number of o to the same one of sum, in structures and arrays. Pointers and texts,
-// which Build fills in, stay as they are. It runs a few times for each shard after the window, so
-// that reflection costs nothing that matters, and a new number needs no line of its own here.
-func add(sum, o reflect.Value) {
+// which Build fills in, stay as they are. It runs a few times for each shard, outside the request
+// path, so the cost of reflection does not matter; a new number needs no line here.
+func add[T any](sum, o *T) { addValue(reflect.ValueOf(sum).Elem(), reflect.ValueOf(o).Elem()) }
+
+func addValue(sum, o reflect.Value) {
 	switch sum.Kind() {
 	case reflect.Int64:
 		sum.SetInt(sum.Int() + o.Int())
 	case reflect.Struct:
 		for i := range sum.NumField() {
-			add(sum.Field(i), o.Field(i))
+			addValue(sum.Field(i), o.Field(i))
 		}
 	case reflect.Array:
 		for i := range sum.Len() {
-			add(sum.Index(i), o.Index(i))
+			addValue(sum.Index(i), o.Index(i))
 		}
 	}
 }
 
-// failures counts failed operations by tier, operation and errno, and keeps the first ones.
-// Bounded, because errno strings are few; what exceeds the bound is counted as "other".
+// failures counts failed operations by tier, operation and errno, and keeps the first ones. The
+// table is bounded; failures beyond it count as "other".
 type failures struct {
 	mu    sync.Mutex // of what follows, and of the counts of failures in ends
 	total atomic.Int64
@@ -127,14 +118,14 @@ type failures struct {
 	first []result.ErrorSample        // and the first fatal one, should it come later
 }
 
-// A drive that dies fails every operation in its own words; more than these are of no use.
+// A failing drive fails every operation, perhaps each with its own text; more samples are no use.
 const (
 	maxFailureKinds  = 64
 	maxFailureSample = 10
 )
 
-// add also counts the failure in ends, so that all counts and the table are of one moment for the
-// holder of the lock: a result may be built while operations still fail.
+// add also counts the failure in ends, under the same lock, so that a result that is built while
+// operations still fail has equal counts.
 func (f *failures) add(e result.ErrorSample, at *ends) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +136,7 @@ func (f *failures) add(e result.ErrorSample, at *ends) {
 		k.Errno = "other"
 	}
 	f.by[k]++
-	// What ended the trial is kept even when it came after many that did not.
+	// The failure that ended the trial is kept even if many others came before it.
 	fatal := func(e result.ErrorSample) bool { return e.Fatal }
 	if len(f.first) < maxFailureSample || e.Fatal && !slices.ContainsFunc(f.first, fatal) {
 		f.first = append(f.first, e)

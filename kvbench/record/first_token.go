@@ -24,9 +24,9 @@ func (b *builder) firstToken() {
 	f.BreakEven.P50, f.BreakEven.P95 = b.breakEven(p50), b.breakEven(p95)
 }
 
-// loading is the time of loading by the number of tokens. Neighbouring classes are taken together
-// until there are samples enough for the median; where the 95th percentile has too few still, it is
-// left out there.
+// loading is the time of loading by the number of tokens. Neighbouring classes are combined until
+// they have enough samples for the median; a combination with too few samples for the 95th
+// percentile has none.
 func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading) {
 	sum, loads, tokens := result.NewHistogram(units.Nanoseconds), int64(0), int64(0)
 	for k := range numLoadClasses {
@@ -38,7 +38,7 @@ func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading)
 		}
 		mean := float64(tokens) / float64(loads)
 		at := result.LoadingTime{Samples: loads, Tokens: mean}
-		// The mean is a number of values, so that a time of its own needs no more than theirs.
+		// The mean number of tokens is exact, whatever the number of samples.
 		for _, x := range []struct {
 			per   *int64
 			to    **float64
@@ -59,7 +59,7 @@ func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading)
 // longestPrompt stands for a model's window where it is unknown.
 const longestPrompt = 1 << 20
 
-// breakEven compares a curve of loading with computing, nil without a curve.
+// breakEven compares loading with computing; nil without a curve.
 func (b *builder) breakEven(l compute.Loading) *result.BreakEven {
 	if len(l) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (b *builder) breakEven(l compute.Loading) *result.BreakEven {
 	return e
 }
 
-// recompute is how long computing a context of its own takes, nil where misses are free.
+// recompute is the time of computing a context, in ns; nil where misses are free.
 func (b *builder) recompute(tokens int) *int64 {
 	if b.info.Cost.Free() {
 		return nil

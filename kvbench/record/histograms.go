@@ -9,9 +9,9 @@ import (
 	"kvbench/workloads"
 )
 
-// An HDR histogram of three digits takes some 300 kB of addresses, of which only what is touched
-// takes memory. There are about 110 of them in a shard, made when the first value comes: most
-// trials use a fifth of them, and an empty one would be in every result.
+// An HDR histogram of three digits takes some 300 kB of addresses, and memory only for the pages
+// that it uses. A shard has about 110 of them, each made at its first value: most trials use a fifth
+// of them, and a result has no empty ones.
 type histograms [numHists]*result.Histogram
 
 // opHist is a histogram for each level and operation.
@@ -31,8 +31,8 @@ const (
 	numOpHists = histBySize + result.SizeClasses
 )
 
-// levelHist is a histogram for each level. First reads are separate from later ones, which a cache
-// below the filesystem may serve.
+// levelHist is a histogram for each level. First reads are separate from later ones, which may come
+// from a cache below the filesystem.
 type levelHist uint8
 
 const (
@@ -42,16 +42,16 @@ const (
 	numLevelHists
 )
 
-// hist is the place of a histogram. First stand those of the whole trial. Those of requests count
-// from the intended arrival, so that a stall cannot hide the queue behind it.
+// hist is the index of a histogram. The histograms of the whole trial come first. Latencies of
+// requests count from the intended arrival, so that a stall cannot hide the queue behind it.
 type hist uint8
 
 const (
 	histPrefix         hist = iota // IO of prefix reads
 	histReadAdmission              // waiting for the write limit and for buffers
 	histWriteAdmission             //
-	histSpace                      // of those that waited
-	histPending                    // of those that waited
+	histSpace                      // of operations that waited
+	histPending                    // of operations that waited
 	histGenerate                   // data generation per write
 	histQueue                      // per request, as all below, in the order of shard.request
 	histStorage                    //
@@ -62,7 +62,7 @@ const (
 	histGeneration                 // sleep for tokens
 	histRest                       //
 	histEndToEnd                   //
-	histTTFT                       // of those that had to compute, as all below, in the order of
+	histTTFT                       // of requests that had to compute, as all below, in the order of
 	histLoad                       // shard.firstToken
 	histGPUWait                    //
 	histCompute                    //
@@ -88,12 +88,12 @@ func ofOp(l tiers.Kind, op tiers.Op, k opHist) hist {
 	return histOps + (hist(l)*hist(tiers.NumOps)+hist(op))*hist(numOpHists) + hist(k)
 }
 
-// normalBytes is the size to which latencies are scaled, so that those of small and of large
-// entries can be reported in one number.
+// normalBytes is the size to which latencies are scaled, so that small and large entries can be
+// reported in one number.
 const normalBytes = 100 << 20
 
-// histNames are the keys of the result's "histograms". Names are needed at the end of a trial
-// alone, so that recording a value looks nothing up.
+// histNames are the keys of the result's "histograms". Only the end of a trial uses them: recording
+// a value looks up nothing.
 var histNames = func() (names [numHists]string) {
 	copy(names[:], []string{
 		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
@@ -129,7 +129,7 @@ var histNames = func() (names [numHists]string) {
 // opName begins the names of an operation on a level.
 func opName(l tiers.Kind, op tiers.Op) string { return l.String() + "_" + op.String() }
 
-// at returns the histogram of a place, making it at its first use.
+// at returns a histogram, and makes it at its first use.
 func (h *histograms) at(place hist) *result.Histogram {
 	if h[place] == nil {
 		h[place] = result.NewHistogram(result.HistogramUnit(histNames[place]))
@@ -137,8 +137,8 @@ func (h *histograms) at(place hist) *result.Histogram {
 	return h[place]
 }
 
-// Loads are in classes by their tokens: class k has 2^k to 2^(k+1)-1 of them, the last all above.
-// Their times are kept per 1024 tokens.
+// Loads are in classes by their tokens: class k has 2^k to 2^(k+1)-1 tokens, the last class also
+// all above. Their times are per 1024 tokens.
 const (
 	numLoadClasses = 24
 	loadingUnit    = 1024

@@ -13,18 +13,18 @@ import (
 	"kvbench/tiers"
 )
 
-// Where a result draws its lines. They are conventions and no measurements: a share of failures
-// that still lets a trial be compared. Those of the verdict are package verdict's.
-const failedShare = 0.01 // of the operations is what a trial survives
+// failedShare is the largest share of failed operations of a trial that can still be compared with
+// others. It is a convention.
+const failedShare = 0.01
 
-// busy adds what operations know of the workers' time to what the workload said.
+// busy adds the times of operations to the busy times that the workload reported.
 func (b *builder) busy() {
 	h, n := &b.r.Harness, b.n.Busy
 	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
 	n.RoomNS += h.Busy.RoomNS
 	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // a worker that waits for the discards, too, has it all
-	// Requests spend their time at the device, in this process, or waiting for an engine's threads;
-	// what is inside the tier is that of requests, of which several may be in flight.
+	// A request is at the device, in this process, or waits for an engine's threads. Several requests
+	// of one operation may be in flight, so the operation's time is divided in the same proportion.
 	handover, held := b.n.HandoverNS[tiers.Storage], b.n.HeldNS[tiers.Storage]
 	t := &b.n.Tiers[tiers.Storage]
 	all := handover + held + t.Read.InFlightNS + t.Write.InFlightNS
@@ -33,18 +33,7 @@ func (b *builder) busy() {
 	h.Busy = n
 }
 
-// moved is what all tiers read and wrote, demotions and what was cut off among it, and by how many
-// whole operations: what cost the harness something, and what could have failed.
-func (b *builder) moved() (bytes, operations int64) {
-	for _, t := range b.r.Tiers {
-		bytes += t.Read.Bytes + t.Write.Bytes
-		operations += t.Read.Operations + t.Write.Operations + t.DemotedOut.Entries +
-			t.DemotedIn.Entries
-	}
-	return bytes, operations
-}
-
-// deviceCounters puts the application's bytes next to the kernel's.
+// deviceCounters adds the application's bytes to the kernel's.
 func (b *builder) deviceCounters() {
 	w := &b.r.DeviceWitness
 	stored := &b.n.Tiers[tiers.Storage]
@@ -57,7 +46,7 @@ func (b *builder) deviceCounters() {
 	}
 }
 
-// roots completes what each of several directories has, whose requests are counted in their order.
+// roots adds the counts of requests to each of several directories.
 func (b *builder) roots() {
 	b.r.IO.Roots = slices.Clone(b.r.IO.Roots)
 	for i := range b.r.IO.Roots {
@@ -73,14 +62,13 @@ func (b *builder) roots() {
 	}
 }
 
-// ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix
-// and time. Between two mixes that were measured the time per byte is taken to go in a straight
-// line: a load that moves a part of the bytes in one mix and the rest in the other needs just that
-// time, so that it can be reached by plain I/O whatever the device does. A medium that serves both
-// directions in turn needs no other. One that serves them concurrently (full duplex) is faster
-// between the points, most at the share where both directions are full: there a load can pass the
-// ceiling unless its own share of reads was measured (-read-share). Outside the measured shares
-// nothing is known.
+// ceiling compares the storage tier's bytes with the bytes that plain I/O would have moved in the
+// same mix and time. Between two measured mixes the time per byte is interpolated linearly: plain I/O
+// reaches that on any device by moving a part of the bytes in one mix and the rest in the other. A
+// medium that executes both directions one after the other is no faster. A full-duplex medium is
+// faster between the points, most at the share where both directions are full: there a load can
+// exceed the ceiling unless its own share of reads was measured (-read-share). Outside the measured
+// shares the ceiling is unknown.
 func (b *builder) ceiling() {
 	c := b.r.Ceiling
 	if c == nil {
@@ -97,8 +85,8 @@ func (b *builder) ceiling() {
 }
 
 // timePerByte is the seconds that plain I/O takes for a byte of a load with a share of reads. The
-// points are in the order of theirs. A point within a hundredth is as good as one at the share
-// itself: no mix is kept more exactly.
+// points are in the order of their shares. A point within a hundredth of the share is used as it is:
+// loads do not keep their mix more exactly.
 func timePerByte(points []result.CeilingPoint, share float64) (seconds float64, ok bool) {
 	const near = 0.01
 	above, _ := slices.BinarySearchFunc(points, share,
@@ -116,8 +104,8 @@ func timePerByte(points []result.CeilingPoint, share float64) (seconds float64, 
 	return (1-at)/lo.Rate + at/hi.Rate, true
 }
 
-// simulation reports what no storage has had a part in. How many users it would sustain is found by
-// the caller, which simulates fewer.
+// simulation completes the section of a simulated run, except for the number of users that the
+// device sustains: the caller finds it by simulating fewer users.
 func (b *builder) simulation() {
 	r, s := b.r, b.r.Simulation
 	if s == nil {
@@ -135,9 +123,9 @@ func (b *builder) simulation() {
 	s.QueueGrowth = b.perSecond(total.Queued + total.InFlight - total.CarriedIn)
 }
 
-// validation compares the run with the recorded one. It can only be judged when the run is built,
-// since the hit rate is one of the numbers: a recorded request says whether it hit at all, so that
-// what is compared is the share of ours that found anything of their prompt, be it one token.
+// validation compares the run with the recorded one. The hit ratio is one of the numbers, so this
+// comes after the counts. A recorded request only shows whether it hit at all: the run's ratio is
+// the share of requests that found at least one token of their prompt.
 func (b *builder) validation() {
 	v, moved := b.r.Recording, &b.r.Moved
 	if v == nil {
@@ -149,16 +137,16 @@ func (b *builder) validation() {
 	}
 }
 
-// warn adds what a reader must know before believing the numbers.
+// warn adds a warning that a reader needs to judge the numbers.
 func (b *builder) warn(format string, args ...any) {
 	b.r.Warnings = append(b.r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// awayAbove is the share of the workers' busy time from which pauses between attempts at a store
-// are said: as many as operations may fail.
+// awayAbove is the share of the workers' busy time above which pauses between attempts at a store
+// cause a warning. It equals failedShare.
 const awayAbove = 0.01
 
-// warnings come after the engine's own, and before those of the kernel's trace.
+// warnings adds warnings after the engine's own, and before the warnings of the kernel's trace.
 func (b *builder) warnings() {
 	r := b.r
 	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
@@ -167,7 +155,7 @@ func (b *builder) warnings() {
 			units.Percent(w.ReadRatio), units.Bytes.Text(w.ReadBytes),
 			units.Bytes.Text(w.AppReadBytes))
 	} else if text := w.ReadByOthers(); text != "" && r.Ranks <= 1 {
-		// Of several ranks the others may use it: the merged result compares what all of them read.
+		// Other ranks may use the device: the merged result compares the sum of all ranks.
 		b.warn("%s", text)
 	}
 	if n := r.Network; n.Short() {
@@ -213,8 +201,8 @@ func (b *builder) warnings() {
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
 }
 
-// partOfTrace warns of the hits of a part of a block trace: half of one has hit a third of what the
-// whole does, and how much of it was replayed depends on the drive.
+// partOfTrace warns if only a part of a block trace was replayed: the hit ratio grows along a trace,
+// and the length of the part depends on the drive.
 func (b *builder) partOfTrace() {
 	r := b.r
 	if r.BlockCache == nil || !r.PartOfInput() {
@@ -239,7 +227,7 @@ func (b *builder) partOfTrace() {
 }
 
 // unfilledBucket warns of a window in which an engine's bucket never filled: all writes were copies
-// into it, so that nothing of the result is about the storage.
+// into memory, so that the result shows nothing about the storage.
 func (b *builder) unfilledBucket() {
 	_, w := b.r.StorageTraffic()
 	if w.MemoryBytes > 0 && w.Bytes == 0 {
@@ -249,7 +237,7 @@ func (b *builder) unfilledBucket() {
 	}
 }
 
-// unusedInput warns of a recording of which most rows were left out.
+// unusedInput warns if most rows of a recording were not used.
 func (b *builder) unusedInput() {
 	in := b.r.Input
 	if in == nil || 2*(in.Failed+in.Malformed) <= in.Rows {
@@ -259,9 +247,9 @@ func (b *builder) unusedInput() {
 		units.Plural(in.Rows, "row"), units.Count.Text(in.Failed), units.Count.Text(in.Malformed))
 }
 
-// shortWindow warns of a window at whose end more was in flight than had completed: its numbers are
-// those of a beginning. At such a rate, by Little's law, one takes as long as what is in flight
-// needs to complete.
+// shortWindow warns if more was in flight at the end of the window than had completed: such a window
+// shows the beginning of a load only. By Little's law one request takes as long as all those in
+// flight take to complete at this rate.
 func (b *builder) shortWindow() {
 	r := b.r
 	done, cut := r.Completions(), r.Load["total"].InFlight
@@ -272,15 +260,14 @@ func (b *builder) shortWindow() {
 		return
 	}
 	each := time.Duration(float64(b.window) * float64(cut) / float64(done))
-	b.warn("the window of %s is too short for this load: %s completed in it and %s were under way "+
+	b.warn("the window of %s is too short for this load: %s completed in it and %s were in flight "+
 		"at its end; one takes about %s at this rate, so measure for several times that",
 		units.Nanoseconds.Text(int64(b.window)), units.Plural(done, r.CompletionUnit),
 		units.Count.Text(cut), units.Nanoseconds.Text(int64(each)))
 }
 
-// status decides the outcome, in the order in which a reader wants to hear of it: what ended the
-// trial, what failed too often, what never happened.
-// It only ever makes the engine's word worse: what the engine calls failed stays so.
+// status decides the outcome by the first reason of: what ended the trial, too many failures,
+// nothing completed. It never makes the engine's own status better.
 func (b *builder) status() {
 	r := b.r
 	r.Status = cmp.Or(r.Status, result.StatusComplete)
@@ -296,17 +283,18 @@ func (b *builder) status() {
 			r.Status = result.StatusFailed
 		}
 	}
-	// Failures of the window are compared with its operations, those around it with the others: a
-	// long warm-up neither hides the ones nor adds its own to them.
+	// Failures in the window are compared with its operations, other failures with the other
+	// operations: a long warm-up neither hides failures in the window nor adds its own.
 	judge := func(failed, all int64, where string) {
 		if share := units.Ratio(failed, all); units.OrZero(share) > failedShare {
 			fail("%d of %d operations %s failed (%s, at most %s may), most often %s", failed, all,
 				where, units.Percent(share), units.Share.Text(failedShare), r.Errors[0])
 		}
 	}
-	_, inside := b.moved()
+	inside := int64(0)
 	for _, t := range r.Tiers {
-		inside += t.Deleted.Entries
+		inside += t.Read.Operations + t.Write.Operations + t.DemotedOut.Entries +
+			t.DemotedIn.Entries + t.Deleted.Entries
 	}
 	failed := r.Requests.FailedInWindow
 	judge(failed, failed+inside, "of the window")
@@ -329,20 +317,31 @@ func (b *builder) status() {
 	}
 }
 
-// slowestStage names where time went when nothing completed, cancelled operations included: who
-// gave a window that is too short for the entries learns which of the two to change.
+// slowestStage names where the workers' time went when nothing completed, cancelled operations
+// included: the window may be too short, or the entries too large.
 func (b *builder) slowestStage() string {
-	all, stages := b.r.Load["total"], b.n.Stages[:]
-	spent := slices.Max(stages)
-	slowest := stageNames[slices.Index(stages, spent)]
+	all, busy := b.r.Load["total"], &b.n.Busy
+	type stage struct {
+		name  string
+		spent int64 // ns
+	}
+	slowest := slices.MaxFunc([]stage{
+		{"device I/O", busy.StorageNS + busy.OtherTiersNS},
+		{"host (copying and verifying)", busy.HostNS},
+		{"data generation", busy.GenerationNS},
+		{"admission (write limit and buffers)", busy.WriteLimitNS + busy.BuffersNS},
+		{"waiting for space", busy.ClearingNS + busy.RoomNS},
+		{"waiting for another's write", busy.WriterNS},
+	}, func(x, y stage) int { return cmp.Compare(x.spent, y.spent) })
 	started := max(all.Started, all.InFlight)
 	switch {
 	case b.r.CompletionUnit == result.UnitOperation:
 		return "none of them is that fast; use a longer window or smaller entries"
-	case spent > 0:
+	case slowest.spent > 0:
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
-			"off); use a longer window, smaller entries or fewer users", slowest,
-			spent.Round(time.Millisecond), b.r.Requests.CancelledOperations)
+			"off); use a longer window, smaller entries or fewer users", slowest.name,
+			time.Duration(slowest.spent).Round(time.Millisecond),
+			b.r.Requests.CancelledOperations)
 	case started > 0 && b.info.Computing > 0: // what was written comes after it
 		return fmt.Sprintf("the slowest stage was computing (-prefill-rate, -gpu), which took "+
 			"%s of it; use a longer window, a faster rate or smaller prompts",

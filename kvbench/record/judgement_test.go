@@ -21,6 +21,58 @@ func warningsOf(completed int, in result.Result) string {
 	return strings.Join(Build(infoOf(in), rec).Warnings, "\n")
 }
 
+func TestWarnings(t *testing.T) {
+	cut := func(by string, inFlight int64) result.Result {
+		return result.Result{EndedBy: by,
+			Load: map[string]result.ClassOutcome{"batch": {InFlight: inFlight}}}
+	}
+	// A device that read so many MiB while the application read 100.
+	device := func(read int64, ranks int) result.Result {
+		return result.Result{Ranks: ranks, DeviceWitness: result.Witness{Device: "vda",
+			ReadBytes: new(read << 20), WriteBytes: new(int64(0))}}
+	}
+	input := func(rows int64) result.Result {
+		return result.Result{Input: &result.Input{Rows: rows, Failed: 1, Malformed: 4}}
+	}
+	away := func(backoff time.Duration) result.Result {
+		return result.Result{Objects: &result.Objects{BackoffNS: int64(backoff)},
+			Harness: result.Harness{WorkerBusyNS: 12e9}}
+	}
+	for _, c := range []struct {
+		completed int
+		in        result.Result
+		about     string // words of the warning
+		want      string // "": there is none
+	}{
+		{8, cut(result.EndedByDeadline, 200), "too short", "the window of 12 s is too short for " +
+			"this load: 8 requests completed in it and 200 were in flight at its end; one takes " +
+			"about 5m0s at this rate"},
+		{200, cut(result.EndedByDeadline, 200), "too short", ""},
+		{8, cut(result.EndedBySignal, 200), "too short", ""},
+		{8, cut(result.EndedByDeadline, 8), "too short", ""},
+		{1, device(90, 0), "the device read", "served from a cache"},
+		{1, device(96, 0), "the device read", ""},
+		{1, device(104, 0), "the device read", ""},
+		{1, device(145, 0), "the device read", "the device read 145 MiB where the application " +
+			"read 100 MiB (ratio 1.45): somebody else"},
+		{1, device(400, 4), "the device", ""}, // the other ranks may be on it
+		{1, input(8), "not used", "most of the input is not used: of 8 rows 1 have no answer and " +
+			"4 are malformed"},
+		{1, input(10), "not used", ""},
+		{1, away(0), "next attempt", ""},
+		{1, away(100 * time.Millisecond), "next attempt", ""},
+		{1, away(3 * time.Second), "next attempt",
+			"requests waited 3 s in all for their next attempt (25 % of the workers'"},
+	} {
+		got := warningsOf(c.completed, c.in)
+		if c.want == "" {
+			assert.NotContains(t, got, c.about)
+		} else {
+			assert.Contains(t, got, c.want)
+		}
+	}
+}
+
 func TestABucketThatNeverFilledIsSaidSo(t *testing.T) {
 	for filled, want := range map[bool]bool{false: true, true: false} {
 		rec := openRecorder(1, 12*time.Second)
@@ -36,23 +88,6 @@ func TestABucketThatNeverFilledIsSaidSo(t *testing.T) {
 		b.unfilledBucket()
 		assert.Equal(t, want, strings.Contains(strings.Join(r.Warnings, "\n"), "the engine's "+
 			"bucket never filled (256 MiB or 500 objects), so that the storage was not touched"))
-	}
-}
-
-func TestAWindowThatIsTooShortIsSaidSo(t *testing.T) {
-	end := func(by string, inFlight int64) result.Result {
-		return result.Result{EndedBy: by,
-			Load: map[string]result.ClassOutcome{"batch": {InFlight: inFlight}}}
-	}
-	assert.Contains(t, warningsOf(8, end(result.EndedByDeadline, 200)),
-		"the window of 12 s is too short for this load: 8 requests completed in it and 200 were "+
-			"under way at its end; one takes about 5m0s at this rate")
-	for _, c := range []struct {
-		completed int
-		in        result.Result
-	}{{200, end(result.EndedByDeadline, 200)}, {8, end(result.EndedBySignal, 200)},
-		{8, end(result.EndedByDeadline, 8)}} {
-		assert.NotContains(t, warningsOf(c.completed, c.in), "too short")
 	}
 }
 
@@ -78,45 +113,6 @@ func TestCheckpointsOfTheClosedDivision(t *testing.T) {
 		assert.Equal(t, c.status, r.Status, r.Error)
 		if c.status == result.StatusFailed {
 			assert.Equal(t, "the closed division: gap: must be at most 30 s, found 31.0 s", r.Error)
-		}
-	}
-}
-
-func TestADeviceThatSomebodyElseReadIsSaidSo(t *testing.T) {
-	for share, want := range map[int64]string{90: "served from a cache", 96: "", 104: "",
-		145: "the device read 145 MiB where the application read 100 MiB (ratio 1.45): somebody else"} {
-		got := warningsOf(1, result.Result{DeviceWitness: result.Witness{Device: "vda",
-			ReadBytes: new(share << 20), WriteBytes: new(int64(0))}})
-		if want == "" {
-			assert.NotContains(t, got, "the device read")
-		} else {
-			assert.Contains(t, got, want)
-		}
-	}
-	// Of several ranks the others may be on the device.
-	assert.NotContains(t, warningsOf(1, result.Result{Ranks: 4, DeviceWitness: result.Witness{
-		Device: "vda", ReadBytes: new(int64(400 << 20)), WriteBytes: new(int64(0))}}), "the device")
-}
-
-func TestAnInputThatIsMostlyUnusedIsWarnedOf(t *testing.T) {
-	in := &result.Input{Rows: 8, Failed: 1, Malformed: 4}
-	assert.Contains(t, warningsOf(1, result.Result{Input: in}), "most of the input is not used: of "+
-		"8 rows 1 have no answer and 4 are malformed")
-	in.Rows = 10
-	assert.NotContains(t, warningsOf(1, result.Result{Input: in}), "not used")
-}
-
-func TestAStoreThatWasAwayIsSaidSo(t *testing.T) {
-	for backoff, want := range map[time.Duration]string{0: "", 100 * time.Millisecond: "",
-		3 * time.Second: "requests waited 3 s in all for their next attempt (25 % of the workers'"} {
-		rec := openRecorder(1, 12*time.Second)
-		in := infoOf(result.Result{Objects: &result.Objects{BackoffNS: int64(backoff)},
-			Harness: result.Harness{WorkerBusyNS: 12e9}})
-		got := strings.Join(Build(in, rec).Warnings, "\n")
-		if want == "" {
-			assert.NotContains(t, got, "next attempt")
-		} else {
-			assert.Contains(t, got, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -19,33 +18,32 @@ import (
 // included. Memory does not grow with the run: histograms are of fixed size and made when first
 // used, the timeline has a fixed number of buckets.
 type Recorder struct {
-	// The window. It is read for each sample and written a few times in a trial; both bounds are
-	// never before it opens.
+	// The window. Every sample reads it, and a trial writes it a few times. Both bounds are never
+	// before the window opens.
 	start, end atomic.Int64
 	closed     atomic.Bool
-	// Completed requests that end the window, 0 = none, and those counted against it: a number is
-	// taken first, so that exactly as many count. full is called after the last of them was
-	// counted.
+	// limit is the number of completed requests that ends the window, 0 = none. done is how many of
+	// them have been taken: a request takes its number first, so that exactly limit requests count.
+	// full is called after the last of them was counted.
 	limit, done atomic.Int64
 	full        func()
 
 	shards []shard
-	// Timeless: operations take no time, so that their latencies are not recorded. Rounds: the
-	// storage tier's latencies are also kept for the autoscaler. Both are set before the first
-	// sample.
+	// Timeless: operations take no time, and their latencies are not recorded. Rounds: the storage
+	// tier's latencies are also kept for the autoscaler. Both are set before the first sample.
 	Timeless, Rounds bool
 
 	failures failures
-	// How operations ended in the window, and around it.
+	// How operations ended in the window, and outside it.
 	window, around ends
 }
 
-// never is when a window opens and ends that is not open.
+// never is both bounds of a window that is not open.
 const never = workloads.Never
 
-// New makes a recorder with the given number of shards (at least one). Sample.Shard is taken modulo
-// it: as many as processors, so that no two of them meet in one. A shard that sees all kinds of
-// operations takes some 10 MB.
+// New makes a recorder with the given number of shards (at least one). The Shard of a sample is
+// taken modulo this number. With one shard for each processor no two processors use the same shard.
+// A shard that counts all kinds of operations takes some 10 MB.
 func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
 	r.start.Store(int64(never))
@@ -54,14 +52,14 @@ func New(shards int) *Recorder {
 	return r
 }
 
-// Parts lets the storage tier's requests be counted for each of its n parts besides, see
+// Parts makes the recorder count the storage tier's requests also for each of its n parts, see
 // [tiers.PartOf]. It is called before the first sample.
 func (r *Recorder) Parts(n int) {
 	r.each(func(s *shard) { s.parts = make([][tiers.NumOps]result.RootTraffic, n) })
 }
 
 // Open opens the window [start, deadline]. A deadline of workloads.Never leaves the end open until
-// SetEnd. It is called once, before which every sample is dropped, failures excepted.
+// SetEnd. It is called once. Every earlier sample is dropped, except failures.
 func (r *Recorder) Open(start, deadline time.Duration) {
 	interval := TimelineInterval(deadline - start)
 	r.each(func(s *shard) {
@@ -71,24 +69,24 @@ func (r *Recorder) Open(start, deadline time.Duration) {
 	r.start.Store(int64(start))
 }
 
-// SetEnd moves the window's end forward, when it is known before the deadline (count reached, input
-// ended, signal). An end later than the present one changes nothing.
+// SetEnd moves the window's end to an earlier moment than the deadline (count reached, input ended,
+// signal). A later end than the present one changes nothing.
 func (r *Recorder) SetEnd(end time.Duration) {
 	for old := r.end.Load(); int64(end) < old; old = r.end.Load() {
 		r.end.CompareAndSwap(old, int64(end))
 	}
 }
 
-// LimitRequests ends the window with the n-th completed request: exactly n count, and the end is
-// the moment at which the last of them completed, in which full is called. It is called before
-// Open; failed requests do not count.
+// LimitRequests ends the window with the n-th completed request: exactly n requests count. The
+// window ends when the last of them completes, and full is called then. LimitRequests is called
+// before Open; failed requests do not count.
 func (r *Recorder) LimitRequests(n int64, full func()) {
 	r.full = full
 	r.limit.Store(n)
 }
 
-// Close ends the counting: what comes now has not ended inside the window, though in virtual time
-// the moment may be the same. What was cut is still counted as that.
+// Close ends the counting: later samples are outside the window, though in virtual time they may
+// have the moment of its end. Operations that the end cut off are still counted as cut off.
 func (r *Recorder) Close() { r.closed.Store(true) }
 
 // Window returns the window's bounds; both are workloads.Never before Open.
@@ -96,20 +94,22 @@ func (r *Recorder) Window() (start, end time.Duration) {
 	return time.Duration(r.start.Load()), time.Duration(r.end.Load())
 }
 
-// inside says whether a moment counts: between the bounds, both included, while the count is open.
+// inside reports whether a moment counts: it is between the bounds, both included, and the recorder
+// is not closed.
 func (r *Recorder) inside(at time.Duration) bool {
 	return int64(at) >= r.start.Load() && int64(at) <= r.end.Load() && !r.closed.Load()
 }
 
-// shard locks and returns a shard. Negative numbers, as of no particular worker, are the first.
+// shard locks and returns the shard of a worker. Negative numbers, of no particular worker, use the
+// first shard.
 func (r *Recorder) shard(n int) *shard {
 	s := &r.shards[max(0, n)%len(r.shards)]
 	s.mu.Lock()
 	return s
 }
 
-// place is which of its shard's workers a number is. No two workers share one.
-func (r *Recorder) place(n int) int { return max(0, n) / len(r.shards) }
+// workerIndex is the index of a worker among the workers of its shard.
+func (r *Recorder) workerIndex(n int) int { return max(0, n) / len(r.shards) }
 
 // each calls f with each shard, locked.
 func (r *Recorder) each(f func(*shard)) {
@@ -120,7 +120,7 @@ func (r *Recorder) each(f func(*shard)) {
 	}
 }
 
-// enter returns the shard for a sample of this moment, locked, or nil when the moment does not
+// enter locks and returns the shard for a sample of this moment, or nil when the moment does not
 // count.
 func (r *Recorder) enter(at time.Duration, shard int) *shard {
 	if !r.inside(at) {
@@ -129,23 +129,19 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 	return r.shard(shard)
 }
 
-// Chunk counts a request that a tier has completed, or the flush of a write: its bytes and its
-// latency if it was done inside the window, and in any case how long of the window it was in
-// flight, so that the mean number in flight is exact at both edges. Pieces are bytes alone.
+// Chunk counts a request that a tier has completed, or the flush of a write. Its bytes and its
+// latency count if it completed inside the window. Its time in flight inside the window counts in
+// any case, so that the mean number in flight is exact at both edges. Of pieces only bytes count.
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
 	if start, end := r.Window(); c.Begun <= end && c.Done >= start {
 		s := r.shard(shard)
-		within := inWindow(c, start, end)
-		s.n.traffic(l, c.Op).InFlightNS += within
-		if p := s.part(l, c); p != nil {
-			p.InFlightNS += within
-		}
+		s.inFlight(l, c.Op, c.Part, inWindow(c, start, end))
 		if r.inside(c.Done) {
 			s.bytes(l, c)
 			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
 				n.DemotionBytes += c.Bytes + c.Memory
 			} else {
-				s.of(r.place(shard))[l][c.Op] += c.Bytes + c.Memory
+				s.worker(r.workerIndex(shard))[l][c.Op] += c.Bytes + c.Memory
 			}
 		}
 		s.mu.Unlock()
@@ -157,49 +153,54 @@ func inWindow(c tiers.Chunk, start, end time.Duration) int64 {
 	return int64(max(0, min(c.Ended, end)-max(c.Begun, start)))
 }
 
-// Block counts a request of the storage tier that is all of its operation, as Chunk, Operation and
-// Request do together, and says whether it counted. It has one latency, that of the request: such
-// operations come by the hundred thousand per second, and each further histogram would be a part
-// of what they cost.
+// Block counts a request of the storage tier that is a whole operation, as Chunk, Operation and
+// Request do together, and reports whether it counted. It records one latency, that of the request:
+// there are hundreds of thousands of such operations per second, and each further histogram would
+// add to their cost.
 func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	start, end := r.Window()
 	if c.Begun > end || c.Done < start {
 		return false
 	}
-	n, limit := int64(0), r.limit.Load()
-	if counted = r.inside(c.Done); counted && limit > 0 {
-		n = r.done.Add(1)
-		counted = n <= limit
-	}
+	counted, last := r.take(c.Done, true)
 	s := r.shard(shard)
 	within := inWindow(c, start, end)
-	s.n.traffic(tiers.Storage, c.Op).InFlightNS += within
-	if p := s.part(tiers.Storage, c); p != nil {
-		p.InFlightNS += within
-	}
+	s.inFlight(tiers.Storage, c.Op, c.Part, within)
 	s.n.Busy.StorageNS += within
 	if counted {
 		s.bytes(tiers.Storage, c)
 		s.block(c)
 	}
 	s.mu.Unlock()
-	if n > 0 && n == limit {
+	if last {
 		r.SetEnd(c.Done)
 		r.full()
 	}
 	return counted
 }
 
-// Operation records the end of an operation: it has completed, or was cancelled when Partial, or
-// was given up when Failed. The bytes that its worker has moved inside the window since the last
-// one are what becomes of it.
+// take reports whether a request that ended at that moment counts, and whether it is the last one
+// that the limit allows. Failed requests do not count against the limit.
+func (r *Recorder) take(at time.Duration, succeeded bool) (counts, last bool) {
+	counts = r.inside(at)
+	if limit := r.limit.Load(); counts && succeeded && limit > 0 {
+		n := r.done.Add(1)
+		counts = n <= limit
+		last = n == limit
+	}
+	return counts, last
+}
+
+// Operation records the end of an operation: it has completed, or was cancelled (Partial), or was
+// abandoned after a failure (Failed). The bytes that its worker has moved inside the window since
+// the operation before count as completed, cut off or lost accordingly.
 func (r *Recorder) Operation(o OpSample) {
 	if start, _ := r.Window(); start == never {
 		return
 	}
 	s := r.shard(o.Shard)
 	defer s.mu.Unlock()
-	u := s.of(r.place(o.Shard))
+	u := s.worker(r.workerIndex(o.Shard))
 	switch {
 	case o.Failed:
 		s.n.settle(u, lostBytes)
@@ -221,8 +222,8 @@ func (r *Recorder) Operation(o OpSample) {
 	}
 }
 
-// within is the share of an operation's time that lies in the window. Of one that was cut off it is
-// all: it ended with the window, and what came then was undoing it.
+// within is the share of an operation's time that lies in the window. For an operation that was cut
+// off it is 1: the operation ended with the window, and undoing it took the time after that.
 func (r *Recorder) within(o OpSample) float64 {
 	took := o.total()
 	if took <= 0 || o.Partial {
@@ -232,16 +233,11 @@ func (r *Recorder) within(o OpSample) float64 {
 	return max(0, float64(min(o.At, end)-max(o.At-took, start))/float64(took))
 }
 
-// Request records a finished request and says whether it counted: whether it ended inside the
-// window, and before the limit of completed ones was reached. Operations that are given with it
-// count when it does, so that both counts end with the same one.
+// Request records a finished request and reports whether it counted: it ended inside the window,
+// and before the limit of completed requests was reached. The operations in the same call count if
+// the request counts, so that both counts end with the same request.
 func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
-	n, limit := int64(0), r.limit.Load()
-	counts := r.inside(q.At)
-	if counts && limit > 0 && !q.Failed {
-		n = r.done.Add(1)
-		counts = n <= limit
-	}
+	counts, last := r.take(q.At, !q.Failed)
 	s := r.shard(q.Shard)
 	for _, o := range ops {
 		s.busy(o, r.within(o)) // the worker's time, also when the operation came too late
@@ -252,19 +248,19 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	}
 	s.request(q)
 	for _, o := range ops {
-		s.operation(o, s.of(r.place(o.Shard)))
+		s.operation(o, s.worker(r.workerIndex(o.Shard)))
 	}
 	s.mu.Unlock()
-	if n > 0 && n == limit {
+	if last {
 		r.SetEnd(q.At)
 		r.full()
 	}
 	return true
 }
 
-// Lookup records what one decision about one key found: Hit, Miss and the others. ForPrefill stands
-// for the entry that the request wrote itself and reads: no lookup, because it cannot miss, but the
-// Python benchmark's keys count it. Those for ForReread are in no result.
+// Lookup records what one decision about one key found: Hit, Miss and the others. ForPrefill is the
+// entry that the request itself wrote and reads again: this cannot miss and is no lookup, but the
+// Python benchmark's keys count it. No result has lookups for ForReread.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
 	found result.LookupCount) {
 	if s := r.enter(at, shard); s != nil {
@@ -273,7 +269,7 @@ func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
 	}
 }
 
-// Compare records what another policy would have found of what one request needed.
+// Compare records what another policy would have found for one request.
 func (r *Recorder) Compare(at time.Duration, shard int, c result.Comparison) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.Compared.Add(c)
@@ -289,7 +285,7 @@ func (r *Recorder) Blocks(b BlockSample) {
 	}
 }
 
-// LostBlocks takes hits back that Blocks has counted: the sample has negative numbers.
+// LostBlocks subtracts hits that Blocks has counted: the sample has negative numbers.
 func (r *Recorder) LostBlocks(b BlockSample) {
 	if s := r.enter(b.At, b.Shard); s != nil {
 		s.hits(b)
@@ -306,8 +302,8 @@ func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64)
 	}
 }
 
-// Demote counts an entry that moved down from one tier to another. The I/O of it comes by Chunk and
-// Operation.
+// Demote counts an entry that moved down from one tier to another. Chunk and Operation count its
+// I/O.
 func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, bytes int64) {
 	if s := r.enter(at, shard); s != nil {
 		addEntry(&s.n.Tiers[from].DemotedOut, bytes)
@@ -330,29 +326,29 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64
 	}
 }
 
-// Retry counts one repetition of an operation after a transient error. What the attempt had moved
-// is lost: the next one moves it again.
+// Retry counts one repetition of an operation after a transient error. The bytes of the failed
+// attempt are lost: the next attempt moves them again.
 func (r *Recorder) Retry(at time.Duration, shard int) {
 	if start, _ := r.Window(); start == never {
 		return
 	}
 	s := r.shard(shard)
 	defer s.mu.Unlock()
-	s.n.settle(s.of(r.place(shard)), lostBytes)
+	s.n.settle(s.worker(r.workerIndex(shard)), lostBytes)
 	if r.inside(at) {
 		s.n.Requests.RetriedOperations++
 	}
 }
 
-// Failure counts an operation that failed at a moment and keeps the first ten, whether or not the
-// window is open: a run never loses an error. Its Errno is symbolic, "EIO", or "mismatch" for
-// verification; none counts as "other".
+// Failure counts a failed operation and keeps the first ten, whether or not the window is open: a
+// run never loses an error. Errno is symbolic, "EIO", or "mismatch" for verification; an empty one
+// counts as "other".
 func (r *Recorder) Failure(at time.Duration, e result.ErrorSample) {
 	r.failures.add(e, r.ended(at))
 }
 
-// Succeeded counts operations that came to a good end at a moment, whether or not the window is
-// open: those of requests, demotions (two each) and deletions. Failures are compared with them.
+// Succeeded counts operations that succeeded, whether or not the window is open: operations of
+// requests, demotions (two each) and deletions. Failures are compared with them.
 func (r *Recorder) Succeeded(at time.Duration, operations int64) {
 	r.ended(at).good.Add(operations)
 }
@@ -360,8 +356,8 @@ func (r *Recorder) Succeeded(at time.Duration, operations int64) {
 // ends counts how operations ended.
 type ends struct{ good, failed atomic.Int64 }
 
-// ended are those of the window, or those of what lies around it: fill, warm-up, and what was in
-// flight at its end.
+// ended returns the counts of the window, or the counts of the time outside it: fill, warm-up, and
+// operations in flight at the window's end.
 func (r *Recorder) ended(at time.Duration) *ends {
 	if r.inside(at) {
 		return &r.window
@@ -369,16 +365,16 @@ func (r *Recorder) ended(at time.Duration) *ends {
 	return &r.around
 }
 
-// Failed returns how many operations failed of all that ended so far in the phase that a moment
-// belongs to: the window, or what lies around it. Like is compared with like: a window of few
-// operations cannot hide behind a long warm-up, nor be failed by it.
+// Failed returns how many operations failed so far, and how many ended, in the window or outside it,
+// whichever has the moment. The two are judged apart: a long warm-up can neither hide the failures
+// of a short window nor fail it.
 func (r *Recorder) Failed(at time.Duration) (failed, all int64) {
 	n := r.ended(at)
 	failed = n.failed.Load()
 	return failed, n.good.Load() + failed
 }
 
-// Gauge notes queue and fill at a moment of the window.
+// Gauge records queue length and tier fill at a moment of the window.
 func (r *Recorder) Gauge(at time.Duration, g Gauge) {
 	if s := r.enter(at, 0); s != nil {
 		s.timeline.at(at).gauge = &g
@@ -409,20 +405,10 @@ func (r *Recorder) Counters() Live {
 	return v
 }
 
-// Traffic returns what a tier's two directions have counted so far, without what Build derives.
-func (r *Recorder) Traffic(l tiers.Kind) (read, write result.TierTraffic) {
-	r.each(func(s *shard) {
-		t := s.n.Tiers[l]
-		add(reflect.ValueOf(&read).Elem(), reflect.ValueOf(t.Read))
-		add(reflect.ValueOf(&write).Elem(), reflect.ValueOf(t.Write))
-	})
-	return read, write
-}
-
-// Deleted returns how many entries a tier has deleted so far in the window.
-func (r *Recorder) Deleted(l tiers.Kind) (entries int64) {
-	r.each(func(s *shard) { entries += s.n.Tiers[l].Deleted.Entries })
-	return entries
+// Tier returns the counts of a tier so far, without the figures that Build derives.
+func (r *Recorder) Tier(l tiers.Kind) (sum result.Tier) {
+	r.each(func(s *shard) { add(&sum, &s.n.Tiers[l]) })
+	return sum
 }
 
 // TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last
@@ -437,8 +423,8 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	return time.Duration(v), some
 }
 
-// P95 returns the p95 latency so far of a level's operations, in milliseconds whatever their size;
-// nil when there were none.
+// P95 returns the p95 latency of a level's operations so far, of all sizes, in milliseconds; nil
+// without operations.
 func (r *Recorder) P95(l tiers.Kind, op tiers.Op) *float64 {
 	all := result.NewHistogram(units.Nanoseconds)
 	r.each(func(s *shard) { all.Merge(s.hists[ofOp(l, op, histIO)]) })

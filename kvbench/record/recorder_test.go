@@ -231,7 +231,7 @@ func TestHistogramNamesAreDistinct(t *testing.T) {
 	}
 }
 
-// The mean number in flight is exact at both edges of the window: what was under way at one counts
+// The mean number in flight is exact at both edges of the window: what was in flight at one counts
 // for the part that lies inside, though its bytes and its latency count as a whole or not at all.
 func TestRequestsInFlight(t *testing.T) {
 	r := New(2)

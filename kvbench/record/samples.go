@@ -12,8 +12,8 @@ import (
 // [Recorder.Open]. A sample is passed by value and not kept, so callers may reuse theirs.
 
 // OpSample is one cache operation that moved an entry: a read, a write, or one half of a demotion.
-// Its bytes are not counted from here but from [Recorder.Chunk], so that work cut off at the
-// deadline still counts what it moved.
+// [Recorder.Chunk] counts its bytes, so that the bytes of operations cut off at the deadline count,
+// too.
 type OpSample struct {
 	At      time.Duration // when it completed
 	Shard   int           // any number: worker index
@@ -23,27 +23,47 @@ type OpSample struct {
 	Purpose workloads.Purpose
 	Bytes   int64 // of the whole entry, or of all blocks of a run
 	First   bool  // a read: the first of this entry, or of any block of a run
-	Again   int64 // of a first read's bytes: those of blocks that had been read before
+	Again   int64 // bytes of a first read in blocks that had been read before
 	Blocks  int   // blocks of a run; 0 and 1: one entry
 
 	tiers.Timing // IO of it is the latency of the operation; its Admission waited for buffers
 
 	Slot  time.Duration // waiting for the write limit
 	Space time.Duration // waiting for capacity
-	// Cleared is the part of Space in which others were deleted and demoted
+	// Cleared is the part of Space in which other entries were deleted and demoted
 	Cleared time.Duration
 	// a read waiting for the entry's writer, or a writer that joined another
 	Pending time.Duration
 
-	// Partial: cancelled at the deadline. It adds to the stage sums and to the count of cancelled
-	// operations, whatever At says, and to no histogram.
+	// Partial: cancelled at the deadline. It adds to the busy time and to the count of cancelled
+	// operations, whatever At is, and to no histogram.
 	Partial bool
-	// Failed: it was given up after a failure, which is counted by itself. Of the other fields only
-	// Shard is used.
+	// Failed: abandoned after a failure, which Recorder.Failure counts. Of the other fields only Shard
+	// is used.
 	Failed bool
 }
 
-// total is all of its time: the parts follow each other.
+// PlainPhase is the phase of an operation without a request: writes count as prefill, reads as
+// decoding.
+func PlainPhase(op tiers.Op) tiers.Phase {
+	if op == tiers.Read {
+		return tiers.Decode
+	}
+	return tiers.Prefill
+}
+
+// PlainOp is a completed operation without a request.
+func PlainOp(at time.Duration, shard int, l tiers.Kind, op tiers.Op, o tiers.Object,
+	t tiers.Timing) OpSample {
+	purpose := workloads.ForPrefill
+	if op == tiers.Read {
+		purpose = workloads.ForDecodeRead
+	}
+	return OpSample{At: at, Shard: shard, Level: l, Op: op, Phase: PlainPhase(op),
+		Purpose: purpose, Bytes: o.Size, First: op == tiers.Read, Timing: t}
+}
+
+// total is the time of the operation: its parts follow each other.
 func (o *OpSample) total() time.Duration {
 	return o.IO() + o.Generation + o.Slot + o.Admission + o.Space + o.Pending
 }
@@ -55,17 +75,18 @@ type RequestSample struct {
 	Class workloads.Class
 
 	Storage time.Duration // sum of IO over its operations
-	// Time is all of its time and the parts that are known; Recorder.Request makes the rest of it.
+	// Time is the time of the request and its known parts; Recorder.Request derives the rest.
 	Time result.RequestTime
 
 	GenerateTokens int
 	ContextTokens  int
-	// What its prompt was made of and what of it was read, by purpose. ForPrefill is what is new.
+	// Prompt is the tokens of its prompt, and those that were found, by purpose. ForPrefill is the
+	// new tokens.
 	Prompt [workloads.NumPurposes]result.PromptTokens
 
-	// FirstToken is how it came to its first token, Loaded of how many tokens it found, of how many
-	// bytes these are, and Loading in how long. LoadedBelow are the bytes of the lowest tier, the
-	// one that is measured. Zero where misses are free.
+	// FirstToken is the parts of its time to the first token. Loaded is the number of tokens that it
+	// found, LoadedBytes their bytes, LoadedBelow the bytes of these in the lowest tier, which is
+	// the one that is measured, and Loading the time of loading. All are zero where misses are free.
 	FirstToken  result.FirstTokenTime
 	Loaded      int64
 	LoadedBytes int64
@@ -77,7 +98,7 @@ type RequestSample struct {
 	Failed bool
 }
 
-// BlockSample is what was decided about the blocks of one request, as a sum of many has it.
+// BlockSample is the decisions about the blocks of one request.
 type BlockSample struct {
 	At    time.Duration
 	Shard int
@@ -95,8 +116,7 @@ var (
 	NotYetWritten = result.LookupCount{NotYetWritten: 1}
 )
 
-// Live is a snapshot of the counters for the progress line: what completed inside the window so
-// far.
+// Live is a snapshot of the counters for the live line: what completed inside the window so far.
 type Live struct {
 	Bytes    [tiers.NumKinds][tiers.NumOps]int64
 	Requests int64
@@ -114,20 +134,8 @@ type LiveIO struct {
 	InFlight time.Duration
 }
 
-// Add adds those of another client.
-func (l *Live) Add(o Live) {
-	for kind := range l.Bytes {
-		for op := range l.Bytes[kind] {
-			l.Bytes[kind][op] += o.Bytes[kind][op]
-			l.IO[kind][op].Requests += o.IO[kind][op].Requests
-			l.IO[kind][op].InFlight += o.IO[kind][op].InFlight
-		}
-		l.Evicted[kind] += o.Evicted[kind]
-	}
-	l.PromptTokens, l.FoundTokens = l.PromptTokens+o.PromptTokens, l.FoundTokens+o.FoundTokens
-	l.Requests, l.Tokens, l.Failures = l.Requests+o.Requests, l.Tokens+o.Tokens,
-		l.Failures+o.Failures
-}
+// Add adds the counters of another client.
+func (l *Live) Add(o Live) { add(l, &o) }
 
 // Gauge is a reading of what cannot be summed: queue length and tier fill. The engine takes one
 // about as often as the progress line and at least once per timeline interval.

@@ -13,40 +13,41 @@ import (
 // Workers are spread over the shards by their number, so that they hardly ever wait for each other:
 // counting a chunk takes some 30 ns, a third of them for the mutex.
 type shard struct {
-	mu       sync.Mutex
-	n        counters
-	hists    histograms
-	timeless bool
-	oldest   int64 // ns that the longest cancelled operation had spent
-	timeline timeline
-	underway []underway // of each worker
-	parts    [][tiers.NumOps]result.RootTraffic
+	mu        sync.Mutex
+	n         counters
+	hists     histograms
+	timeless  bool
+	oldest    int64 // ns that the longest cancelled operation had spent
+	timeline  timeline
+	unsettled []unsettled // of each worker
+	parts     [][tiers.NumOps]result.RootTraffic
 }
 
-// part is what is counted for the part of the storage tier that had a request, nil where it is one.
-func (s *shard) part(l tiers.Kind, c tiers.Chunk) *result.RootTraffic {
-	if l != tiers.Storage || c.Part >= len(s.parts) {
+// part returns the counts of the part of the storage tier that had a request, nil if the tier has
+// no parts.
+func (s *shard) part(l tiers.Kind, op tiers.Op, n int) *result.RootTraffic {
+	if l != tiers.Storage || n >= len(s.parts) {
 		return nil
 	}
-	return &s.parts[c.Part][c.Op]
+	return &s.parts[n][op]
 }
 
-// of returns what a worker has in flight, which is the n-th of this shard.
-func (s *shard) of(n int) *underway {
-	for n >= len(s.underway) {
-		s.underway = append(s.underway, underway{})
+// worker returns the unsettled bytes of the n-th worker of this shard.
+func (s *shard) worker(n int) *unsettled {
+	for n >= len(s.unsettled) {
+		s.unsettled = append(s.unsettled, unsettled{})
 	}
-	return &s.underway[n]
+	return &s.unsettled[n]
 }
 
-// took records a time, unless operations take none.
+// took records a time, unless operations take no time.
 func (s *shard) took(place hist, d time.Duration) {
 	if !s.timeless {
 		s.hists.at(place).Record(int64(d))
 	}
 }
 
-// tookAt records a time that is followed over the window, too.
+// tookAt records a time, also in the timeline.
 func (s *shard) tookAt(what timed, at, d time.Duration) {
 	if !s.timeless {
 		s.hists.at(timedHists[what]).Record(int64(d))
@@ -54,16 +55,24 @@ func (s *shard) tookAt(what timed, at, d time.Duration) {
 	}
 }
 
-// bytes counts what a request moved that was done inside the window, and its latency.
+// inFlight counts the time of the window in which a request to a part of a tier was in flight.
+func (s *shard) inFlight(l tiers.Kind, op tiers.Op, part int, ns int64) {
+	s.n.traffic(l, op).InFlightNS += ns
+	if p := s.part(l, op, part); p != nil {
+		p.InFlightNS += ns
+	}
+}
+
+// bytes counts the bytes and the latency of a request that completed inside the window.
 func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	n := s.n.traffic(l, c.Op)
 	n.Bytes += c.Bytes
 	n.MemoryBytes += c.Memory
 	s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
-	// The time between the request as it was submitted and as the device had it.
+	// The time between submission and completion in which the device did not have the request.
 	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
 	s.n.HeldNS[l] += int64(c.Held)
-	p := s.part(l, c)
+	p := s.part(l, c.Op, c.Part)
 	if p != nil {
 		p.Bytes += c.Bytes
 	}
@@ -81,8 +90,8 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	}
 }
 
-// block counts a request of the storage tier that is all of its operation, but for its bytes and
-// its latency. Writes are what prefill is, reads what decoding is.
+// block counts a request of the storage tier that is a whole operation, except for its bytes and
+// its latency. Writes count as prefill, reads as decoding.
 func (s *shard) block(c tiers.Chunk) {
 	took := int64(c.Ended - c.Begun)
 	n, q := s.n.traffic(tiers.Storage, c.Op), &s.n.Requests
@@ -108,16 +117,7 @@ func (s *shard) block(c tiers.Chunk) {
 	s.timeline.at(c.Done).n[bucketRequests]++
 }
 
-// stages adds where an operation spent its time, cut off or not.
-func (s *shard) stages(o OpSample) {
-	for i, d := range [len(stageNames)]time.Duration{
-		o.Device, o.Host, o.Generation, o.Slot + o.Admission, o.Space, o.Pending,
-	} {
-		s.n.Stages[i] += d
-	}
-}
-
-// busy adds the share of an operation's time that lies in the window to its worker's.
+// busy adds the part of an operation's time that lies in the window to the busy time of workers.
 func (s *shard) busy(o OpSample, within float64) {
 	if o.Phase == tiers.Evict {
 		return // the worker that needed the capacity has it in its own time
@@ -138,28 +138,25 @@ func (s *shard) busy(o OpSample, within float64) {
 	b.WriterNS += part(o.Pending)
 }
 
-// partial counts an operation that the deadline cut off. It is in no histogram, because it is
-// unknown how long it would have taken; the longest is kept, since it bounds what the percentiles
-// miss.
+// partial counts an operation that the deadline cut off. No histogram has it, because its latency is
+// unknown. The longest time of such an operation is kept: it bounds what the percentiles miss.
 func (s *shard) partial(o OpSample) {
-	s.stages(o)
 	s.n.Requests.CancelledOperations++
 	s.n.traffic(o.Level, o.Op).Cancelled++
 	s.oldest = max(s.oldest, int64(o.total()))
 }
 
-// operation counts a completed one, of which the worker had moved these bytes inside the window.
-func (s *shard) operation(o OpSample, u *underway) {
-	s.stages(o)
+// operation counts a completed operation. u is what its worker has moved inside the window.
+func (s *shard) operation(o OpSample, u *unsettled) {
 	s.waits(o)
-	of := func(k opHist) hist { return ofOp(o.Level, o.Op, k) }
+	place := func(k opHist) hist { return ofOp(o.Level, o.Op, k) }
 	if o.Phase == tiers.Evict {
 		// A demotion is no operation of a request: it stays out of the tier's latency, except that
 		// its write loads the device as any other and therefore shows in the lower tier's device
 		// histogram.
-		s.took(of(histDemotion), o.IO())
+		s.took(place(histDemotion), o.IO())
 		if o.Op == tiers.Write {
-			s.took(of(histDevice), o.Device)
+			s.took(place(histDevice), o.Device)
 		}
 		return
 	}
@@ -178,29 +175,29 @@ func (s *shard) operation(o OpSample, u *underway) {
 	if o.Op == tiers.Read {
 		s.read(o)
 	}
-	// Without time a load reads entries again by the million, and the sizes of these are known from
-	// their first read.
+	// A load without time reads entries millions of times again; their sizes were recorded at the
+	// first read.
 	if o.Op == tiers.Write || o.First || !s.timeless {
-		s.hists.at(of(histSize)).Record(o.Bytes)
+		s.hists.at(place(histSize)).Record(o.Bytes)
 	}
 	if o.Level == tiers.Storage {
 		s.tookAt(timedRead+timed(o.Op), o.At, o.IO())
 	} else {
-		s.took(of(histIO), o.IO())
+		s.took(place(histIO), o.IO())
 	}
-	s.took(of(histDevice), o.Device)
-	s.took(of(histHost), o.Host)
-	s.took(of(histBySize+opHist(sizeClass(o.Bytes))), o.IO())
+	s.took(place(histDevice), o.Device)
+	s.took(place(histHost), o.Host)
+	s.took(place(histBySize+opHist(sizeClass(o.Bytes))), o.IO())
 	if o.Bytes >= normalFrom {
-		s.took(of(histNormal), per100MiB(o))
+		s.took(place(histNormal), per100MiB(o))
 	}
 	if o.Bytes > 0 && o.IO() > 0 { // a null tier takes no time, and nothing has an infinite rate
-		s.hists.at(of(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
+		s.hists.at(place(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
 	}
 }
 
-// normalFrom is the size of the least entries whose latency is scaled: of smaller ones the request
-// itself takes longer than the bytes, and one of a page would stand for minutes.
+// normalFrom is the smallest size of entries whose latency is scaled. For smaller entries the request
+// takes longer than its bytes, and the scaled latency of a page would be minutes.
 const normalFrom = 1 << 20
 
 // per100MiB scales an operation's latency to entries of 100 MiB.
@@ -226,8 +223,9 @@ func (s *shard) read(o OpSample) {
 	}
 }
 
-// waits keeps the waits: admission and generation of every operation that could have them, space
-// and pending of those that waited, because nearly all do not and their zeros would hide the rest.
+// waits records waiting times: admission and generation of every operation that can have them;
+// space and pending only if the operation waited, because most operations do not, and their zeros
+// would hide the rest.
 func (s *shard) waits(o OpSample) {
 	admission := histReadAdmission
 	if o.Op == tiers.Write {
@@ -243,8 +241,8 @@ func (s *shard) waits(o OpSample) {
 	}
 }
 
-// request counts a finished request. A failed one adds no latency: how long it took until it gave
-// up says nothing about the storage.
+// request counts a finished request. A failed request adds no latency, which would not be a latency
+// of the storage.
 func (s *shard) request(q RequestSample) {
 	n := &s.n.Requests
 	if q.Failed {
@@ -341,7 +339,7 @@ func (s *shard) blocks(b BlockSample) {
 	s.hits(b)
 }
 
-// hits adds those of a sample, or takes them away.
+// hits adds the hits of a sample, which are negative for LostBlocks.
 func (s *shard) hits(b BlockSample) {
 	n := &s.n.Blocks
 	n.Hits += b.Hits

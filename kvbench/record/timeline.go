@@ -11,8 +11,8 @@ import (
 
 // A timeline is a list of buckets of equal length from the window's opening. When the run outlasts
 // maxBuckets of them, pairs are joined and the interval doubles, so memory stays bounded and
-// nothing is lost. 4096 buckets draw a line that no page has more points for, and take half a
-// megabyte in a shard; 10 ms is the shortest interval in which a drive moves enough to be a rate.
+// nothing is lost. 4096 buckets are more points than a page shows, and take half a megabyte in a
+// shard; 10 ms is the shortest interval in which a drive moves enough for a rate.
 const (
 	maxBuckets      = 4096
 	minInterval     = 10 * time.Millisecond
@@ -28,8 +28,7 @@ func TimelineInterval(window time.Duration) time.Duration {
 	return min(max(window/100, minInterval), defaultInterval)
 }
 
-// bucket is what happened in one interval: numbers, the last reading of what cannot be summed, and
-// how long things took.
+// bucket is one interval: its counters, the last reading of gauges, and latencies.
 type bucket struct {
 	n     [numBucketCounters]int64
 	gauge *Gauge              // nil: none
@@ -59,9 +58,8 @@ var halfOctaves = func() (at [64]float64) {
 	return at
 }()
 
-// timed is what is followed over time: the histograms of these names, of the storage tier and of
-// requests. What a request at the device took stands next to what its entry took: an entry may be
-// one of thousands.
+// timed is a latency in the timeline: of the storage tier's entries and requests, and of requests of
+// the load. An entry may consist of thousands of requests to the device, so both are there.
 type timed uint8
 
 const (
@@ -106,7 +104,7 @@ func bucketBytes(l tiers.Kind, op tiers.Op) int {
 	return bucketMoved + int(l)*int(tiers.NumOps) + int(op)
 }
 
-// join adds what another shard counted in the same interval, or the same one in the next.
+// join adds the bucket of another shard in the same interval, or of the same shard in the next.
 func (b *bucket) join(o bucket) {
 	for i, n := range o.n {
 		b.n[i] += n
@@ -127,15 +125,15 @@ func (b *bucket) join(o bucket) {
 	}
 }
 
-// timeline is one shard's part, or all of them. Readings stand in the first shard.
+// timeline is the timeline of one shard, or the sum of all. The first shard has the gauges.
 type timeline struct {
 	origin   time.Duration
 	interval time.Duration
 	buckets  []bucket
 }
 
-// at returns the bucket of a moment, making it when needed. What comes at the same moment as the
-// opening, or in virtual time before it, belongs to the first.
+// at returns the bucket of a moment, and makes it if there is none. The first bucket also has the
+// moment of the opening, and in virtual time samples before it.
 func (t *timeline) at(at time.Duration) *bucket {
 	at = max(at-t.origin, 0)
 	n := int(at / t.interval)

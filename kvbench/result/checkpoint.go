@@ -224,7 +224,7 @@ type Pipeline struct {
 	// GenerationRate is what the producers make when nothing holds them up, in bytes/s; Ratio how
 	// many times the storage's that is (2 and more are wanted, or the storage is not what was
 	// measured). Overhead is the share of the time in which neither of the two went on (below 0.1).
-	GenerationRate *float64 `json:"generation_bytes_per_s" merge:"-"`
+	GenerationRate *float64 `json:"generation_bytes_per_s" merge:"any"`
 	Ratio          *float64 `json:"throughput_ratio" merge:"-"`
 	Overhead       *float64 `json:"overhead" merge:"-"`
 	Bottleneck     string   `json:"bottleneck" merge:"-"`

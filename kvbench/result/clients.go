@@ -54,6 +54,10 @@ type LostClient struct {
 	AfterNS int64  `json:"after_ns"` // since the trial began to be prepared; 0: before
 }
 
+func (l LostClient) String() string {
+	return fmt.Sprintf("rank %d on %s (pid %d) %s, %s", l.Rank, l.Host, l.PID, l.Why, l.Stage)
+}
+
 // ClientRank is what one of them measured.
 type ClientRank struct {
 	Rank                int      `json:"rank"`

@@ -20,19 +20,20 @@ type Harness struct {
 	SchedWaitNS int64    `json:"sched_wait_ns" merge:"sum"`
 	GCAssistNS  int64    `json:"gc_assist_ns" merge:"sum"`
 	Busy        BusyTime `json:"busy"`
-	Ladder      *Ladder  `json:"ladder" merge:"drop"` // null: none was requested
-	Verdict     Verdict  `json:"verdict"`
+	Ladder      *Ladder  `json:"ladder"` // null: none was requested
+	Verdict     Verdict  `json:"verdict" merge:"-"`
 }
 
 // Ladder is plain I/O on the storage tier right after the window, in the run's mix of directions,
-// with as many requests in flight as the run had on average, and with two and four times as many.
+// with as many requests in flight as the run had on average, and with two and four times as many. That of
+// several ranks, which make theirs concurrently, is the sum of each step.
 type Ladder struct {
-	Rungs    []Rung   `json:"rungs"`
-	CPUShare *float64 `json:"cpu_share"` // of the process meanwhile
+	Rungs    []Rung   `json:"rungs" merge:"sum"`
+	CPUShare *float64 `json:"cpu_share" merge:"max"` // of a process meanwhile
 	// time of the device's discards meanwhile, those of other processes among them, ÷ that of the
 	// sweep; null where they are not counted
-	DiscardShare *float64 `json:"discard_share"`
-	Reason       string   `json:"reason,omitempty"` // why there are no steps
+	DiscardShare *float64 `json:"discard_share" merge:"max"`
+	Reason       string   `json:"reason,omitempty" merge:"max"` // why there are no steps
 }
 
 // BusyTime is where the workers' busy time went, summed over them. An operation at an edge of the
@@ -75,17 +76,18 @@ const (
 	NoVerdict          = "none"      // nothing was measured
 )
 
-// Verdict says what bounded the trial, with the numbers behind it; one that could not be measured
+// Verdict is what bounded the trial, with the numbers behind it; one that could not be measured
 // is null and decides nothing.
 type Verdict struct {
-	Kind          string   `json:"kind" merge:"same"`
-	IdleShare     *float64 `json:"idle_share" merge:"drop"`
-	CPUShare      *float64 `json:"cpu_share" merge:"drop"`
-	HostWaitShare *float64 `json:"host_wait_share" merge:"drop"`
+	Kind      string   `json:"kind"`
+	IdleShare *float64 `json:"idle_share"`
+	// of several ranks that on the host on which they used most
+	CPUShare      *float64 `json:"cpu_share"`
+	HostWaitShare *float64 `json:"host_wait_share"`
 	// of the workers' busy time, what was neither storage nor a wait for it
-	HarnessShare *float64 `json:"harness_share" merge:"drop"`
-	InFlight     *float64 `json:"in_flight" merge:"sum"` // mean number of requests at the storage
+	HarnessShare *float64 `json:"harness_share"`
+	InFlight     *float64 `json:"in_flight"` // mean number of requests at the storage
 	// of concurrency-limited: workers, depth, write limit, capacity
-	Bound  string `json:"bound,omitempty" merge:"same"`
-	Reason string `json:"reason" merge:"drop"`
+	Bound  string `json:"bound,omitempty"`
+	Reason string `json:"reason"`
 }

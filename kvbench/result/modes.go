@@ -200,7 +200,7 @@ type Simulation struct {
 	WallNS    int64            `json:"wall_ns" merge:"max"`
 	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two
 	// media when duplex).
-	DeviceBusyShare *float64 `json:"device_busy_share" merge:"drop"`
+	DeviceBusyShare *float64 `json:"device_busy_share" merge:"max"`
 	// SustainedUsers is how many of the users the device sustains, found by simulating the first n
 	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where it
 	// was not searched for: users who wait for results, requests at a rate, a number of requests,

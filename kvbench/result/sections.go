@@ -466,10 +466,10 @@ type Removal struct {
 
 // Rung is plain I/O with a number of requests in flight: one step of a queue-depth sweep.
 type Rung struct {
-	InFlight int     `json:"in_flight"`
-	Read     float64 `json:"read_bytes_per_s"`
-	Write    float64 `json:"write_bytes_per_s"`
-	NS       int64   `json:"ns"` // how long it took
+	InFlight int     `json:"in_flight" merge:"sum"`
+	Read     float64 `json:"read_bytes_per_s" merge:"sum"`
+	Write    float64 `json:"write_bytes_per_s" merge:"sum"`
+	NS       int64   `json:"ns" merge:"min"` // how long it took
 }
 
 // Rate is what the step moved in both directions together.

@@ -9,24 +9,24 @@ import (
 // Timeline is what happened in each interval. Arrays of a tier that does not exist are absent;
 // readings are null before the first.
 type Timeline struct {
-	IntervalNS int64              `json:"interval_ns"`
-	LastNS     int64              `json:"last_interval_ns"` // the last may be shorter
-	ReadBytes  map[string][]int64 `json:"read_bytes"`
-	WriteBytes map[string][]int64 `json:"write_bytes"`
-	Requests   []int64            `json:"requests"`
-	Blocks     []int64            `json:"blocks,omitempty"` // requested, of block traces
-	BlockHits  []int64            `json:"block_hits,omitempty"`
+	IntervalNS int64              `json:"interval_ns" merge:"same"`
+	LastNS     int64              `json:"last_interval_ns" merge:"-"` // the last may be shorter
+	ReadBytes  map[string][]int64 `json:"read_bytes" merge:"sum"`
+	WriteBytes map[string][]int64 `json:"write_bytes" merge:"sum"`
+	Requests   []int64            `json:"requests" merge:"sum"`
+	Blocks     []int64            `json:"blocks,omitempty" merge:"sum"` // requested, of block traces
+	BlockHits  []int64            `json:"block_hits,omitempty" merge:"sum"`
 	// of a cache without bounds; null where it is unknown
-	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"`
-	Queued        []*int64            `json:"queued"`
-	InFlight      []*int64            `json:"in_flight"`
-	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`
-	EvictedBytes  map[string][]int64  `json:"evicted_bytes"` // of entries deleted for capacity
-	DemotedBytes  map[string][]int64  `json:"demoted_bytes"` // of entries moved to the tier below
+	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty" merge:"sum"`
+	Queued        []*int64            `json:"queued" merge:"sum"`
+	InFlight      []*int64            `json:"in_flight" merge:"sum"`
+	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes" merge:"sum"`
+	EvictedBytes  map[string][]int64  `json:"evicted_bytes" merge:"sum"` // of entries deleted for capacity
+	DemotedBytes  map[string][]int64  `json:"demoted_bytes" merge:"sum"` // of entries moved to the tier below
 	// How often what ended in an interval took how many microseconds, by the names of histograms:
 	// storage_read and storage_write of an entry, storage_read_request and storage_write_request of
 	// a request at the device, request_end_to_end, request_ttft.
-	TimesUS map[string]tracing.Growth `json:"times_us,omitempty"`
+	TimesUS map[string]tracing.Growth `json:"times_us,omitempty" merge:"-"`
 }
 
 // Course is the timeline's times as a trace has its own: intervals by their ends, in seconds from

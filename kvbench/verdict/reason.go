@@ -69,6 +69,15 @@ func (e *evidence) askedLittle() string {
 		"less than the storage could give", share(e.idle), share(idleLimit))
 }
 
+func (e *evidence) usedUp() string {
+	used := "the process used %s of the %s cores that it may use"
+	if len(e.MergedRanks) > 1 {
+		used = "the ranks on one host used %s of the %s cores that they may use"
+	}
+	return fmt.Sprintf(used+" (limit %s): more cores would move more bytes", share(e.cpu),
+		number(e.Limits.Cores), share(cpuLimit))
+}
+
 // parts lists what the harness did, largest first.
 func (e *evidence) parts() string {
 	b := &e.Harness.Busy

@@ -58,9 +58,7 @@ func (e *evidence) judge() (kind, reason string) {
 	case e.idle > idleLimit:
 		return result.LoadLimited, e.askedLittle()
 	case e.cpu >= cpuLimit:
-		return result.HarnessLimited, fmt.Sprintf("the process used %s of the %s cores that it "+
-			"may use (limit %s): more cores would move more bytes", share(e.cpu),
-			number(e.Limits.Cores), share(cpuLimit))
+		return result.HarnessLimited, e.usedUp()
 	case e.harness > waitLimit:
 		return result.HarnessLimited, e.parts()
 	case e.gc > waitLimit:

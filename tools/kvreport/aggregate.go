@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/summary"
 	"kvbench/tools/load"
 )
 
@@ -24,11 +23,11 @@ func runAggregate(c *Call) func([]string) error {
 			return err
 		}
 		// A run that starts its ranks makes the same summary of the same files.
-		s := summary.Aggregate(t)
+		s := merge.Aggregate(t)
 		for _, w := range s.Warnings {
 			c.say(w)
 		}
-		path := cmp.Or(*out, filepath.Join(dir, summary.FileName))
+		path := cmp.Or(*out, filepath.Join(dir, merge.SummaryFile))
 		err = c.write(path, s.WriteJSON)
 		// The text is for a terminal: a pipe gets the document alone.
 		if err == nil && path != load.Stdin {

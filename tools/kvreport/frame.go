@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/units"
-	"kvbench/kvbench/version"
 	"kvbench/tools/load"
 )
 
@@ -58,7 +58,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		usage(stderr)
 		return Usage
 	}
-	root := &cobra.Command{Use: "kvreport", Version: version.Current(), SilenceErrors: true,
+	root := &cobra.Command{Use: "kvreport", Version: environment.Version(), SilenceErrors: true,
 		SilenceUsage: true, Args: cobra.ArbitraryArgs, RunE: unknown}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -78,7 +78,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return c.Help()
 	}})
 	root.AddCommand(&cobra.Command{Use: "version", Run: func(*cobra.Command, []string) {
-		fmt.Fprintln(stdout, "kvreport", version.Current())
+		fmt.Fprintln(stdout, "kvreport", environment.Version())
 	}})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	for _, c := range commands {

@@ -54,27 +54,20 @@ var mayImport = map[string]string{
 	"tiers/objecttier/s3test": "",
 
 	"kvbench/units":         "",
-	"kvbench/version":       "",
 	"kvbench/result":        "kvbench/units kvbench/result/python tracing",
 	"kvbench/result/python": "",
 	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
 	"kvbench/verdict":       "kvbench/units kvbench/result",
-	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +
-		"workloads/model workloads/compute",
-	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
-		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
-	"kvbench/group":            "kvbench/result",
-	"kvbench/group/launchers":  "",
-	"kvbench/group/wire":       "",
-	"kvbench/group/coordinate": "kvbench/group kvbench/group/wire kvbench/units",
-	"kvbench/merge":            "kvbench/params kvbench/units kvbench/result/... tracing",
-	"kvbench/merge/summary":    "kvbench/merge kvbench/units kvbench/result/...",
-	"kvbench/environment":      "kvbench/result tracing/host",
-	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
+	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
+		"workloads workloads/model workloads/compute",
+	"kvbench/group":       "kvbench/units kvbench/result",
+	"kvbench/merge":       "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
+	"kvbench/environment": "kvbench/result tracing/host",
+	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
 		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/users " +
 		"workloads/formats tracing/host",
-	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
-		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
+	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
+		"kvbench/environment tiers/... tracing/... workloads " +
 		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
 		"workloads/...",
@@ -83,24 +76,19 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/users",
 
-	"benchmarks": "benchmarks/clients benchmarks/metrics kvbench/... " +
-		"workloads/... tiers/... tracing/...",
-	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers tiers/cache",
-
-	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
-		"kvbench/params kvbench/version tracing/host",
+	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
-	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",
-	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge/... kvbench/params tracing",
-	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge/... tracing",
-	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge/...",
+	"tools/kvreport":  "tools/... kvbench/units kvbench/environment kvbench/merge workloads/model",
+	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
+	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge tracing",
+	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge",
-	"tools/submission": "kvbench/version tools/load tools/stats tools/view/... tools/discover " +
-		"kvbench/units kvbench/result kvbench/params kvbench/merge/...",
+	"tools/submission": "kvbench/environment tools/load tools/stats tools/view/... tools/discover " +
+		"kvbench/units kvbench/result kvbench/params kvbench/merge",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +

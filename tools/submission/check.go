@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -88,11 +87,11 @@ func entry(list *[]Finding, what, where string) *Finding {
 var checkText string
 
 var checkTemplate = template.Must(template.New("check").
-	Funcs(template.FuncMap{"number": summary.Number}).Parse(checkText))
+	Funcs(template.FuncMap{"number": merge.Number}).Parse(checkText))
 
 // writeCheck writes the page that a reviewer reads first: the aggregated files, the deviations, the
 // remarks.
-func writeCheck(w io.Writer, division string, c *Check, sum *summary.Summary) error {
+func writeCheck(w io.Writer, division string, c *Check, sum *merge.Summary) error {
 	return checkTemplate.Execute(w, map[string]any{"Notice": sum.Notice,
 		"Division": division, "Check": c, "Summary": sum})
 }
@@ -101,7 +100,7 @@ func writeCheck(w io.Writer, division string, c *Check, sum *summary.Summary) er
 const closedTrials = 3
 
 // checkClosed compares all results with the closed division.
-func checkClosed(t *merge.Tree, s *summary.Summary) *Check {
+func checkClosed(t *merge.Tree, s *merge.Summary) *Check {
 	c := &Check{Rehearsal: slices.ContainsFunc(t.Files, rehearsed)}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
@@ -117,7 +116,7 @@ func checkClosed(t *merge.Tree, s *summary.Summary) *Check {
 }
 
 // option checks properties of the results of all ranks and trials together.
-func (c *Check) option(group string, files []merge.File, o *summary.Option) {
+func (c *Check) option(group string, files []merge.File, o *merge.Option) {
 	// A rank that failed and one that left no file are both missing in the sums.
 	for _, missing := range o.MissingFiles {
 		if why := o.Failed[missing]; why != "" {

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/version"
+	"kvbench/kvbench/environment"
 )
 
 // hashAlgorithm is the hash of the code image that the checker of MLPerf Storage requires (Rules.md
@@ -68,7 +68,7 @@ func treeHash(files map[string][]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Versions of results are those of kvbench/version: a commit, "commit (checkout)" where the binary
+// Versions of results are those of environment.Version: a commit, "commit (checkout)" where the binary
 // had no stamp and was run in a checkout, or "commit+dirty".
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
@@ -87,15 +87,15 @@ func (s *Submission) revision() (string, error) {
 	for v := range versions {
 		rev := strings.TrimSuffix(v, " (checkout)")
 		switch {
-		case v == version.Unknown:
+		case v == environment.UnknownVersion:
 			return "", errors.New("the binary that measured does not know its revision; " +
-				version.Remedy)
+				environment.VersionRemedy)
 		case strings.HasSuffix(rev, "+dirty"):
 			return "", fmt.Errorf("the results were measured with version %q, a checkout with "+
 				"changes; measure with a clean one", v)
 		case !commitHash.MatchString(rev):
 			return "", fmt.Errorf("the results were measured with version %q, which is no commit; "+
-				version.Remedy, v)
+				environment.VersionRemedy, v)
 		}
 		return rev, nil
 	}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/result"
 )
 
@@ -79,7 +78,7 @@ func parameter(r *result.Result, name string) any {
 }
 
 // metadata describes the run for validators.
-func (s *Submission) metadata(dir string, sum *summary.Summary) *metadata {
+func (s *Submission) metadata(dir string, sum *merge.Summary) *metadata {
 	first := s.tree.Files[0].Result
 	m := &metadata{BenchmarkType: "kv_cache", Model: s.model(), KVCacheModel: s.model(),
 		Command: "run", RunDatetime: sum.RunDatetime, NumProcesses: sum.TotalRanks, ResultDir: dir,

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
@@ -78,7 +77,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	if err := s.read(); err != nil {
 		return false, err
 	}
-	sum := summary.Aggregate(s.tree)
+	sum := merge.Aggregate(s.tree)
 	s.check = checkClosed(s.tree, sum)
 	// In the open division deviations are allowed, and the page lists them.
 	deviations := s.check.Deviations
@@ -141,7 +140,7 @@ func realRun() string {
 
 // runAt is the run's directory below the organisation. All options are one run there, though the
 // third has a model of its own: the path has the first one's, as mlpstorage's does.
-func (s *Submission) runAt(sum *summary.Summary) string {
+func (s *Submission) runAt(sum *merge.Summary) string {
 	return filepath.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
 }
 
@@ -191,7 +190,7 @@ func (s *Submission) read() error {
 // publish builds the tree next to its final path and renames it when it is complete: after a broken
 // input or a full disk nothing is left. Files that exist at the path stay. code says where the code
 // image is.
-func (s *Submission) publish(sum *summary.Summary) (code string, err error) {
+func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	if entries, err := os.ReadDir(s.Out); err == nil && len(entries) > 0 {
 		return "", fmt.Errorf("%s is not empty, and nothing is added to a tree or replaced in it:"+
 			" name another directory, or remove that one", s.Out)
@@ -264,7 +263,7 @@ func putBytes(path string, data []byte) error {
 }
 
 // run fills the directory of the run.
-func (s *Submission) run(dir string, sum *summary.Summary) error {
+func (s *Submission) run(dir string, sum *merge.Summary) error {
 	for _, f := range s.tree.Files {
 		from, to := filepath.Join(s.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
 		// The keys of the Python benchmark, which the tools of MLPerf Storage read, come first.
@@ -308,7 +307,7 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 		put(filepath.Join(dir, "report.html"), func(w io.Writer) error {
 			return html.Write(w, records, table)
 		}),
-		put(filepath.Join(dir, summary.FileName), sum.WriteJSON),
+		put(filepath.Join(dir, merge.SummaryFile), sum.WriteJSON),
 		put(filepath.Join(dir, fmt.Sprintf("kv_cache_%s_metadata.json", sum.Stamp())),
 			meta.writeJSON),
 		put(filepath.Join(dir, "check.md"), func(w io.Writer) error {

@@ -19,7 +19,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
@@ -108,7 +107,7 @@ func tree(t *testing.T, change func(*result.Result)) *merge.Tree {
 // deviations are the deviations of a tree from the closed division, one on each line.
 func deviations(t *merge.Tree) string {
 	var b strings.Builder
-	for _, d := range checkClosed(t, summary.Aggregate(t)).Deviations {
+	for _, d := range checkClosed(t, merge.Aggregate(t)).Deviations {
 		fmt.Fprintln(&b, d)
 	}
 	return b.String()

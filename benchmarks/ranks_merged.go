@@ -1,0 +1,161 @@
+package benchmarks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/group"
+	"kvbench/kvbench/merge"
+	"kvbench/kvbench/result"
+)
+
+// merged merges the ranks' results into one and writes it next to them. The error is why there is no
+// merged result, or why it is not a complete one of all ranks.
+func (c *clients) merged(t group.Trial) (o outcome) {
+	c.saving.Lock()
+	defer c.saving.Unlock()
+	c.mu.Lock()
+	all := c.trial
+	c.trial = nil
+	c.mu.Unlock()
+	// They came in any order.
+	slices.SortFunc(all.results, func(a, b *result.Result) int { return a.Rank - b.Rank })
+	errs := slices.Clone(all.failed)
+	for _, l := range t.Lost {
+		errs = append(errs, errors.New(l.String()))
+	}
+	for rank, text := range t.Text {
+		// The result of a rank contains the rank's error.
+		has := slices.ContainsFunc(all.results,
+			func(r *result.Result) bool { return r.Rank == rank })
+		// A rank that waited for this one quotes this one's error. It is listed only there.
+		said := slices.ContainsFunc(t.Text,
+			func(o string) bool { return o != text && strings.Contains(o, text) })
+		if text != "" && !has && !said {
+			errs = append(errs, fmt.Errorf("rank %d: %s", rank, text))
+		}
+	}
+	if len(all.results) == 0 {
+		o.err = errors.Join(append(errs, errors.New("no rank has a result"))...)
+		return o
+	}
+	if o.res, o.err = merge.Ranks(all.results, c.describe(all, t)); o.err != nil {
+		o.err = errors.Join(append(errs, o.err)...)
+		return o
+	}
+	r := o.res
+	// A reader of the merged result alone must not take it for one of all ranks.
+	for _, e := range errs {
+		if !strings.Contains(r.Error, e.Error()) { // else the other ranks have ended because of it
+			r.Error = strings.TrimPrefix(r.Error+"; "+e.Error(), "; ")
+		}
+	}
+	if len(errs) > 0 && r.Status == result.StatusComplete {
+		r.Status = result.StatusIncomplete
+	}
+	if t.Skew != nil && group.TooFarApart(*t.Skew, *t.Uncertainty, r.WindowNS) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the ranks' windows %s, %.2g %% of their "+
+			"length: rates of ranks that did not measure concurrently do not add up",
+			r.Clients.Opened(), 100*float64(*t.Skew)/float64(r.WindowNS)))
+	}
+	c.saved = true
+	o.path, o.err = all.save("all_ranks", r)
+	if o.err == nil && r.Status != result.StatusComplete {
+		o.err = errors.New(r.Error)
+	}
+	return o
+}
+
+// summarize writes the run's summary next to its results, as kvreport aggregate does, and prints
+// it. It does nothing unless this process coordinates and there is a result.
+func (c *clients) summarize(w io.Writer) error {
+	if c == nil || c.leader == nil || !c.saved {
+		return nil
+	}
+	dir := c.s.points[0].ResultsDir
+	t, err := merge.ReadTree(dir)
+	if err != nil {
+		return err
+	}
+	s := merge.Aggregate(t)
+	var text bytes.Buffer
+	if err := s.WriteJSON(&text); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, merge.SummaryFile)
+	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return s.WriteText(w, path)
+}
+
+// describe is the ranks, and how they began.
+func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
+	d := &result.Clients{Launcher: c.Launcher, Transport: "tcp", StartSkewNS: t.Skew,
+		StartSkewUncertaintyNS: t.Uncertainty, Hosts: []result.Host{},
+		Filesystems: []result.SharedFilesystem{}, Lost: append([]result.LostClient{}, t.Lost...),
+		PerRank: []result.ClientRank{}}
+	// The hosts are also those of lost ranks.
+	var hosts []group.Hello // the first rank of each
+	for _, h := range c.leader.Members() {
+		i := slices.IndexFunc(hosts, func(o group.Hello) bool { return o.OneHost(&h) })
+		if i < 0 { // cloned machines have the same name, but each is a host of its own
+			i = len(hosts)
+			hosts, d.Hosts = append(hosts, h), append(d.Hosts, result.Host{Name: h.Host})
+		}
+		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
+	}
+	for _, dirs := range c.leader.Filesystems() {
+		d.Filesystems = append(d.Filesystems, usage(dirs, all.results))
+	}
+	for _, r := range all.results {
+		read, write := r.StorageTraffic()
+		if c := r.Checkpoint; c != nil { // whose rate is that of the rules, without the pauses
+			in, out := c.Rates()
+			read.BytesPerSecond, write.BytesPerSecond = &in, &out
+		}
+		entry := r.Latency.Levels["storage"]
+		path, _ := filepath.Rel(c.s.points[0].ResultsDir, all.paths[r.Rank])
+		d.PerRank = append(d.PerRank, result.ClientRank{Rank: r.Rank,
+			Host: r.Environment.Hostname, Path: filepath.ToSlash(path),
+			ReadBytesPerSecond: read.BytesPerSecond, WriteBytesPerSecond: write.BytesPerSecond,
+			ReadP95NS: entry.Read.Device.P95, WriteP95NS: entry.Write.Device.P95,
+			Verdict: r.Harness.Verdict.Kind})
+	}
+	return d
+}
+
+// usage is a filesystem, and what the ranks use of it together, which is known of those with a result.
+func usage(dirs []group.Directory, results []*result.Result) (f result.SharedFilesystem) {
+	for _, d := range dirs {
+		if !slices.Contains(f.Ranks, d.Rank) {
+			f.Ranks = append(f.Ranks, d.Rank)
+		}
+		i := slices.IndexFunc(results, func(r *result.Result) bool { return r.Rank == d.Rank })
+		if i < 0 {
+			continue
+		}
+		r := results[i]
+		f.Type = r.Environment.Filesystem.Type
+		if d.Dir < len(r.IO.Roots) {
+			root := r.IO.Roots[d.Dir]
+			f.Type = root.Mount.Type
+			if !slices.Contains(f.Directories, root.Directory) {
+				f.Directories = append(f.Directories, root.Directory)
+			}
+		}
+		if r.Checkpoint != nil { // all write one
+			f.CapacityBytes = r.StorageCapacity()
+		} else { // of several directories each has an equal part
+			f.CapacityBytes += r.StorageCapacity() / int64(max(1, len(r.IO.Roots)))
+		}
+	}
+	return f
+}

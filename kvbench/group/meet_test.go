@@ -1,0 +1,72 @@
+package group
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain makes this binary a rank where it was started as one: it says what it got.
+func TestMain(m *testing.M) {
+	o, err := TakeMeeting()
+	if o == nil && err == nil {
+		os.Exit(m.Run())
+	}
+	text, _ := json.Marshal(o)
+	fmt.Printf("%s %v %q", text, err, os.Getenv(Variable))
+	os.Exit(3)
+}
+
+func TestStartRank(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	defer log.Close()
+	o := Meeting{Rank: 3, Ranks: 4, Job: "j", Address: "127.0.0.1:1", Base: "/b", Stamp: "s"}
+	p, err := StartRank(o, log)
+	require.NoError(t, err)
+	how, _ := p.Ended(time.Minute)
+	assert.Equal(t, "exit status 3", how)
+	want, _ := json.Marshal(o)
+	got, err := os.ReadFile(log.Name())
+	require.NoError(t, err)
+	assert.Equal(t, string(want)+` <nil> ""`, string(got))
+	t.Setenv(Variable, "x")
+	_, err = TakeMeeting()
+	assert.ErrorContains(t, err, `KVBENCH_AGENT: must be what a coordinator sets, given "x"`)
+}
+
+// TestMeeting: a rank finds the coordinator by its address, also when the connection before that
+// went to something else.
+func TestMeeting(t *testing.T) {
+	listener, err := Listen("localhost:0")
+	require.NoError(t, err)
+	address := fmt.Sprint("127.0.0.1:", listener.Addr().(*net.TCPAddr).Port)
+	_, err = Listen(address)
+	assert.ErrorContains(t, err, "-rendezvous HOST:PORT names another address")
+	l := NewLeader(LeaderConfig{Hello: hello(0, 1), Clock: System{}})
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			conn.Close() // by another service
+		}
+		l.Serve(listener)
+	}()
+	m, err := Dial(t.Context(), address, false, hello(0, 1), MemberConfig{Clock: System{}})
+	require.NoError(t, err)
+	require.NoError(t, l.Gather(t.Context()))
+	got, err := m.Gathered(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, got.Local)
+	m.Leave("")
+	l.Close(t.Context())
+	require.NoError(t, listener.Close())
+	_, err = Dial(t.Context(), address, true, hello(1, 2), MemberConfig{Clock: System{}})
+	assert.ErrorContains(t, err, "rank 1 found no rank 0 at "+address+" within ")
+}

@@ -1,0 +1,262 @@
+package merge
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
+	"kvbench/kvbench/units"
+)
+
+// option aggregates one group.
+func option(group string, files []File, s *Summary) *Option {
+	first := files[0].Result
+	o := &Option{Option: group, Benchmark: first.Benchmark, Model: first.Model.Key,
+		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
+		MissingFiles: []string{}, CPUTierRanks: []string{}, Failed: map[string]string{},
+		Trials: []Trial{}, Spread: map[string]Spread{}, Merged: map[string]Percentile{}}
+	if first.Checkpoint != nil { // which has models of its own
+		o.Model = first.Checkpoint.Model
+	}
+	if first.Option != nil && group == strconv.Itoa(*first.Option) {
+		o.Option = *first.Option
+	}
+	type place struct{ trial, rank int }
+	at := map[place]File{}
+	for _, f := range files {
+		at[place{f.Trial, f.Rank}] = f
+		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
+		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
+	}
+	var complete []File
+	// Every trial and rank up to the largest that any file knows of is looked for: what is missing
+	// is found by its absence.
+	for trial := range o.TrialCount {
+		before := len(complete)
+		var lowest *File // the ranks of its run are the trial's
+		for rank := range o.RankCount {
+			f, ok := at[place{trial, rank}]
+			if !ok {
+				o.MissingFiles = append(o.MissingFiles, files[0].Sibling(trial, rank))
+				continue
+			}
+			if lowest == nil {
+				lowest = &f
+			}
+			if one := lowest.Result.OneTrial(f.Result); one && f.Complete() {
+				complete = append(complete, f)
+			} else {
+				o.MissingFiles = append(o.MissingFiles, f.Path)
+				o.Failed[f.Path] = Fate(f.Result)
+				if !one {
+					o.Failed[f.Path] = fmt.Sprintf("of another run than rank %d of %d, which has "+
+						"the nonce %s; this is rank %d of %d with %s", lowest.Rank,
+						lowest.Result.Ranks, lowest.Result.Nonce, rank, f.Result.Ranks,
+						f.Result.Nonce)
+				}
+				s.TrialFailures[group] = append(s.TrialFailures[group],
+					TrialFailure{trial, rank, o.Failed[f.Path]})
+			}
+		}
+		if ranks := complete[before:]; len(ranks) > 0 {
+			o.Trials = append(o.Trials, o.sum(trial, ranks, s))
+		}
+	}
+	o.PartialFailure = len(o.MissingFiles) > 0
+	o.judge(complete, s)
+	if o.PartialFailure {
+		o.Valid, o.Invalid = false, fmt.Sprintf("%d of %d results missing",
+			len(o.MissingFiles), o.RankCount*o.TrialCount)
+	}
+	o.means()
+	o.worst(complete)
+	o.distribute(complete, s)
+	return o
+}
+
+// judge decides whether the option measured storage, and notes what a reader must know of its ranks.
+func (o *Option) judge(complete []File, s *Summary) {
+	o.Invalid = "no rank has a complete result"
+	if len(complete) > 0 {
+		o.Invalid = "every rank was served wholly from memory (storage_entries 0): nothing " +
+			"reached the storage"
+	}
+	for _, f := range complete {
+		// Entries in the storage tier at the end of the window are the proof: reads may be absent
+		// for other reasons. Of few large entries all may be on their way at that moment, which
+		// what was moved shows. Plain I/O has no cache, and nothing but the storage to move. An
+		// option is valid as soon as one rank touched the storage: that one has measured it.
+		read, written := f.Result.StorageTraffic()
+		if r := f.Result; f.Keys.Summary.CacheStats.StorageEntries != 0 ||
+			r.CompletionUnit == result.UnitOperation || read.Bytes+written.Bytes > 0 {
+			o.Valid, o.Invalid = true, ""
+		} else {
+			o.CPUTierRanks = append(o.CPUTierRanks, f.Path)
+			o.memoryRanks = append(o.memoryRanks, f.Rank)
+		}
+		// The numbers count all the same, with a warning.
+		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
+			s.Warnings = append(s.Warnings, f.Path+
+				": the device read less than the application: served from a cache")
+		}
+	}
+	// The same results must give the same bytes, in whatever order the trials name their ranks.
+	slices.Sort(o.CPUTierRanks)
+	slices.Sort(o.memoryRanks)
+	o.memoryRanks = slices.Compact(o.memoryRanks)
+}
+
+// The numbers that are summed over the ranks of a trial, and of whose sums the mean is taken: their
+// names in the spread, and where they stand in a result, in a trial and in an option.
+var summedNames = [...]string{"read_bandwidth_gbps", "write_bandwidth_gbps",
+	"avg_throughput_tokens_per_sec", "storage_throughput_tokens_per_sec"}
+
+func summedOf(r *python.Summary) [len(summedNames)]float64 {
+	return [...]float64{r.CacheStats.StorageReadBandwidth, r.CacheStats.StorageWriteBandwidth,
+		r.AvgThroughput, r.StorageThroughput}
+}
+
+func (t *Trial) summed() [len(summedNames)]*float64 {
+	return [...]*float64{&t.ReadBandwidth, &t.WriteBandwidth, &t.AvgThroughput,
+		&t.StorageThroughput}
+}
+
+func (o *Option) averaged() [len(summedNames)]*float64 {
+	return [...]*float64{&o.ReadBandwidth, &o.WriteBandwidth, &o.AvgThroughput,
+		&o.StorageThroughput}
+}
+
+// sum adds the ranks of one trial, of those that are there, as MLPerf Storage's tools add them.
+func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
+	t := Trial{Trial: trial}
+	var results []*result.Result
+	for _, f := range ranks {
+		t.Ranks = append(t.Ranks, f.Rank)
+		results = append(results, f.Result)
+		for i, v := range summedOf(&f.Keys.Summary) {
+			*t.summed()[i] += v
+		}
+	}
+	// Checkpoints have the rate of the slowest accelerator of all ranks, and pauses in their
+	// window.
+	if results[0].Checkpoint != nil {
+		all, err := Ranks(results, nil)
+		if err != nil { // which a tree does not hold
+			s.Warnings = append(s.Warnings,
+				fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
+			return t
+		}
+		if c := all.Checkpoint; c != nil {
+			read, write := c.Rates()
+			t.ReadBandwidth, t.WriteBandwidth = read/float64(units.GiB), write/float64(units.GiB)
+			return t
+		}
+	}
+	if len(ranks) == o.RankCount { // a window that a rank is missing from is not common
+		t.Window = CommonWindow(results)
+	}
+	return t
+}
+
+// means takes the mean over trials, and their spread.
+func (o *Option) means() {
+	for i, name := range summedNames {
+		var values []float64
+		for _, t := range o.Trials {
+			values = append(values, *t.summed()[i])
+		}
+		if len(values) > 0 {
+			mean := stat.Mean(values, nil)
+			*o.averaged()[i] = mean
+			// The mean is what the summary reports, so that the spread is given next to it.
+			median, _ := units.Median(values)
+			s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
+			if len(values) > 1 && mean != 0 {
+				s.CV = new(units.Variation(values))
+			}
+			o.Spread[name] = s
+		}
+	}
+	o.Window = meanWindow(o.Trials)
+}
+
+// worst takes the largest p95 of all ranks and trials, 0 where nothing was read or written.
+// That is MLPerf Storage's definition; merged percentiles say more.
+func (o *Option) worst(complete []File) {
+	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
+		"storage_write_device_p95_ms": &o.WriteP95MS} {
+		for _, f := range complete {
+			*to = max(*to, f.Keys.Summary.CacheStats.LatencyMS[key])
+		}
+	}
+	for _, f := range complete {
+		p95 := max(units.OrZero(o.P95MS), units.OrZero(f.Keys.Summary.StorageIOLatency.P95))
+		o.P95MS = &p95
+	}
+}
+
+// distribute adds up the histograms that are worth it of all ranks and trials.
+func (o *Option) distribute(complete []File, s *Summary) {
+	for _, name := range []string{"storage_read_device", "storage_write_device",
+		"request_end_to_end"} {
+		// Percentiles of several clients cannot be averaged; their histograms can be added.
+		all := result.NewHistogram(units.Nanoseconds)
+		for _, f := range complete {
+			d, ok := f.Result.Histograms[name]
+			h, err := d.Decode()
+			if err == nil {
+				all.Merge(h)
+			} else if ok {
+				s.Warnings = append(s.Warnings,
+					fmt.Sprintf("%s: histogram %s was left out: %v", f.Path, name, err))
+			}
+		}
+		if all.Count() > 0 {
+			o.Merged[name] = percentiles(all)
+		}
+	}
+}
+
+// percentiles are those that enough values stand behind: p99.9 of 300 operations is their largest.
+func percentiles(h *result.Histogram) Percentile {
+	d := result.NewDistribution(units.Nanoseconds, h)
+	return Percentile{d.Count, inMS(d.Mean), inMS(d.P50), inMS(d.P95), inMS(d.P99), inMS(d.P999),
+		inMS(d.P9999), inMS(d.Max)}
+}
+
+// inMS is nil for what is not known.
+func inMS[N int64 | float64](ns *N) *float64 {
+	if ns == nil {
+		return nil
+	}
+	return new(float64(*ns) / 1e6)
+}
+
+// meanWindow is the mean over the trials that have one, nil when none has. Trials without one are
+// left out rather than counted as 0.
+func meanWindow(trials []Trial) *Window {
+	var windows []*Window
+	for _, t := range trials {
+		if t.Window != nil {
+			windows = append(windows, t.Window)
+		}
+	}
+	if windows == nil {
+		return nil
+	}
+	mean := func(number func(w *Window) float64) float64 {
+		var values []float64
+		for _, w := range windows {
+			values = append(values, number(w))
+		}
+		return stat.Mean(values, nil)
+	}
+	return &Window{StartSkewS: mean(func(w *Window) float64 { return w.StartSkewS }),
+		DurationS:      mean(func(w *Window) float64 { return w.DurationS }),
+		ReadBandwidth:  mean(func(w *Window) float64 { return w.ReadBandwidth }),
+		WriteBandwidth: mean(func(w *Window) float64 { return w.WriteBandwidth })}
+}

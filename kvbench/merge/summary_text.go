@@ -1,0 +1,90 @@
+package merge
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"kvbench/kvbench/units"
+)
+
+// Good reports whether nothing is missing and every option is valid.
+func (s *Summary) Good() bool { return !s.PartialFailure && !s.invalid }
+
+// WriteJSON writes the summary. The same results give the same bytes.
+func (s *Summary) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(s)
+}
+
+// WriteText writes what a person wants to see at once.
+func (s *Summary) WriteText(w io.Writer, path string) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "option\tranks\ttrials\tread GiB/s\twrite GiB/s\ttok/s\tread p95 ms\twrite "+
+		"p95 ms\tremarks")
+	var below strings.Builder
+	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
+		o := s.Options[group]
+		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
+			Number(o.ReadBandwidth), Number(o.WriteBandwidth), Number(o.AvgThroughput),
+			latency(o.ReadP95MS), latency(o.WriteP95MS), strings.Join(o.remarks(), "; "))
+		// What is missing is named with the reason, path by path, so that it can be found.
+		for _, missing := range o.MissingFiles {
+			why := cmp.Or(o.Failed[missing], "no such file")
+			fmt.Fprintf(&below, "missing: %s (%s)\n", missing, why)
+		}
+	}
+	if s.Notice != "" {
+		fmt.Fprintln(&below, s.Notice)
+	}
+	fmt.Fprintf(&below, "summary: %s\n", path)
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, below.String())
+	return err
+}
+
+// remarks are what a reader of the table must not miss: a prediction, an invalid option, missing
+// results, ranks that never touched the storage.
+func (o *Option) remarks() []string {
+	var list []string
+	if o.Simulated {
+		list = append(list, "SIMULATED")
+	}
+	switch {
+	case o.PartialFailure:
+		list = append(list, "PARTIAL: "+o.Invalid)
+	case !o.Valid:
+		list = append(list, "INVALID: "+o.Invalid)
+	}
+	if len(o.memoryRanks) > 0 && (o.Valid || o.PartialFailure) {
+		list = append(list, fmt.Sprintf("served from memory: rank %s",
+			units.List(o.memoryRanks)))
+	}
+	if o.Window != nil && o.RankCount > 1 {
+		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; "+
+			"windows opened within %s (mean of the trials)", o.Window.DurationS,
+			o.Window.ReadBandwidth, o.Window.WriteBandwidth,
+			units.Nanoseconds.Text(o.Window.StartSkewS*1e9)))
+	}
+	return list
+}
+
+// Number shows a figure to four digits.
+func Number(v float64) string { return fmt.Sprintf("%.4g", v) }
+
+// latency shows one, a dash where there was no operation: none takes no time.
+func latency(ms float64) string {
+	if ms == 0 {
+		return "–"
+	}
+	return Number(ms)
+}

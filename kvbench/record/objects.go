@@ -1,0 +1,281 @@
+package record
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/store"
+)
+
+// Objects counts the requests to an object store. Requests that ended inside the window are counted
+// as the window's. The rest is counted apart, so that both together are what the store's own access
+// log shows:
+//
+//	                       counted in
+//	lists at the start     outside
+//	check of the store     neither
+//	fill, warm-up          outside
+//	load                   the window, if it ended in it
+//	drain                  outside; requests that the window's end cut off are cancelled ones
+//	deletion at the end    neither: the result has been written by then
+//
+// A request and its attempts count at the moment at which each ended. A request whose attempt
+// failed in the window and whose next one succeeded after it has an attempt in the window and no
+// request.
+//
+// It is safe for concurrent use: one lock is enough, because a request, which is two events, holds
+// it for 0.2 µs.
+type Objects struct {
+	Store result.ObjectStore // how the store is used
+
+	rec   *Recorder
+	now   func() time.Duration
+	edges []storeEdge // of the window: where it opened, and where it closed
+
+	mu              sync.Mutex
+	inside, outside [numObjectKinds]result.ObjectCounts
+	// In the window; a histogram takes 300 KB and is made at its first use.
+	times     [firstByte + 1]*result.Histogram
+	status    map[int]int64
+	retries   map[string]int64
+	backoff   time.Duration
+	endpoints []result.Endpoint // by their index; without addresses
+}
+
+var _ store.Observer = (*Objects)(nil)
+
+// objectKind is a kind of request: a store.Op, or connections.
+type objectKind int
+
+const (
+	connect        = objectKind(store.NumOps)
+	numObjectKinds = connect + 1
+	firstByte      = numObjectKinds // behind the latencies of the kinds
+)
+
+// String is the key of results.
+func (k objectKind) String() string {
+	if k == connect {
+		return "connect"
+	}
+	return store.Op(k).String()
+}
+
+// NewObjects counts the requests to a store with so many endpoints, in the window of rec. now is
+// the run's clock.
+func NewObjects(rec *Recorder, endpoints int, now func() time.Duration) *Objects {
+	return &Objects{rec: rec, now: now, status: map[int]int64{}, retries: map[string]int64{},
+		endpoints: make([]result.Endpoint, endpoints)}
+}
+
+// DescribeStore describes how a store is used: from is the flag or variable that names its
+// endpoints, and lookup whether a HEAD comes before reads.
+func DescribeStore(c objecttier.Config, balance endpoint.Balance, from, lookup string,
+) result.ObjectStore {
+	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),
+		Addressing: string(store.Path), Region: c.Store.Region, Names: string(c.Names.Format),
+		Lookup: lookup, Payload: string(c.Store.Payload), MultipartAbove: c.MultipartAbove,
+		PartBytes: c.PartSize, RangeBytes: c.RangeSize, Requests: c.Requests,
+		Key: c.Store.Key()}
+	if c.Store.Virtual() {
+		s.Addressing = string(store.Virtual)
+	}
+	return s
+}
+
+// counts returns the counts of a kind of request at a moment, and whether that is in the window.
+// Callers hold mu.
+func (r *Objects) counts(k objectKind, at time.Duration) (c *result.ObjectCounts, inside bool) {
+	if r.rec.inside(at) {
+		return &r.inside[k], true
+	}
+	return &r.outside[k], false
+}
+
+// took adds a time to a histogram. Callers hold mu.
+func (r *Objects) took(k objectKind, d time.Duration) {
+	if r.times[k] == nil {
+		r.times[k] = result.NewHistogram(units.Nanoseconds)
+	}
+	r.times[k].Record(int64(d))
+}
+
+// Attempt counts an attempt, at its end. What net/http sent twice, because the store had closed the
+// connection, counts twice: the store may have seen both.
+func (r *Objects) Attempt(a store.Attempt) {
+	at := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, inside := r.counts(objectKind(a.Op), at)
+	tries := max(1, int64(a.Sent))
+	c.Attempts += tries
+	if a.Sent == 0 {
+		c.Unsent++
+	}
+	c.Bytes += a.Bytes
+	if !inside {
+		return
+	}
+	if a.Status > 0 {
+		r.status[a.Status]++
+	}
+	if a.Retried {
+		r.retries[a.Cause]++
+	}
+	e := &r.endpoints[a.Endpoint]
+	e.Attempts += tries
+	e.Retries += tries
+	if a.First {
+		e.Requests++
+		e.Retries-- // what net/http sent again is a second attempt
+	}
+	missing := a.Op == store.Head && a.Status == http.StatusNotFound // an answer
+	if a.Cause != "" && a.Cause != store.CausedByCaller && !a.Cancelled && !missing {
+		e.Failed++
+	}
+	switch a.Op {
+	case store.Get, store.GetRange:
+		e.BytesRead += a.Bytes
+	case store.Put, store.PutPart:
+		e.BytesWritten += a.Bytes
+	}
+}
+
+// Request counts a request, at its end. A request that failed or was cut off adds no latency, which
+// would be a time limit.
+func (r *Objects) Request(q store.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, inside := r.counts(objectKind(q.Op), q.Ended)
+	c.Requests++
+	good := q.Err == nil || q.Op == store.Head && errors.Is(q.Err, store.ErrNoKey)
+	_, failed := errors.AsType[*store.Error](q.Err) // else this program ended it
+	switch {
+	case good:
+	case q.Cancelled || !failed:
+		c.Cancelled++
+		// The window's end has cut it off, which shows a moment later. What plain I/O after the
+		// window cuts off has begun there.
+		if start, end := r.rec.Window(); !inside && start <= q.Begun && q.Begun <= end {
+			r.inside[q.Op].Cancelled++
+		}
+	default:
+		c.Failed++
+	}
+	if !inside {
+		return
+	}
+	r.backoff += q.Backoff
+	if !good {
+		return
+	}
+	r.took(objectKind(q.Op), q.Ended-q.Begun)
+	if q.Op == store.Get || q.Op == store.GetRange {
+		r.took(firstByte, q.FirstByte-q.Begun)
+	}
+}
+
+// Connected counts a connection.
+func (r *Objects) Connected(_ string, d time.Duration, err error) {
+	at := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, inside := r.counts(connect, at)
+	c.Requests++
+	c.Attempts++
+	switch {
+	case err != nil:
+		c.Failed++
+	case inside:
+		r.took(connect, d)
+	}
+}
+
+// storeEdge is the counts of the tier when the window opened, or closed: the difference is the
+// window's.
+type storeEdge struct {
+	tier  objecttier.Stats
+	peaks []int // of requests in flight, by endpoint
+}
+
+// readEdge reads the counts, with a system call of a few µs for each connection.
+func readEdge(t *objecttier.Tier) storeEdge {
+	e := storeEdge{tier: t.Stats()}
+	for _, at := range t.Endpoints() {
+		e.peaks = append(e.peaks, at.Peak())
+	}
+	return e
+}
+
+// OpenWindow is called when the window opens, CloseWindow when it closes: both once, in this order,
+// if at all.
+func (r *Objects) OpenWindow(t *objecttier.Tier) {
+	t.ResetPeaks()
+	r.edges = append(r.edges, readEdge(t))
+}
+
+// CloseWindow reads the tier's counts at the end of the window.
+func (r *Objects) CloseWindow(t *objecttier.Tier) { r.edges = append(r.edges, readEdge(t)) }
+
+// Fill fills the sections about the store in a result. It returns the distributions, which the
+// result's histograms need.
+func (r *Objects) Fill(res *result.Result, t *objecttier.Tier) result.Histograms {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := &result.Objects{Store: r.Store, Operations: map[string]result.ObjectOperation{},
+		Outside: map[string]result.ObjectCounts{}, Status: map[string]int64{},
+		Retries: maps.Clone(r.retries), BackoffNS: int64(r.backoff)}
+	for status, n := range r.status {
+		o.Status[strconv.Itoa(status)] = n
+	}
+	hists := result.Histograms{}
+	for k := range numObjectKinds {
+		if c := r.inside[k]; c != (result.ObjectCounts{}) {
+			o.Operations[k.String()] = result.ObjectOperation{ObjectCounts: c}
+		}
+		if c := r.outside[k]; c != (result.ObjectCounts{}) {
+			o.Outside[k.String()] = c
+		}
+	}
+	for k, h := range r.times {
+		if h != nil {
+			name := "object_get_first_byte"
+			if objectKind(k) != firstByte {
+				name = "object_" + objectKind(k).String()
+			}
+			hists[name] = result.NewHistogram(units.Nanoseconds)
+			hists[name].Merge(h)
+		}
+	}
+	endpoints := slices.Clone(r.endpoints)
+	now := readEdge(t)
+	// A window that never opened has nothing in it.
+	edges := slices.Concat(r.edges, []storeEdge{now, now})
+	was, is := edges[0], edges[1]
+	for k, at := range t.Endpoints() {
+		endpoints[k].URL, endpoints[k].MaxInFlight = at.URL, int64(is.peaks[k])
+	}
+	o.Lost = is.tier.Lost - was.tier.Lost
+	o.WastedBytes = is.tier.WastedBytes - was.tier.WastedBytes
+	slices.Sort(now.tier.Servers)
+	o.Server, o.ProofNS = strings.Join(now.tier.Servers, ", "), int64(now.tier.Proof)
+	res.Objects, res.Endpoints, res.Network = o, endpoints, &result.Network{}
+	if n := is.tier.Network.Since(was.tier.Network); n.Known {
+		*res.Network = result.Network{ReceivedBytes: &n.Received, AckedBytes: &n.Acked,
+			Retransmits: &n.Resent}
+		if n.MinRTT > 0 {
+			res.Network.MinRTTNS = new(int64(n.MinRTT / time.Nanosecond))
+		}
+	}
+	return hists
+}
