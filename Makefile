@@ -43,7 +43,18 @@ KVTEST_REQUIRE_S3 ?= 1
 test-all: export KVTEST_REQUIRE_PRIVILEGED := $(KVTEST_REQUIRE_PRIVILEGED)
 test-all: export KVTEST_REQUIRE_S3 := $(KVTEST_REQUIRE_S3)
 test-all: fmt vet staticcheck ## everything, as root: unit tests, privileged tests, end to end (15 minutes)
-	@set -e; race=$$($(race_packages)); plain=$$($(GO) list ./...); \
+	@$(MAKE) --no-print-directory -j 2 test-waiting test-computing
+
+# These tests wait most of the time: for windows, timeouts and storage that hangs. They run concurrently with the others, which
+# need the processors.
+WAITING := benchmarks/e2e
+.PHONY: test-waiting test-computing
+test-waiting:
+	$(GO) test -vet=off -timeout 30m $(WAITING:%=./%)
+
+test-computing:
+	@set -e; race=$$($(race_packages)); \
+	plain=$$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING:%=./%))"); \
 	if why=$$(CGO_ENABLED=1 $(GO) build -race runtime/cgo 2>&1); then \
 		plain=$$(echo "$$plain" | grep -vxF "$$(echo "$$race" | grep -v "$$($(both_ways))")"); \
 		echo "$(GO) test -race"; CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 30m $$race; \

@@ -39,7 +39,7 @@ func TestEveryBenchmarkOfRecordingsHasAFormatOfItsOwn(t *testing.T) {
 }
 
 // What a model keeps of a sequence and not of tokens is reported where a load would have had it.
-func TestModelsWithStatesAreTold(t *testing.T) {
+func TestModelsWithStatesAreReported(t *testing.T) {
 	v := &params.Values{TensorParallel: 1, IOTraceLog: "x", Model: model.Model{Key: "m", Layers: 2,
 		KVHeads: 2, HeadDim: 64, Attention: model.GQA, StateBytes: 3 << 20}}
 	for _, load := range []params.Load{params.LoadUsers, params.LoadTrace} {

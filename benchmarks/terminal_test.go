@@ -16,7 +16,7 @@ import (
 	"kvbench/tiers/cache"
 )
 
-func TestTheLiveLineTellsRatesSinceTheLastOne(t *testing.T) {
+func TestTheLiveLineShowsRatesSinceTheLastOne(t *testing.T) {
 	show := (&liveLine{name: "Synthetic"}).text
 	const gibibyte = int64(1) << 30
 	bytes := func(read, written int64) (live record.Live) {

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
@@ -377,4 +378,51 @@ func goFlags(flags []string) []string {
 		list = append(list, strings.Replace(f, "-test.", "-", 1))
 	}
 	return list
+}
+
+// few are the flags of the shortest possible run of Synthetic.
+func (b *bench) few(args ...string) []string {
+	return append(append(b.micro(), "-test.bench=Synthetic", "-test.benchtime=5x"), args...)
+}
+
+func parameter(t testing.TB, r *result.Result, name string) string {
+	t.Helper()
+	for _, p := range r.Parameters {
+		if p.Name == name {
+			return fmt.Sprint(p.Value)
+		}
+	}
+	t.Errorf("no parameter %s", name)
+	return ""
+}
+
+// refused runs with parameters that cannot work: exit code 2, a message, no
+// benchmark, and nothing made. It returns the messages, one per line.
+func (b *bench) refused(args ...string) []string {
+	b.t.Helper()
+	before := tree(b.t, b.work)
+	o := b.run(args...)
+	assert.Equal(b.t, exitParameters, o.code, "%v\n%s%s", args, o.stdout, o.stderr)
+	assert.Empty(b.t, o.stdout, "%v", args)
+	assert.Equal(b.t, before, tree(b.t, b.work), "something was made")
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+	require.Greater(b.t, len(lines), 2, o.stderr)
+	assert.Equal(b.t, "kvbench: nothing was run or made, because of the parameters:", lines[0])
+	assert.Contains(b.t, lines[len(lines)-1], "-help-parameters")
+	return lines[1 : len(lines)-1]
+}
+
+// has wants one of the lines to contain all the words.
+func has(t *testing.T, lines []string, words ...string) {
+	t.Helper()
+	for _, line := range lines {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(line, w)
+		}
+		if all {
+			return
+		}
+	}
+	t.Errorf("no message has %q:\n%s", words, strings.Join(lines, "\n"))
 }

@@ -98,42 +98,6 @@ func TestCheckpointsOfRanksThatAreLost(t *testing.T) {
 	assert.Equal(t, []string{foreign}, files)
 }
 
-// TestAKillLeavesCheckpointsThatAreRead: a run of four ranks that is killed while it reads checkpoints
-// leaves them, and a file of the user, as they were, and no process.
-func TestAKillLeavesCheckpointsThatAreRead(t *testing.T) {
-	t.Parallel()
-	b := newClients(t)
-	b.attr = &syscall.SysProcAttr{Setpgid: true}
-	small := func(more ...string) []string {
-		return append(append(b.places(), "-test.bench=Checkpoint$",
-			"-checkpoint-accelerators=4", "-checkpoint-scale=1/512"), more...)
-	}
-	b.ok(small("-checkpoint-reads=0", "-checkpoint-writes=3")...)
-	mine := b.cache + "/ckpt_8b/global_epoch1_step1/mine"
-	require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o644))
-	before := tree(t, b.cache)
-	for seen := false; !seen; { // a run may end before its open files are seen
-		b.results += "-next"
-		p := b.start(small("-checkpoint-writes=0", "-checkpoint-reads=3",
-			"-verify=full", "-ranks=4")...)
-		pid := p.Process.Pid
-		eventually(t, "reading", func() bool {
-			seen = opened(append(childrenOf(pid), pid), ".pt")
-			return seen || over(pid)
-		})
-		_ = p.Process.Kill()
-		o := p.end()
-		require.True(t, seen || o.code == 0, o.stderr)
-		eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
-	}
-	after := tree(t, b.cache)
-	for name, text := range before {
-		if filepath.Ext(name) == ".pt" || filepath.Base(name) == "mine" {
-			assert.Equal(t, text, after[name], name)
-		}
-	}
-}
-
 // childrenOf are the processes that a process has started.
 func childrenOf(pid int) (list []int) {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -146,19 +110,6 @@ func childrenOf(pid int) (list []int) {
 		}
 	}
 	return list
-}
-
-// opened reports whether one of some processes has a file open whose path contains a text.
-func opened(pids []int, part string) bool {
-	for _, pid := range pids {
-		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-		for _, file := range files {
-			if to, err := os.Readlink(file); err == nil && strings.Contains(to, part) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // over reports whether a process has ended, waited for or not.

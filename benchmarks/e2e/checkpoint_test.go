@@ -23,11 +23,13 @@ func (b *bench) checkpoints(more ...string) []string {
 }
 
 // TestCheckpoint: each direction has a line, a result and the reference's summary; with several
-// trials each is read right after it was written.
+// trials each is read right after it was written. The same for one file, the stream; tests of objects
+// have it as an object.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	o := b.ok(b.checkpoints("-test.count=2")...)
+	o := b.ok(b.checkpoints("-test.bench=Checkpoint", "-test.count=2", "-stream-size-gb=0.05",
+		"-stream-readers=3", "-stream-range=128KiB", "-verify=full")...)
 	for _, op := range []string{"write", "read"} {
 		assert.Equal(t, 2, strings.Count(o.stdout, "\nBenchmarkCheckpoint/model=8b/op="+op),
 			o.stdout)
@@ -52,7 +54,19 @@ func TestCheckpoint(t *testing.T) {
 			assert.InDelta(t, mean, s.Metric[key], 1e-9)
 		}
 	}
-	assert.False(t, exists(b.cache+"/ckpt_8b"))
+	const size = 53687091 // 0.05 GiB, and no multiple of a chunk
+	write, read := filepath.Join(b.results, "CheckpointStream_op=write/trial_0"),
+		filepath.Join(b.results, "CheckpointStream_op=read/trial_0")
+	assert.EqualValues(t, size, theResult(t, write).Checkpoint.Writes[0].Bytes)
+	assert.EqualValues(t, size, theResult(t, read).Checkpoint.Reads[0].VerifiedBytes)
+	text, err := os.ReadFile(filepath.Join(write, "rank_0/checkpoint_summary.json"))
+	require.NoError(t, err)
+	var s map[string]any
+	require.NoError(t, json.Unmarshal(text, &s))
+	assert.EqualValues(t, size, s["total_bytes"])
+	assert.EqualValues(t, 820, s["chunks"], "of 64 KiB")
+	assert.False(t, exists(filepath.Join(read, "rank_0/checkpoint_summary.json")))
+	assert.False(t, exists(b.cache+"/ckpt_8b") || exists(b.cache+"/ckpt_stream"))
 }
 
 // TestCheckpointInTwoRuns: what one run writes another one reads, which leaves it for a third. A run
@@ -112,28 +126,4 @@ func TestCheckpointsSurviveSIGKILL(t *testing.T) {
 	files, err := filepath.Glob(b.cache + "/ckpt_8b/*/*")
 	require.NoError(t, err)
 	assert.Len(t, files, 1)
-}
-
-// TestCheckpointStream: one file, written and read back, and the reference's summary of how it was
-// written. Tests of objects have the same as an object.
-func TestCheckpointStream(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.ok(append(b.places(), "-test.bench=CheckpointStream", "-stream-size-gb=0.05",
-		"-stream-chunk=1MiB", "-stream-readers=3", "-stream-range=5MiB", "-verify=full")...)
-	const size = 53687091 // 0.05 GiB, and no multiple of a chunk
-	w := theResult(t, filepath.Join(b.results, "CheckpointStream_op=write"))
-	r := theResult(t, filepath.Join(b.results, "CheckpointStream_op=read"))
-	assert.EqualValues(t, size, w.Checkpoint.Writes[0].Bytes)
-	assert.EqualValues(t, size, r.Checkpoint.Reads[0].VerifiedBytes)
-	text, err := os.ReadFile(filepath.Join(b.results, "CheckpointStream_op=write", "trial_0",
-		"rank_0", "checkpoint_summary.json"))
-	require.NoError(t, err)
-	var s map[string]any
-	require.NoError(t, json.Unmarshal(text, &s))
-	assert.EqualValues(t, size, s["total_bytes"])
-	assert.EqualValues(t, 52, s["chunks"])
-	assert.False(t, exists(filepath.Join(b.results, "CheckpointStream_op=read", "trial_0", "rank_0",
-		"checkpoint_summary.json")))
-	assert.False(t, exists(b.cache+"/ckpt_stream"))
 }

@@ -4,13 +4,15 @@
 // One binary is built per run of these tests, without the race detector (bench_test.go, which also
 // has the helpers that start it and look at what it left). Files and their subjects:
 //
-//	output, select, loads, traces, simulate   what is printed and recorded; benchstat reads it
-//	commandline, params         what is refused, and how; which value wins
-//	paths, user, quota          where relative paths lead, who may run it, on how many cores
-//	signals, parent, terminal   how a run ends, and what is shown meanwhile
-//	hang, directories           what still works when storage or a directory hangs
+//	output, select, loads       what is printed and recorded; benchstat reads it
+//	script                      testdata/script: what users type, what is refused, and how
+//	user                        who may run it, on how many cores, in how much memory
+//	signals, parent, terminal   how a run ends in every stage, and what is shown meanwhile
+//	hang, disk                  what still works when storage or a directory hangs, or a disk is full
 //	clients, launchers          several clients: one line, one tree, one that dies
-//	safety, disk                files of a user stay as they are; disks that are full or hang
+//	checkpoint, submission      checkpoints of one and of several ranks; what is handed in
+//	objects, gateway            object stores that fail, and one that verifies signatures
+//	safety, layouts, roots      files of a user stay as they are, and nothing of a run stays
 //	readme                      that README.md says what the code does
 //
 // All of them but readme skip under -short, and where there is no go command. Tests that start

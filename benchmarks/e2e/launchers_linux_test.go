@@ -63,7 +63,7 @@ func (b *bench) together(ranks []*process, launcher string) {
 }
 
 // TestRanksOfLaunchersMeet: four processes with the variables of a launcher whose ranks are all on
-// this host, of one that names the first host, and of a user who gives an address.
+// this host, and of one that names the first host.
 func TestRanksOfLaunchersMeet(t *testing.T) {
 	endToEnd(t)
 	t.Parallel()
@@ -79,17 +79,11 @@ func TestRanksOfLaunchersMeet(t *testing.T) {
 				"SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_JOB_ID=" + job, "SLURM_STEP_ID=0",
 				"SLURM_STEP_NODELIST=localhost,n2"}
 		},
-		"by hand": func(r string) []string {
-			return []string{"KVBENCH_RANK=" + r, "KVBENCH_RANKS=4"}
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newClients(t)
 			args := b.short()
-			if name == "by hand" {
-				args = append(args, "-rendezvous=127.0.0.1:"+freePort(t))
-			}
 			var ranks []*process
 			for rank := range n {
 				c := *b

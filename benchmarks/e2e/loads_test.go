@@ -11,49 +11,44 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 )
 
-// A block trace is replayed with each layout, hits the same, and is judged by a recorded run.
-func TestBlockTraceLayouts(t *testing.T) {
-	t.Parallel()
-	for _, layout := range []string{"entry", "packed=3"} {
-		b := newBench(t)
-		recorded := filepath.Join(b.work, "recorded.json")
-		require.NoError(t, os.WriteFile(recorded,
-			[]byte(`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`), 0o600))
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
-			"-test.benchtime=1h", // the input's end ends it, however slow the machine is
-			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout="+layout,
-			"-validation-trace="+recorded, "-verify=full")...)
-		res := theResult(t, b.results)
-		require.NotNil(t, res.BlockCache)
-		assert.EqualValues(t, 258, res.BlockCache.Blocks)
-		assert.EqualValues(t, 92, res.BlockCache.Hits)
-		assert.Equal(t, layout == "packed=3", res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks,
-			layout)
-		require.NotNil(t, res.Recording)
-		assert.False(t, res.Recording.Passed)
-		assert.False(t, exists(b.cache), "nothing is left behind")
-	}
-	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
-		"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout=slots",
-		// of entries that fit into the slots
-		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...)
+// point is the only result of a point of a sweep, and its summary.
+func (b *bench) point(name, key string) (*result.Result, string) {
+	b.t.Helper()
+	dir := filepath.Join(b.results, name+"_"+key)
+	summary, err := os.ReadFile(filepath.Join(dir, "trial_0/rank_0/summary.txt"))
+	require.NoError(b.t, err)
+	return theResult(b.t, dir), string(summary)
 }
 
-// A block trace is replayed as each engine would keep it: in its objects, past the page cache or
-// not, and nothing of it is left behind.
-func TestEngineLayouts(t *testing.T) {
+// A block trace is replayed in each layout: in files of ours, all hits the same, or as each engine
+// would keep it, in its objects, past the page cache or not. Nothing of it is left behind.
+func TestLayouts(t *testing.T) {
 	t.Parallel()
+	b := newBench(t)
+	names := []string{"entry", "packed=3"}
 	for _, l := range tiers.EngineLayouts {
-		b := newBench(t)
-		args := append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
-			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout="+l.Name,
-			"-trace-speedup=0", "-test.benchtime=1h", "-verify=full") // the input's end ends it
-		b.ok(args...)
-		res := theResult(t, b.results)
+		names = append(names, l.Name)
+	}
+	trace := append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
+		"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-trace-speedup=0")
+	b.ok(append(trace, "-sweep=layout="+strings.Join(names, ","), "-verify=full",
+		"-test.benchtime=1h")...) // the input's end ends it, however slow the machine is
+	assert.False(t, exists(b.cache), "nothing is left behind")
+	for _, name := range names[:2] {
+		res, _ := b.point("BlockTrace", "layout="+name)
+		require.NotNil(t, res.BlockCache, name)
+		assert.EqualValues(t, []int64{258, 92}, []int64{res.BlockCache.Blocks, res.BlockCache.Hits})
+		require.NotNil(t, res.TraceFiles)
+		assert.Equal(t, res.TraceFiles.Bytes, res.TraceFiles.HashedBytes, "the whole recording")
+		assert.Equal(t, name == "packed=3",
+			res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks, name)
+	}
+	for _, l := range tiers.EngineLayouts {
+		res, _ := b.point("BlockTrace", "layout="+l.Name)
 		require.NotNil(t, res.BlockCache, l.Name)
 		per := int64(512 / l.Tokens)
 		assert.GreaterOrEqual(t, res.BlockCache.Hits, 80*per, l.Name)
@@ -61,48 +56,38 @@ func TestEngineLayouts(t *testing.T) {
 		assert.Equal(t, l.Depth > 1, res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks)
 		assert.Equal(t, map[bool]string{true: "direct", false: "buffered"}[l.Direct], res.IO.Mode)
 		assert.Equal(t, l.LooksUp, res.Requests.Time.Lookup > 0, l.Name)
-		assert.False(t, exists(b.cache), "nothing is left behind")
 		// What stays in memory, until it fills a bucket, is no load of the storage.
 		storage := res.Tiers[len(res.Tiers)-1]
 		assert.Equal(t, l.Buckets, storage.Write.Bytes+storage.Read.Bytes == 0, l.Name)
 		assert.Equal(t, storage.Read.EntryBytes, storage.Read.Bytes+storage.Read.MemoryBytes)
 	}
-	// The prompts of users are split in the same way.
-	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn", "-test.benchtime=20x",
-		"-layout=mooncake-bucket", "-object-tokens=8", "-verify=full")...)
-	res := theResult(t, b.results)
-	require.NotNil(t, res.BlockCache)
-	assert.Positive(t, res.BlockCache.Writes.Operations)
-	assert.Positive(t, res.BlockCache.Hits)
-	assert.Equal(t, res.BlockCache.Tokens, res.BlockCache.Blocks*8)
-	assert.Nil(t, res.BlockCache.IdealHitRatio)
-	assert.False(t, exists(b.cache), "nothing is left behind")
+	// Preconditioning writes entries that fit into the slots.
+	b.ok(append(trace, "-layout=slots", "-precondition", "-precondition-size-gb=0.3")...)
 }
 
 // The I/O of all tensor-parallel ranks: the bytes of each, in files of their own or in one file.
 func TestTensorParallelRanks(t *testing.T) {
 	t.Parallel()
-	group := []string{"-num-gpus=4", "-tensor-parallel=4", "-tp-io=all"}
+	b := newBench(t)
+	b.ok(slices.Concat(b.micro(), b.places(), []string{"-test.bench=MultiTurn", "-num-gpus=4",
+		"-tensor-parallel=4", "-sweep=layout=lmcache-fs,vllm-fs", "-sweep=object-tokens=8",
+		"-sweep=tp-io=all", "-max-requests=20", "-verify=full"})...)
+	assert.False(t, exists(b.cache), "nothing is left behind")
 	for _, layout := range []string{"lmcache-fs", "vllm-fs"} {
-		b := newBench(t)
-		b.ok(slices.Concat(b.micro(), b.places(), group, []string{"-test.bench=MultiTurn",
-			"-max-requests=20", "-layout=" + layout, "-object-tokens=8", "-verify=full"})...)
-		res := theResult(t, b.results)
-		require.NotNil(t, res.BlockCache, layout)
+		res, summary := b.point("MultiTurn", "layout="+layout+"_object-tokens=8_tp-io=all")
+		blocks := res.BlockCache
+		require.NotNil(t, blocks, layout)
+		assert.Equal(t, blocks.Tokens, blocks.Blocks*8)
+		assert.Nil(t, blocks.IdealHitRatio)
 		const token = 4096 // of micro
 		assert.EqualValues(t, 4, res.Model.StoringRanks, layout)
 		assert.EqualValues(t, token/4, res.Model.RankBytesPerToken, layout)
 		storage := res.Tiers[len(res.Tiers)-1]
-		assert.Equal(t, res.BlockCache.Writes.Blocks*8*token, storage.Write.Bytes, layout)
-		assert.Equal(t, res.BlockCache.Reads.Blocks*8*token, storage.Read.Bytes, layout)
+		assert.Equal(t, blocks.Writes.Blocks*8*token, storage.Write.Bytes, layout)
+		assert.Equal(t, blocks.Reads.Blocks*8*token, storage.Read.Bytes, layout)
 		assert.Positive(t, storage.Read.Bytes, layout)
-		summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0", "rank_0",
-			"summary.txt"))
-		require.NoError(t, err)
-		assert.Contains(t, string(summary), "1 KiB per token on each of 4 ranks, which all store, "+
+		assert.Contains(t, summary, "1 KiB per token on each of 4 ranks, which all store, "+
 			"tensor parallel 4")
-		assert.False(t, exists(b.cache), "nothing is left behind")
 	}
 }
 
@@ -177,77 +162,22 @@ func TestGroupsOfLayers(t *testing.T) {
 // -engine sets all parameters of an engine, and the summary names those that the user changed.
 func TestEngines(t *testing.T) {
 	t.Parallel()
+	b := newBench(t)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn",
+		// Two users alone: in any order of 20 requests one comes again, whose blocks are then used
+		// for the second time, as -engine dynamo asks before it copies them.
+		"-num-users=2", "-test.benchtime=20x", "-sweep=engine=vllm,mooncake,dynamo",
+		"-sweep=object-tokens=8", "-cpu-mem-gb=0.002", "-verify=full")...)
+	assert.False(t, exists(b.cache), "nothing is left behind")
 	for engine, policy := range map[string]string{"vllm": "write-through, promotion on-hit",
 		"mooncake": "write-through, promotion never, eviction bucket",
 		"dynamo":   "selective, promotion never"} {
-		b := newBench(t)
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn",
-			// Two users alone: in any order of 20 requests one comes again, whose blocks are then
-			// used for the second time, as -engine dynamo asks before it copies them.
-			"-num-users=2", "-test.benchtime=20x", "-engine="+engine, "-object-tokens=8",
-			"-cpu-mem-gb=0.002", "-verify=full")...)
-		res := theResult(t, b.results)
+		res, summary := b.point("MultiTurn", "engine="+engine+"_object-tokens=8")
 		require.NotNil(t, res.Policy, engine)
 		assert.Positive(t, res.Policy.Copied.Bytes+res.Policy.Unwritten.Bytes, engine)
-		summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0",
-			"rank_0", "summary.txt"))
-		require.NoError(t, err)
-		lines := strings.Split(string(summary), "\n")
+		lines := strings.Split(summary, "\n")
 		has(t, lines, "engine      "+engine+": tier-policy ", ", layout ")
 		has(t, lines, "not the engine's: object-tokens 8")
 		has(t, lines, "policy      "+policy)
-		assert.False(t, exists(b.cache), "nothing is left behind")
 	}
-}
-
-// A run with a tier policy reports what the policy moved and cost.
-func TestTierPolicies(t *testing.T) {
-	t.Parallel()
-	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
-	for policy, extra := range map[string][]string{
-		"write-through": {"-evict=fifo"},
-		"write-back":    {"-promote=on-hit", "-evict=s3-fifo"},
-	} {
-		b := newBench(t)
-		b.ok(append(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", trace,
-			"-trace-speedup=0", "-verify=full", "-tier-policy="+policy, "-cpu-mem-gb=0.002",
-			"-test.benchtime=1h"), // the input's end ends it, and cuts nothing off
-			extra...)...)
-		res := theResult(t, b.results)
-		p := res.Policy
-		require.NotNil(t, p, policy)
-		assert.Equal(t, policy, p.Tier)
-		require.NotNil(t, p.DriveWritesPerDay)
-		assert.Equal(t, policy == "write-through", p.Copied.Bytes+p.Unwritten.Bytes > 0, policy)
-		storage := res.Tiers[len(res.Tiers)-1]
-		if policy == "write-through" {
-			assert.Equal(t, p.Copied.Bytes, storage.Write.Bytes, "all of it was copied")
-		}
-		require.NotNil(t, p.Compared, policy)
-		assert.Equal(t, []int64{res.BlockCache.Blocks, res.BlockCache.Hits},
-			[]int64{p.Compared.Lookups, p.Compared.Hits}, "the same decisions, counted twice")
-	}
-}
-
-// Runs of conversations and documents, with the tokenizer in the result.
-func TestConversationsAndDocuments(t *testing.T) {
-	t.Parallel()
-	for tokenizer, name := range map[string]string{"cl100k": "cl100k_base",
-		"chars": "characters/4"} {
-		b := newBench(t)
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=ShareGPT",
-			"-dataset-path="+data(t, "sharegpt-small.json"),
-			"-tokenizer="+tokenizer)...)
-		res := theResult(t, b.results)
-		require.NotNil(t, res.Input)
-		assert.Equal(t, name, res.Input.Tokenizer)
-		assert.EqualValues(t, 6, res.Requests.Completed)
-		assert.EqualValues(t, 6, res.Lookups.ByKind["multi_turn"].Hits,
-			"a conversation of four turns reads its history")
-	}
-	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=RAG", "-rag-num-docs=2",
-		"-test.benchtime=200x")...)
-	res := theResult(t, b.results)
-	assert.Positive(t, res.Lookups.ByKind["rag"].Hits)
 }

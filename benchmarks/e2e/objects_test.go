@@ -152,44 +152,6 @@ func TestObjectStore(t *testing.T) {
 	}
 }
 
-// An endpoint that dies costs attempts and no operation. When it returns it gets requests again.
-func TestAnEndpointOfTwoDies(t *testing.T) {
-	t.Parallel()
-	s := fakeStore(t)
-	completed := func(endpoint, after int) (n int) {
-		for _, e := range s.Log() {
-			if e.Seq > after && strings.HasPrefix(e.Key, "runs/") && e.Status/100 == 2 &&
-				e.Endpoint == endpoint {
-				n++
-			}
-		}
-		return n
-	}
-	now := func() int { log := s.Log(); return log[len(log)-1].Seq }
-	b := newObjectBench(t, "key", "secret", "")
-	p := b.start(append(append(b.micro(), b.objects(s.URLs())...),
-		append(synthetic, "-test.benchtime=1h")...)...)
-	eventually(t, "requests to both", func() bool { return completed(1, 0) >= 20 })
-	s.Endpoints()[1].Kill()
-	dead := now()
-	eventually(t, "requests to the other", func() bool { return completed(0, dead) >= 200 })
-	assert.Zero(t, completed(1, dead))
-	require.NoError(t, s.Endpoints()[1].Return())
-	eventually(t, "requests to the one that is back", func() bool { return completed(1, dead) >= 20 })
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	o := p.end()
-	assert.Equal(t, 130, o.code, "%s\n%s", o.stdout, o.stderr)
-	r := theResult(t, b.results)
-	assert.Empty(t, r.Errors)
-	for name, op := range r.Objects.Operations {
-		if name != "connect" {
-			assert.Zero(t, op.Failed, name)
-		}
-	}
-	assert.NotEmpty(t, r.Objects.Retries)
-	assert.Empty(t, s.Keys(bucket, ""))
-}
-
 // TestObjectStoreOfOthers runs on a server that verifies signatures and checksums: the way in which
 // each payload is protected, engines' names, parts, ranks, and the user's mistakes.
 func TestObjectStoreOfOthers(t *testing.T) {
@@ -394,6 +356,10 @@ func TestSecretsAreNowhere(t *testing.T) {
 			eventually(t, "requests", func() bool { return len(s.Log()) > 200 })
 			if c.name == "ranks" {
 				texts["metrics"] = b.metrics(p)
+				for _, rank := range []string{"0", "1"} {
+					assert.Contains(t, texts["metrics"], "\nkvbench_kv_offload_tiering_write_bytes_total"+
+						`{benchmark="MaxStorageStress",rank="`+rank+`",tier="storage"} `)
+				}
 			}
 			lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // none but on Linux
 			for _, path := range lines {

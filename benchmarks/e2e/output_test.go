@@ -195,19 +195,6 @@ func TestAllBenchmarksPrintWhatBenchfmtReads(t *testing.T) {
 	t.Logf("%d bytes of output in %v", len(o.stdout), o.took)
 }
 
-// TestAFailureOfALaterTrial fails the process: the testing package forgets all but the first.
-func TestAFailureOfALaterTrial(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	// In the place of the second trial's results lies a file.
-	require.NoError(t, os.MkdirAll(filepath.Join(b.results, "Synthetic"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(b.results, "Synthetic", "trial_1"), nil, 0o644))
-	o := b.run(b.few(append(b.places(), "-test.count=2")...)...)
-	assert.Equal(t, exitFailed, o.code)
-	assert.Contains(t, o.stdout, "trial_1: not a directory")
-	assert.FileExists(t, filepath.Join(b.results, "Synthetic", "trial_0", "rank_0", "summary.txt"))
-}
-
 // TestGoTestJSON concatenates the output events of the package, which split result lines, and reads
 // the whole. The go command merges both streams, so this also shows that nothing is written to either
 // while a benchmark runs.
@@ -215,11 +202,17 @@ func TestGoTestJSON(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	endToEnd(t)
-	here, err := filepath.Abs(benchmarks)
+	root, err := filepath.Abs(moduleRoot)
 	require.NoError(t, err)
-	b.command = []string{"go", "test", "-C", here, "-json", "."}
+	b.dir, b.command = os.TempDir(), []string{"go", "test", "-C", root, "-json", "./benchmarks"}
+	rel := func(path string) string { // as if typed in root
+		path, err := filepath.Rel(root, path)
+		require.NoError(t, err)
+		return path
+	}
 	o := b.ok(append([]string{"-run=^$", "-bench=MaxStorageStress|MultiTurn|BurstGPT",
-		"-count=2", "-benchtime=4x"}, append(b.micro(), b.places()...)...)...)
+		"-count=2", "-benchtime=4x", "-cache-dir=" + rel(b.cache), "-results-dir=" + rel(b.results)},
+		b.micro()...)...)
 	var events strings.Builder
 	for line := range strings.Lines(o.stdout) {
 		var event struct{ Action, Package, Output string }
@@ -229,6 +222,10 @@ func TestGoTestJSON(t *testing.T) {
 		}
 	}
 	text := events.String()
+	assert.Contains(t, text, "result: "+b.results)
+	for _, path := range resultFiles(t, b.results) {
+		assert.Equal(t, b.cache, parameter(t, readResult(t, path), "cache-dir"))
+	}
 	results, units := parse(t, text)
 	assert.Len(t, results, 2*2)
 	assert.Equal(t, "better=higher", units["req/s"])
@@ -254,7 +251,7 @@ func TestGoTestJSON(t *testing.T) {
 		assert.NotRegexp(t, pairLine, line, "benchfmt reads no configuration there")
 	}
 	// README's command. Of a package that passes the go command would print nothing.
-	b.command = []string{"go", "test", "-C", here, "."}
+	b.command = []string{"go", "test", "-C", root, "./benchmarks"}
 	o = b.run("-help-parameters", "knee")
 	assert.Contains(t, o.stdout, "\nKnee ")
 	assert.Contains(t, o.stdout, "ignore FAIL")

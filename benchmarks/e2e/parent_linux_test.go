@@ -31,6 +31,27 @@ func (b *bench) owner() int {
 	return m.PID
 }
 
+// A terminal that is closed under a run sends SIGHUP, and Ctrl-C at the go command SIGINT to the whole
+// process group.
+func init() {
+	endings["a lost connection"] = ending{sig: syscall.SIGHUP, code: 129,
+		how: func(b *bench) func(*process) {
+			s := b.terminal(100)
+			return func(*process) {
+				require.NoError(b.t, b.files[0].Close())
+				require.NoError(b.t, s.master.Close())
+			}
+		}}
+	endings["Ctrl-C at the go command"] = ending{sig: syscall.SIGINT, code: 1,
+		how: func(b *bench) func(*process) {
+			b.goTest()
+			b.attr = &syscall.SysProcAttr{Setpgid: true}
+			return func(p *process) {
+				require.NoError(b.t, syscall.Kill(-p.Process.Pid, syscall.SIGINT))
+			}
+		}}
+}
+
 // TestTheDeathOfTheGoCommandEndsTheRun kills the go command the hard way. This
 // process adopts the orphan, so that it learns its exit code.
 func TestTheDeathOfTheGoCommandEndsTheRun(t *testing.T) {
@@ -51,25 +72,6 @@ func TestTheDeathOfTheGoCommandEndsTheRun(t *testing.T) {
 		assert.Equal(t, 143, status.ExitStatus())
 		r := interrupted(t, b)
 		assert.Contains(t, r.Error, "the go command that started this run has ended")
-		s.leaves(b, root, before)
-		return s
-	})
-}
-
-// TestControlCAtTheGoCommand sends SIGINT to the whole process group, as a
-// terminal does.
-func TestControlCAtTheGoCommand(t *testing.T) {
-	inTime(t, func() stopping {
-		b, root, before := userBench(t)
-		b.goTest()
-		b.attr = &syscall.SysProcAttr{Setpgid: true}
-		p := b.start(goFlags(b.long())...)
-		b.working()
-		s := b.stop(p, func() { require.NoError(t, syscall.Kill(-p.Process.Pid, syscall.SIGINT)) })
-		assert.Equal(t, 1, s.code, "the go command shows 1 for all of them")
-		assert.Contains(t, s.stdout, "exit status 130")
-		assert.Contains(t, s.stdout, "result: "+resultFiles(t, b.results)[0]+"\n")
-		interrupted(t, b)
 		s.leaves(b, root, before)
 		return s
 	})

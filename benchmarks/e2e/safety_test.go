@@ -81,21 +81,6 @@ func (b *bench) working() {
 	})
 }
 
-// filled waits until that many GiB lie in the cache directory.
-func (b *bench) filled(gib float64) {
-	b.t.Helper()
-	eventually(b.t, "entries in "+b.cache, func() bool {
-		files, _ := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*"))
-		bytes := int64(0)
-		for _, f := range files {
-			if info, err := os.Stat(f); err == nil {
-				bytes += info.Size()
-			}
-		}
-		return float64(bytes) >= gib*(1<<30)
-	})
-}
-
 // TestUserFilesSurviveSIGKILL kills runs at random moments: before the
 // directory is made, while it fills, in the window, while it is cleaned.
 func TestUserFilesSurviveSIGKILL(t *testing.T) {
@@ -125,42 +110,6 @@ func TestUserFilesSurviveSIGKILL(t *testing.T) {
 	b.ok(b.few(b.places()...)...)
 	assert.Equal(t, before, tree(t, root), "the next run reclaims everything")
 	assert.Equal(t, result.StatusComplete, theResult(t, b.results).Status)
-}
-
-// TestUserFilesInOurDirectorySurvive: a user may even put files into the
-// directory in which a run works.
-func TestUserFilesInOurDirectorySurvive(t *testing.T) {
-	t.Parallel()
-	b, root, before := userBench(t)
-	p := b.start(b.long()...)
-	b.working()
-	fans, err := filepath.Glob(filepath.Join(b.cache, "rank_0/[0-9a-f][0-9a-f]"))
-	require.NoError(t, err)
-	require.NotEmpty(t, fans)
-	theirs := []string{filepath.Join(b.cache, "rank_0/notes.npy"),
-		filepath.Join(fans[0], "notes.npy"), filepath.Join(b.cache, "rank_0/mine/a")}
-	for _, name := range theirs {
-		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
-		require.NoError(t, os.WriteFile(name, []byte(name), 0o600))
-	}
-	require.NoError(t, os.Symlink(root, filepath.Join(b.cache, "rank_0/ff-link")))
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	assert.Equal(t, 130, p.end().code)
-	for range 2 { // the interrupted one, and one that reclaims what it may have left
-		for _, name := range theirs {
-			text, err := os.ReadFile(name)
-			require.NoError(t, err)
-			assert.Equal(t, name, string(text))
-		}
-		now := tree(t, root)
-		for name, text := range before {
-			assert.Equal(t, text, now[name], name)
-		}
-		b.ok(b.few(b.places()...)...)
-	}
-	left, err := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*-*"))
-	require.NoError(t, err)
-	assert.Empty(t, left, "no entry stays")
 }
 
 // TestForeignRankDirectoriesAreRefused: what carries the name of our directory

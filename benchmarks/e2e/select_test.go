@@ -1,9 +1,9 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,29 +24,24 @@ func names(t *testing.T, stdout string) (list []string) {
 	return list
 }
 
-func TestPatternsSelectPointsOfASweep(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x", "-test.cpu=1",
-		"-sweep=io-depth=1,2")
-	o := b.ok(append(args, "-test.bench=StorageCeiling/op=read")...)
-	assert.Equal(t, []string{"StorageCeiling/io-depth=1/op=read",
-		"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
-	o = b.ok(append(args, "-test.bench=StorageCeiling/op=read/io-depth=2")...)
-	assert.Equal(t, []string{"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
-}
-
 // One point that cannot run does not take the others with it, whichever comes first.
 func TestUnsuitablePointsOfASweepAreListed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	args := append(b.micro(), "-results-dir", b.results, "-test.benchtime=5x", "-test.cpu=1",
-		"-test.count=2", "-io-depth=1", "-test.bench=BlockIO/op=read/size=64KiB")
-	o := b.ok(append(args, "-cache-dir", b.cache, "-sweep=io=buffered,direct")...)
+	o := b.ok(append(append(b.micro(), b.places()...), "-test.benchtime=30x", "-test.cpu=1",
+		"-test.count=2", "-io-depth=5", "-test.bench=BlockIO/op=read/size=64KiB",
+		"-sweep=io=buffered,direct")...)
 	assert.Equal(t, []string{"BlockIO/io=direct/op=read/size=64KiB"}, names(t, o.stdout))
 	assert.Contains(t, o.stderr, "\nskipped benchmarks\n  BenchmarkBlockIO/io=buffered: needs -io direct, "+
 		"given buffered (sweep): it reads and writes places inside files, past the page cache\n")
 	assert.Equal(t, 1, strings.Count(o.stderr, "BenchmarkBlockIO/io=buffered"))
+	paths := resultFiles(t, b.results)
+	require.Len(t, paths, 2)
+	for _, path := range paths {
+		r := readResult(t, path)
+		assert.Equal(t, []any{5, int64(30), int64(64 << 10)},
+			[]any{r.Workload.Workers, r.Completions(), r.PlainIO.BlockBytes})
+	}
 }
 
 // -plan lists the lines with trials, windows and storage, and what is skipped. It makes no directory.
@@ -90,53 +85,6 @@ func TestMemoryTiersAreAsLargeAsGiven(t *testing.T) {
 	assert.Len(t, names(t, o.stdout), 2)
 }
 
-// answered wants a refusal of at most four lines: exit code 2, nothing run or made.
-func (b *bench) answered(args ...string) string {
-	b.t.Helper()
-	before := tree(b.t, b.work)
-	o := b.run(args...)
-	assert.Equal(b.t, exitParameters, o.code, "%v\n%s%s", args, o.stdout, o.stderr)
-	assert.Empty(b.t, o.stdout, "%v", args)
-	assert.Equal(b.t, before, tree(b.t, b.work), "something was made")
-	assert.LessOrEqual(b.t, strings.Count(o.stderr, "\n"), 4, o.stderr)
-	return o.stderr
-}
-
-// The refusal of a pattern that selects nothing lists the benchmarks, before anything runs.
-func TestPatternsThatSelectNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x")
-	for pattern, want := range map[string]string{
-		"Foo":                          "-bench Foo selects no benchmark; there are, the nearest first, ",
-		"Synthetic|BenchmarkDecodOnly": "-bench BenchmarkDecodOnly selects no benchmark; there are, the nearest first, DecodeOnly, ",
-		"StorageCeiling/op=raed":       "no sub-benchmark; there are, the nearest first, StorageCeiling/op=read, ",
-	} {
-		assert.Contains(t, b.answered(append(args, "-test.bench="+pattern)...), want, pattern)
-	}
-	assert.Contains(t, b.answered(append(args, "-test.bench=StorageCeiling/op=read",
-		"-test.skip=/op=(read|write)")...), "-skip /op=(read|write) leaves nothing of")
-	assert.Contains(t, b.answered(append(args, "-test.bench=Synthetic", "-test.skip=(")...),
-		`-skip "("`)
-}
-
-// What -skip takes out is not asked for its needs, and a pattern runs only what it selects: Go
-// also calls functions to see whether something lies below.
-func TestSkipIsHonoured(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x", "-test.cpu=1")
-	// Tier and others would want room for 64 files of 16 MiB in a capacity of 256 MiB: no needs.
-	o := b.ok(append(args, "-test.bench=Synthetic|DecodeOnly|StorageCeiling", "-num-users=1",
-		"-test.skip=DecodeOnly|StorageCeiling/op=[^r]")...)
-	assert.Equal(t, []string{"StorageCeiling/op=read", "Synthetic"}, sorted(names(t, o.stdout)))
-	// Windows of moments are no ceiling.
-	assert.Nil(t, theResult(t, filepath.Join(b.results, "Synthetic")).Ceiling)
-}
-
-// sorted is a list in order.
-func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
-
 // -cpu 1,2 are two benchmarks: each has its own trials and its own place.
 func TestSeveralCPUsHaveTrialsOfTheirOwn(t *testing.T) {
 	t.Parallel()
@@ -156,4 +104,46 @@ func TestSeveralCPUsHaveTrialsOfTheirOwn(t *testing.T) {
 		}
 		assert.FileExists(t, filepath.Join(b.results, name, "trial_1", "rank_0", "summary.txt"))
 	}
+}
+
+func TestSweepsAreSubBenchmarks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	out := filepath.Join(b.work, "out")
+	require.NoError(t, os.Mkdir(out, 0o755))
+	o := b.ok(b.few(append(b.places(), "-sweep=num-users=1,3", "-sweep=io-depth=1,2",
+		"-test.count=2", "-test.artifacts", "-test.outputdir="+out)...)...)
+	results, _ := parse(t, o.stdout)
+	count := make(map[string]int)
+	for _, r := range results {
+		name, parts := r.Name.Parts()
+		assert.Equal(t, "Synthetic", string(name))
+		key := ""
+		for _, p := range parts[:2] {
+			key += string(p)
+		}
+		count[key]++
+		for _, c := range r.Config {
+			assert.NotContains(t, []string{"num-users", "io-depth", "sweep"}, c.Key)
+		}
+	}
+	assert.Equal(t, map[string]int{
+		"/num-users=1/io-depth=1": 2, "/num-users=1/io-depth=2": 2, "/num-users=3/io-depth=1": 2,
+		"/num-users=3/io-depth=2": 2,
+	}, count)
+	texts := func(dir string) (list []string) {
+		for _, f := range resultFiles(t, dir) {
+			text, err := os.ReadFile(f)
+			require.NoError(t, err)
+			list = append(list, string(text))
+			assert.FileExists(t, filepath.Join(filepath.Dir(f), "summary.txt"))
+		}
+		return list
+	}
+	assert.Len(t, texts(b.results), 8)
+	assert.ElementsMatch(t, texts(b.results), texts(out), "the artifacts hold a copy")
+	one := theResult(t, filepath.Join(b.results, "Synthetic_num-users=3_io-depth=2/trial_1"))
+	assert.Equal(t, "3", parameter(t, one, "num-users"))
+	assert.Equal(t, "2", parameter(t, one, "io-depth"))
+	assert.Equal(t, 1, one.Trial)
 }

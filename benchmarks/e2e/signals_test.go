@@ -104,21 +104,72 @@ func interrupted(t testing.TB, b *bench) *result.Result {
 	return r
 }
 
-func TestSignalsEndARunWithItsResult(t *testing.T) {
+// ending is how a run ends in some stage.
+type ending struct {
+	sig  syscall.Signal // which the process gets
+	code int
+	args []string // nil: those of long
+	// how prepares the bench and returns another way to send the signal.
+	how func(b *bench) (end func(p *process))
+}
+
+// endings has a row for each stage that waits in code of its own, and for each way in which a signal
+// comes.
+var endings = map[string]ending{
+	"SIGINT":  {sig: syscall.SIGINT, code: 130},
+	"SIGQUIT": {sig: syscall.SIGQUIT, code: 131},
+	"populating": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=DecodeOnly",
+		"-num-users=4", "-storage-capacity-gb=4"}},
+	"preconditioning": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=Synthetic",
+		"-precondition", "-storage-capacity-gb=1", "-precondition-size-gb=50"}},
+	"ceiling": {sig: syscall.SIGTERM, code: 143, args: []string{
+		"-test.bench=StorageCeiling/op=mixed", "-storage-capacity-gb=1"}},
+	"buffered": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=MaxStorageStress",
+		"-io=buffered", "-storage-capacity-gb=1"}},
+	"resting": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=Synthetic",
+		"-settle=10m"}},
+}
+
+// TestSignalsInEveryStage: a signal ends a run in any stage, with its result, and the summary is
+// printed all the same.
+func TestSignalsInEveryStage(t *testing.T) {
 	parallel(t)
-	for sig, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGQUIT: 131} {
-		t.Run(sig.String(), func(t *testing.T) {
+	for name, c := range endings {
+		t.Run(name, func(t *testing.T) {
 			parallel(t)
 			inTime(t, func() stopping {
 				b, root, before := userBench(t)
-				p := b.start(b.long()...)
-				b.working()
-				s := b.stop(p, func() { require.NoError(t, p.Process.Signal(sig)) })
-				assert.Equal(t, code, s.code)
+				end := func(p *process) { require.NoError(t, p.Process.Signal(c.sig)) }
+				if c.how != nil {
+					end = c.how(b)
+				}
+				args := b.long()
+				if c.args != nil {
+					args = append(append(b.places(), "-test.benchtime=10m"), c.args...)
+				}
+				if b.command != nil {
+					args = goFlags(args)
+				}
+				p := b.start(args...)
+				if name == "resting" {
+					eventually(t, "a marker", func() bool {
+						return exists(filepath.Join(b.cache, "rank_0/.kvbench.json"))
+					})
+				} else {
+					b.working()
+				}
+				s := b.stop(p, func() { end(p) })
+				assert.Equal(t, c.code, s.code)
 				r := interrupted(t, b)
-				assert.Positive(t, r.WindowNS)
-				assert.Contains(t, r.Error, sig.String())
-				checkInterruptedLog(t, s, b)
+				assert.Contains(t, r.Error, c.sig.String())
+				assert.Contains(t, s.stdout, "--- FAIL: Benchmark")
+				assert.Contains(t, s.stdout, "result: "+resultFiles(t, b.results)[0]+"\n")
+				assert.Contains(t, s.stdout+s.stderr, "incomplete (ended by signal)")
+				if b.command == nil {
+					parse(t, s.stdout)
+				} else {
+					assert.Contains(t, s.stdout, "exit status 130", "the go command shows 1 for all of them")
+				}
 				s.leaves(b, root, before)
 				return s
 			})
@@ -136,63 +187,6 @@ func (s stopping) leaves(b *bench, root string, before map[string]string) {
 		next.ok(next.few(next.places()...)...)
 	}
 	assert.Equal(b.t, before, tree(b.t, root))
-}
-
-// checkInterruptedLog wants the failed benchmark with the path of its result last.
-func checkInterruptedLog(t *testing.T, s stopping, b *bench) {
-	t.Helper()
-	assert.Contains(t, s.stdout, "--- FAIL: BenchmarkMaxStorageStress")
-	assert.Contains(t, s.stdout, "result: "+resultFiles(t, b.results)[0]+"\n")
-	assert.Contains(t, s.stderr, "incomplete (ended by signal)",
-		"the summary is printed all the same")
-	parse(t, s.stdout)
-}
-
-// TestSignalsInEveryStage: a signal ends a run in each stage that waits in code of its own.
-func TestSignalsInEveryStage(t *testing.T) {
-	parallel(t)
-	for name, args := range map[string][]string{
-		"populating": {"-test.bench=DecodeOnly", "-num-users=4", "-storage-capacity-gb=4"},
-		"preconditioning": {"-test.bench=Synthetic", "-precondition", "-storage-capacity-gb=1",
-			"-precondition-size-gb=50"},
-		"ceiling":  {"-test.bench=StorageCeiling/op=mixed", "-storage-capacity-gb=1"},
-		"buffered": {"-test.bench=MaxStorageStress", "-io=buffered", "-storage-capacity-gb=1"},
-		"resting":  {"-test.bench=Synthetic", "-settle=10m"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			parallel(t)
-			inTime(t, func() stopping {
-				b, root, before := userBench(t)
-				p := b.start(append(append(b.places(), "-test.benchtime=10m"), args...)...)
-				if name == "resting" {
-					eventually(t, "a marker", func() bool {
-						return exists(filepath.Join(b.cache, "rank_0/.kvbench.json"))
-					})
-				} else {
-					b.working()
-				}
-				s := b.stop(p, func() { require.NoError(t, p.Process.Signal(syscall.SIGTERM)) })
-				assert.Equal(t, 143, s.code)
-				interrupted(t, b)
-				s.leaves(b, root, before)
-				return s
-			})
-		})
-	}
-}
-
-// TestSignalsEndAllTrials: no trial starts after the interrupted one.
-func TestSignalsEndAllTrials(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	p := b.start(append(b.long(), "-test.count=1000",
-		"-test.bench=MaxStorageStress|MultiTurn|Synthetic")...)
-	b.working()
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	o := p.end()
-	assert.Equal(t, 130, o.code)
-	assert.Len(t, resultFiles(t, b.results), 1)
-	assert.Equal(t, 3, strings.Count(o.stdout, "--- FAIL"), "one of each benchmark")
 }
 
 // TestASecondSignalEndsAtOnce even while the first one's result is being made. The process stands

@@ -101,42 +101,6 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	assert.NotContains(t, s.String(), "Unit ")
 }
 
-// TestControlCAtATerminalLeavesNothing of several hundred MiB, however long their removal takes.
-func TestControlCAtATerminalLeavesNothing(t *testing.T) {
-	t.Parallel()
-	b, root, before := userBench(t)
-	s := b.terminal(100)
-	p := b.start(b.long()...)
-	b.filled(0.3)
-	// Typed, so that the kernel sends the signal to the foreground process group.
-	_, err := s.master.WriteString("\x03")
-	require.NoError(t, err)
-	o := p.end()
-	assert.Equal(t, 130, o.code)
-	interrupted(t, b)
-	assert.NotContains(t, o.stderr, "left behind")
-	assert.Equal(t, before, tree(t, root))
-}
-
-// TestALostConnectionEndsTheRun closes the terminal under a run: the kernel sends SIGHUP.
-func TestALostConnectionEndsTheRun(t *testing.T) {
-	parallel(t)
-	inTime(t, func() stopping {
-		b, root, before := userBench(t)
-		s := b.terminal(100)
-		p := b.start(b.long()...)
-		b.working()
-		end := b.stop(p, func() {
-			require.NoError(t, b.files[0].Close())
-			require.NoError(t, s.master.Close())
-		})
-		assert.Equal(t, 129, end.code)
-		interrupted(t, b)
-		end.leaves(b, root, before)
-		return end
-	})
-}
-
 // TestNohupKeepsARunAlive through the same.
 func TestNohupKeepsARunAlive(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,6 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
 )
 
@@ -93,8 +92,8 @@ func blocksInVirtualTime(t *testing.T, seed uint64, window time.Duration, limit 
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
 	a := &asking{Tier: tier, traits: tier.Traits()}
-	cfg := overLevels(onTier(a, 1<<40), workers).lasting(window)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed, cfg.Limit = v, true, seed, int64(limit)
+	cfg := virtual(v, a, 1<<40, workers).lasting(window)
+	cfg.Seed, cfg.Limit = seed, int64(limit)
 	res, err := runPlain(t.Context(), cfg, r)
 	require.NoError(t, err)
 	return res, a
@@ -176,9 +175,8 @@ func TestBlocksNeedDirectIO(t *testing.T) {
 	tier := drive(t)(v)
 	a := &asking{Tier: tier, traits: tier.Traits()}
 	a.traits.CountsAtCommit = true
-	cfg := overLevels(onTier(a, 1<<40), 1).lasting(time.Second)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
-	_, err := runPlain(t.Context(), cfg, &Blocks{Op: tiers.Read, Size: page})
+	_, err := runPlain(t.Context(), virtual(v, a, 1<<40, 1).lasting(time.Second),
+		&Blocks{Op: tiers.Read, Size: page})
 	assert.ErrorContains(t, err, "requests inside files need direct I/O")
 	assert.Empty(t, a.asked)
 }
@@ -196,8 +194,7 @@ func TestTheLadderReadsWhatIsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := clock.NewVirtual()
-			cfg := overLevels(onTier(drive(t)(v), 1<<20), 2).lasting(time.Second)
-			cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
+			cfg := virtual(v, drive(t)(v), 1<<20, 2).lasting(time.Second)
 			b := New(cfg.Config, c.routine)
 			readable := -1
 			cfg.Publish = func(*result.Result) error { // the files are there still
@@ -224,9 +221,8 @@ func TestTheLadderOfBlocks(t *testing.T) {
 		v := clock.NewVirtual()
 		tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{}}
 		a := &asking{Tier: tier, traits: tier.Traits()}
-		cfg := overLevels(onTier(a, 1<<40), 1).lasting(time.Hour)
-		cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Limit = v, true, 1
-		cfg.Storage.Use.Chunk = 4 * page
+		cfg := virtual(v, a, 1<<40, 1).lasting(time.Hour)
+		cfg.Limit, cfg.Storage.Use.Chunk = 1, 4*page
 		r := &Blocks{Op: op, Size: 4 * page, Footprint: 64 << 20}
 		_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
 			require.NoError(t, r.Prepare(ctx, b))
@@ -302,8 +298,10 @@ func TestBuffersOutliveTheTrialThatADeviceDoesNotAnswer(t *testing.T) {
 				cfg.Clock = wall
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(10*time.Second, cancel)
-				_, err := runPlain(ctx, cfg, routine)
+				res, err := runPlain(ctx, cfg, routine)
 				require.ErrorIs(t, err, context.Canceled)
+				assert.Equal(t, result.StatusIncomplete, res.Status, "although there was no signal")
+				assert.Equal(t, result.EndedBySignal, res.EndedBy)
 				require.Positive(t, engine.Held())
 				engine.Release()
 				synctest.Wait()
@@ -337,8 +335,8 @@ func TestFillingEndsInItsTime(t *testing.T) {
 		v := clock.NewVirtual()
 		rate := float64(fieldFill) / c.rate.Seconds()
 		m := tiers.DeviceModel{Read: rate, Write: rate, WriteLatency: c.latency, Parallelism: 128}
-		cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 1<<40), 1)
-		cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Limit = v, true, 1
+		cfg := onModel(v, m, 1<<40)
+		cfg.Limit = 1
 		_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
 			r := &Knee{Blocks: Blocks{Op: tiers.Read, Footprint: c.footprint}}
 			require.NoError(t, r.lay(b, KneeSize))

@@ -23,8 +23,8 @@ func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 	v := clock.NewVirtual()
 	tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{},
 		takes: flush}
-	cfg := overLevels(onTier(tier, 1<<40), 1).lasting(window)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed = v, true, 7
+	cfg := virtual(v, tier, 1<<40, 1).lasting(window)
+	cfg.Seed = 7
 	cfg.Usage = func() host.Usage { return host.Usage{} } // real processors, and 64 virtual ms
 	res, err := runPlain(t.Context(), cfg, r)
 	require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
 )
 
@@ -23,8 +22,8 @@ func kneeOn(ctx context.Context, t *testing.T, m tiers.DeviceModel, r *Knee,
 	t.Helper()
 	require.NoError(t, m.Validate())
 	v := clock.NewVirtual()
-	cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 1<<40), 1).lasting(time.Second)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed = v, true, seed
+	cfg := onModel(v, m, 1<<40).lasting(time.Second)
+	cfg.Seed = seed
 	r.Footprint = 512 << 20
 	res, _ := runPlain(ctx, cfg, r)
 	return res
@@ -90,13 +89,11 @@ func TestAGridThatEndsEarlyHasNoKnee(t *testing.T) {
 		m := tiers.DeviceModel{Read: rate, Write: rate, ReadLatency: 1e5, WriteLatency: 1e5,
 			Parallelism: 128}
 		v := clock.NewVirtual()
-		cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 1<<40), 1).lasting(time.Second)
-		cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		v.At(stop, cancel)
-		res, _ := runPlain(ctx, cfg, &Knee{Blocks: Blocks{Op: tiers.Read, Footprint: 512 << 20},
-			Limit: limit})
+		res, _ := runPlain(ctx, onModel(v, m, 1<<40).lasting(time.Second),
+			&Knee{Blocks: Blocks{Op: tiers.Read, Footprint: 512 << 20}, Limit: limit})
 		require.NotNil(t, res.PlainIO.Knee, res.Error)
 		return res, res.PlainIO.Knee
 	}
@@ -119,8 +116,8 @@ func TestAGridThatEndsEarlyHasNoKnee(t *testing.T) {
 func TestAKneeNeedsRoom(t *testing.T) {
 	v := clock.NewVirtual()
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}
-	cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 6<<20), 1).lasting(time.Second)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Workers = v, true, 0
+	cfg := onModel(v, m, 6<<20).lasting(time.Second)
+	cfg.Workers = 0
 	res, err := runPlain(t.Context(), cfg, &Knee{Blocks: Blocks{Op: tiers.Read}})
 	assert.Zero(t, res.Workload.Workers, "no number is known")
 	text := res.Error

@@ -2,6 +2,8 @@ package plainio
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -14,7 +16,9 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/spread"
 	"kvbench/tiers/tiertest"
 )
 
@@ -34,8 +38,8 @@ func inTrial(t *testing.T, make func(clock.Clock) tiers.Tier,
 	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
-	cfg := overLevels(onTier(make(v), 1<<40), 1)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Limit = v, true, 1
+	cfg := virtual(v, make(v), 1<<40, 1)
+	cfg.Limit = 1
 	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
 		f(ctx, b.Env, b.Levels[0])
 		return nil
@@ -234,4 +238,90 @@ func TestALadderThatCannotBeClimbed(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, rungs, "nothing took time")
 		})
+}
+
+// On a filesystem of large blocks small requests are refused, before anything is written.
+func TestRequestsSmallerThanABlockOfTheFilesystem(t *testing.T) {
+	v := clock.NewVirtual()
+	tier := drive(t)(v)
+	a := &asking{Tier: tier, traits: tier.Traits()}
+	a.traits.Align = 16 << 10
+	for size, refused := range map[int64]bool{page: true, 24 << 10: true, 32 << 10: false} {
+		cfg := virtual(v, a, 1<<40, 1).lasting(time.Second)
+		cfg.Storage.Chunk = int(size)
+		a.asked = nil
+		_, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: 1, InFlight: 1,
+			Footprint: 1 << 20})
+		if !refused {
+			require.NoError(t, err)
+			continue
+		}
+		assert.ErrorContains(t, err, "direct I/O takes multiples of 16384 bytes here")
+		assert.Empty(t, a.asked)
+	}
+}
+
+// Sixteen files in several directories are spread evenly, unlike by a hash.
+func TestFilesLieInAllDirectoriesAlike(t *testing.T) {
+	for _, of := range []int{1, 2, 3, 4, 8} {
+		var parts []spread.Part
+		for range of {
+			parts = append(parts, spread.Part{Files: tiertest.Files(t, filetier.Config{}),
+				Room: 1 << 30})
+		}
+		tier := spread.New(spread.Config{Parts: parts})
+		has, keys := make([]int, of), map[string]bool{}
+		for n := range int64(48) {
+			key := evenly(tier, "field/", n)
+			at, _ := tier.Home(key)
+			has[at]++
+			keys[key] = true
+		}
+		assert.Len(t, keys, 48)
+		assert.Equal(t, 48/of, slices.Min(has))
+	}
+	assert.Equal(t, "field/7", evenly(tiertest.NewNull(), "field/", 7))
+}
+
+// A storage that moves bytes in slices shows its rate, whatever part of a slice is in flight when a
+// measurement ends.
+func TestAMeanLosesNothingInFlight(t *testing.T) {
+	const slice, bytes = 100 * time.Millisecond, 20 << 20
+	apart := 0.0
+	for took := 2 * slice; took <= 10*slice; took += 7 * time.Millisecond {
+		all := make([]tally, 2) // one of them stays empty
+		total := 0
+		for at := slice; at <= took; at += slice {
+			all[0].add(at-1, bytes)
+			total += bytes
+		}
+		assert.InEpsilon(t, bytes/slice.Seconds(), mean(all, took), 0.04, took)
+		apart = max(apart, 1-float64(total)/took.Seconds()/(bytes/slice.Seconds()))
+	}
+	assert.Greater(t, apart, 0.3, "as bytes over time have it")
+}
+
+// However many times parts have become longer, all bytes are in them, where they belong.
+func TestATallyKeepsAllBytes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		all, took, total := make([]tally, 3), time.Duration(0), int64(0)
+		step := time.Duration(1 + rnd.Int64N(int64(20*time.Millisecond)))
+		for range 5000 {
+			took += time.Duration(rnd.Int64N(int64(step)))
+			total += 4096
+			all[rnd.IntN(len(all))].add(took, 4096)
+		}
+		sum := int64(0)
+		for i := range all {
+			for at, bytes := range all[i].bytes {
+				sum += bytes
+				if bytes != 0 {
+					assert.LessOrEqual(t, time.Duration(at)*all[i].part, took)
+				}
+			}
+		}
+		assert.Equal(t, total, sum)
+		assert.InEpsilon(t, float64(total)/took.Seconds(), mean(all, took), 0.06)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -57,61 +59,49 @@ func traceFile(t *testing.T, rows ...string) string {
 	return path
 }
 
-func TestReplayDoesWhatTheRowsSay(t *testing.T) {
-	path := traceFile(t,
-		"1.0,Write,100000,Tier-2,a,Prefill",
-		"1.0,Read,100000,Tier-2,a,Decode",
-		"1.0,Read,100000,Tier-2,never,Decode", // never written
-		"1.0,Write,100000,Tier-0,gpu,Prefill", // another tier
-		"1.0,Write,100000,Tier-2,b,Evict",
-		"1.0,Read,100000,Tier-2,a,Decode",   // refreshes a
-		"1.0,Write,100000,Tier-2,c,Prefill", // deletes b
-		"1.0,Read,100000,Tier-2,b,Decode",   // evicted
-		"1.0,Write,100000,Tier-2,a,Prefill", // again
-		"1.0,Read,100000,Tier-2,a,Decode",
-		"1.0,Delete,100000,Tier-2,a,Evict",
-		"1.0,Delete,100000,Tier-2,a,Evict",    // not there
-		"1.0,Read,100000,Tier-2,a,Decode",     // evicted
-		"1.0,Write,999999,Tier-2,big,Prefill", // larger than the tier
-		"nonsense")
-	r := &Replay{Path: path, Cycles: 1, Allow: true}
-	res, err := runPlain(t.Context(), replayConfig(t, 250000), r)
-	require.NoError(t, err)
-	assert.Equal(t, result.EndedByInput, res.EndedBy)
-	got := *res.Replay
-	got.LateNS = 0
-	assert.Equal(t, result.Replay{
-		Rows: 14, Skipped: 1, Reads: 3, Writes: 4, Deletes: 1, EvictedReads: 2, UnwrittenReads: 1,
-		UnknownDeletes: 1, Overwrites: 1, TooLarge: 1, Evictions: 1,
-	}, got)
-	assert.EqualValues(t, 15, res.Input.Rows)
-	assert.EqualValues(t, 1, res.Input.Malformed)
-	assert.Equal(t, result.UnitOperation, res.CompletionUnit)
-	assert.EqualValues(t, 7, res.Requests.Operations)
-	require.Len(t, res.Tiers, 1)
-	assert.EqualValues(t, 300000, res.Tiers[0].Read.Bytes)
-	assert.EqualValues(t, 400000, res.Tiers[0].Write.Bytes)
+// TestReplays runs the script testdata/replays: each command replays the rows of its input on a
+// directory in the time of a bubble, where files take no time, or on a link of that many bytes/s.
+// Rewrite it with -rewrite.
+func TestReplays(t *testing.T) {
+	datadriven.RunTest(t, "testdata/replays", func(t *testing.T, d *datadriven.TestData) (out string) {
+		require.Equal(t, "replay", d.Cmd)
+		synctest.Test(t, func(t *testing.T) { out = replayed(t, d) })
+		return out
+	})
 }
 
-func TestReplaySelectsTiersAndPhases(t *testing.T) {
-	path := traceFile(t, "1,Write,1000,Tier-0,a,Prefill", "1,Read,1000,Tier-0,a,Evict",
-		"1,Write,1000,Tier-2,a,Evict", "1,Read,1000,Tier-2,a,Decode", "1,Read,1000,Tier-0,a,Decode")
-	for name, c := range map[string]struct {
-		tiers         []int
-		phases        []string
-		reads, writes int64
-	}{
-		"storage":     {nil, nil, 1, 1},
-		"all tiers":   {[]int{0, 1, 2}, nil, 3, 2},
-		"gpu":         {[]int{0}, nil, 2, 1},
-		"no eviction": {[]int{0, 2}, []string{"Prefill", "Decode"}, 1, 1},
-	} {
-		r := &Replay{Path: path, Cycles: 1, Tiers: c.tiers, Phases: c.phases}
-		res, err := runPlain(t.Context(), replayConfig(t, 1<<20), r)
-		require.NoError(t, err, name)
-		assert.Equal(t, c.reads, res.Replay.Reads, name)
-		assert.Equal(t, c.writes, res.Replay.Writes, name)
+func replayed(t *testing.T, d *datadriven.TestData) string {
+	r := &Replay{Path: traceFile(t, strings.Split(d.Input, "\n")...), Cycles: 1, Allow: true}
+	cfg, capacity, link := replayConfig(t, 0), int64(1<<30), 0.0
+	for name, to := range map[string]any{"capacity": &capacity, "link": &link, "cycles": &r.Cycles,
+		"speed": &r.Speed, "tiers": &r.Tiers, "phases": &r.Phases, "window": &cfg.Window} {
+		d.MaybeScanArgs(t, name, to)
 	}
+	cfg.Storage.StorageBytes = capacity
+	if link > 0 {
+		cfg.Clock = clock.NewWall()
+		tier, err := sim.NewLink(link, cfg.Clock)
+		require.NoError(t, err)
+		cfg.Storage.Levels = onTier(tier, capacity)
+	}
+	res, err := runPlain(t.Context(), cfg, r)
+	require.NoError(t, err)
+	require.Equal(t, result.UnitOperation, res.CompletionUnit)
+	out := fmt.Sprintf("%v, ended by %s, %d operations in the window, %d bytes read, %d written\n",
+		time.Duration(res.WindowNS), res.EndedBy, res.Requests.Operations, res.Tiers[0].Read.Bytes,
+		res.Tiers[0].Write.Bytes)
+	out += fmt.Sprintf("input: %d rows, %d malformed, %d cycles\n", res.Input.Rows,
+		res.Input.Malformed, res.Input.Cycles)
+	if link > 0 {
+		out += fmt.Sprintf("%s, busy %v\n", res.Harness.Verdict.Kind,
+			time.Duration(res.Harness.WorkerBusyNS))
+	}
+	for field, n := range reflect.ValueOf(*res.Replay).Fields() {
+		if n.Int() != 0 && field.Name != "LateNS" {
+			out += fmt.Sprintf("%s %d\n", field.Name, n.Int())
+		}
+	}
+	return out
 }
 
 // A trace of ours against a directory that is too small for it: every read is
@@ -154,24 +144,6 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, small.Replay.EvictedReads)
 	assert.Equal(t, res.Replay.Reads, small.Replay.Reads+small.Replay.EvictedReads)
-}
-
-func TestReplayKeepsTheTraceTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := traceFile(t, "100.0,Write,4096,Tier-2,a,Prefill", "100.4,Read,4096,Tier-2,a,Decode")
-		for speed, window := range map[float64]time.Duration{1: 400 * time.Millisecond,
-			4: 100 * time.Millisecond} {
-			res, err := runPlain(t.Context(), replayConfig(t, 1<<20),
-				&Replay{Path: path, Cycles: 1, Speed: speed})
-			require.NoError(t, err)
-			assert.Equal(t, window, time.Duration(res.WindowNS))
-		}
-		res, err := runPlain(t.Context(), replayConfig(t, 1<<20),
-			&Replay{Path: path, Cycles: 3, Speed: 40})
-		require.NoError(t, err)
-		assert.EqualValues(t, 6, res.Requests.Operations)
-		assert.EqualValues(t, 2, res.Replay.Overwrites)
-	})
 }
 
 // A small file may be read many thousand times in a window.
@@ -248,42 +220,8 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 	})
 }
 
-// A replay that its window ends reports its progress in the input.
-func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode",
-			"900,Read,4096,Tier-2,a,Decode")
-		cfg := replayConfig(t, 1<<20)
-		cfg.Window = 200 * time.Millisecond
-		res, err := runPlain(t.Context(), cfg, &Replay{Path: path, Cycles: 1, Speed: 1})
-		require.NoError(t, err)
-		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
-		assert.EqualValues(t, 3, res.Input.Rows)
-		assert.Zero(t, res.Input.Cycles)
-		assert.EqualValues(t, 2, res.Replay.Reads+res.Replay.Writes)
-	})
-}
-
-// Workers that wait for a row's time are idle: a slow trace says nothing about the storage.
-func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "2.5,Read,100000,Tier-2,a,Decode",
-			"4.5,Read,100000,Tier-2,a,Decode")
-		wall := clock.NewWall()
-		tier, err := sim.NewLink(1e6, wall)
-		require.NoError(t, err)
-		cfg := replayConfig(t, 1<<20)
-		cfg.Clock, cfg.Storage.Levels = wall, onTier(tier, 1<<20)
-		res, err := runPlain(t.Context(), cfg, &Replay{Path: path, Cycles: 1, Speed: 1})
-		require.NoError(t, err)
-		assert.Equal(t, result.LoadLimited, res.Harness.Verdict.Kind, res.Harness.Verdict.Reason)
-		assert.Equal(t, int64(300*time.Millisecond), res.Harness.WorkerBusyNS, "three times 0.1 s")
-		assert.Equal(t, result.EndedByInput, res.EndedBy)
-	})
-}
-
 // An operation that a window cut off was not executed.
-func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
+func TestAReplayCountsWhatItExecuted(t *testing.T) {
 	rows := make([]string, 0, 1000)
 	for i := range 1000 {
 		rows = append(rows, fmt.Sprintf("1.0,Write,100000,Tier-2,k%d,Prefill", i))

@@ -1,11 +1,14 @@
 package requests
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,126 +24,35 @@ import (
 
 const ms = time.Millisecond
 
-func inMS(d time.Duration) *float64 { return new(d.Seconds() * 1e3) }
-
-func TestQoSModeHoldsTheTarget(t *testing.T) {
-	a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
-	step := func(read time.Duration, rate float64) (int, string) {
-		users, over := a.end(result.Round{BytesPerSecond: rate, ReadP95: inMS(read)})
-		require.False(t, over)
-		return users, a.kept[len(a.kept)-1].Decision
-	}
-	for range 2 {
-		users, why := step(10*ms, 100)
-		assert.Equal(t, 10, users)
-		assert.Contains(t, why, "too few")
-	}
-	users, why := step(20*ms, 100)
-	assert.Equal(t, 12, users, "below the target: × 1.2")
-	assert.Contains(t, why, "below")
-	users, _ = step(30*ms, 100)
-	assert.Equal(t, 15, users, "14.4 rounds up")
-	users, why = step(95*ms, 100)
-	assert.Equal(t, 15, users)
-	assert.Contains(t, why, "once")
-	users, why = step(99*ms, 100)
-	assert.Equal(t, 12, users, "above the target twice: × 0.8")
-	assert.Contains(t, why, "twice")
-	for range holdRounds {
-		users, why = step(10*ms, 100)
-		assert.Equal(t, 12, users)
-		assert.Contains(t, why, "hold after")
-	}
-	users, why = step(80*ms, 100)
-	assert.Equal(t, 12, users, why)
-	assert.True(t, a.summary.Found)
-	assert.Equal(t, 12, a.summary.SustainedUsers)
-	assert.Equal(t, 15, a.summary.PeakUsers)
-}
-
-// A search that did not end has no answer.
-func TestQoSSaysWhetherItFoundTheUsers(t *testing.T) {
-	low, high := 10*ms, 95*ms
-	for _, c := range []struct {
-		name      string
-		read      []time.Duration
-		sustained int
-		found     bool
-	}{
-		{"never above", []time.Duration{low, low, low + 1, low + 2}, 12, false},
-		{"always above", []time.Duration{high, high + 1, high + 2, high + 3}, 10, false},
-		{"below, then above twice", []time.Duration{low, low + 1, low + 2, high, high + 1}, 10,
-			true},
-		{"above once is noise", []time.Duration{low, low + 1, low + 2, high, low, low + 1}, 15,
-			false},
-	} {
-		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
-		for _, read := range c.read {
-			a.end(result.Round{BytesPerSecond: 100, ReadP95: inMS(read)})
+// TestSearches runs the script testdata/autoscale. A command is a mode and the number of users at the
+// start; a line is a round: its bytes/s and the p95 of its reads and writes in ms per 100 MiB. The
+// output is the decision after each round, and what the search found. Rewrite it with -rewrite.
+func TestSearches(t *testing.T) {
+	datadriven.RunTest(t, "testdata/autoscale", func(t *testing.T, d *datadriven.TestData) string {
+		cfg, users, noise := Autoscale{Mode: d.Cmd, Target: 0.8}, 10, 0.0
+		d.MaybeScanArgs(t, "users", &users)
+		d.MaybeScanArgs(t, "max", &cfg.MaxUsers)
+		d.MaybeScanArgs(t, "noise", &noise)
+		a := newAutoscaler(cfg, users)
+		var out strings.Builder
+		for line := range strings.Lines(d.Input) {
+			var rate, read, write float64
+			_, err := fmt.Sscan(line, &rate, &read, &write)
+			require.NoError(t, err, line)
+			_, over := a.end(result.Round{BytesPerSecond: rate, Noise: noise, ReadP95: &read,
+				WriteP95: &write})
+			r := a.kept[len(a.kept)-1]
+			fmt.Fprintf(&out, "%d users: %s", r.NextUsers, r.Decision)
+			if r.Saturation != nil && d.Cmd == result.AutoscaleQoS {
+				fmt.Fprintf(&out, ", saturation %.4g", *r.Saturation)
+			}
+			out.WriteString(map[bool]string{true: ", the end"}[over] + "\n")
 		}
 		s := a.summary
-		assert.Equal(t, c.found, s.Found, c.name)
-		assert.Equal(t, c.sustained, s.SustainedUsers, c.name)
-	}
-}
-
-func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
-	for name, c := range map[string]struct {
-		rates  []float64
-		reads  []time.Duration
-		writes []time.Duration
-		want   float64
-	}{
-		"steady and rising": {[]float64{100, 101, 99},
-			[]time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.6},
-		"falling":  {[]float64{100, 101, 99}, []time.Duration{90 * ms, 70 * ms, 60 * ms}, nil, 0.3},
-		"unsteady": {[]float64{100, 150, 50}, []time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.3},
-		"writes decide": {[]float64{100, 101, 99},
-			[]time.Duration{1 * ms, 2 * ms, 3 * ms}, []time.Duration{0, 0, 40 * ms}, 0.8},
-		"never above one": {[]float64{100, 101, 99},
-			[]time.Duration{1 * ms, 2 * ms, 3000 * ms}, nil, 1},
-		"the last round, not all": {[]float64{100, 101, 99, 100},
-			[]time.Duration{1 * ms, 2 * ms, 99 * ms, 50 * ms}, nil, 0.5},
-	} {
-		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
-		for i := range c.rates {
-			r := result.Round{BytesPerSecond: c.rates[i], ReadP95: inMS(c.reads[i])}
-			if c.writes != nil {
-				r.WriteP95 = inMS(c.writes[i])
-			}
-			a.end(r)
-		}
-		last := a.kept[len(a.kept)-1].Saturation
-		require.NotNil(t, last, name)
-		assert.InDelta(t, c.want, *last, 1e-9, name)
-	}
-}
-
-func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
-	a := newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 100)
-	limit := 250 // users that the storage can serve
-	var seen []int
-	for users, over := 100, false; !over; {
-		seen = append(seen, users)
-		require.Less(t, len(seen), 50)
-		rate := float64(min(users, limit)) * 1000
-		users, over = a.end(result.Round{BytesPerSecond: rate, Noise: 500})
-	}
-	assert.Equal(t, []int{100, 140, 168, 202, 243, 292, 351, 422}, seen, "40 % first, then 20 %")
-	s := a.summary
-	assert.True(t, s.Found)
-	assert.Equal(t, 292, s.SustainedUsers, "within one step of 250")
-	assert.Equal(t, 250000.0, s.PeakRate)
-
-	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 3)
-	users, _ := a.end(result.Round{BytesPerSecond: 10})
-	assert.Equal(t, 8, users, "at least 5 more")
-	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 1000)
-	users, _ = a.end(result.Round{BytesPerSecond: 10})
-	assert.Equal(t, 1100, users, "at most 100 more")
-	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity, MaxUsers: 1050}, 1000)
-	users, _ = a.end(result.Round{BytesPerSecond: 10})
-	assert.Equal(t, 1050, users)
+		fmt.Fprintf(&out, "found %t, sustained %d, peak %d, %g bytes/s\n", s.Found, s.SustainedUsers,
+			s.PeakUsers, s.PeakRate)
+		return out.String()
+	})
 }
 
 // A drive whose saturation is known: users whose single writes it can serve just
@@ -236,26 +148,6 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 				total.Completed+total.Failed+total.InFlight+total.Queued)
 		}
 	})
-}
-
-// Shrinking stops users and workers, and what they had waiting leaves with them.
-func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
-	tiertest.OneThread(t)
-	cfg := optionOne(t, 40*time.Second)
-	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
-	cfg.Users, cfg.Workers = 200, 200
-	res, err := simulateLoad(t.Context(), cfg,
-		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms,
-			Parallelism: 8}})
-	require.NoError(t, err)
-	s := res.Autoscaler
-	assert.Less(t, s.FinalUsers, 200)
-	last := res.Rounds()[len(res.Rounds())-1]
-	assert.LessOrEqual(t, last.Workers, 200)
-	total := res.Load["total"]
-	assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
-	assert.Positive(t, res.Tiers[0].Read.Bytes+res.Tiers[0].Write.Bytes)
-	assert.Equal(t, tiers.Storage.String(), res.Tiers[0].Level)
 }
 
 // A round that ends with the window, or after it, is in no result. The race detector checks it.

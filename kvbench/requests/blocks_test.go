@@ -1,10 +1,12 @@
 package requests
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,10 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/s3test"
+	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
@@ -263,4 +269,86 @@ func TestWholeMooncakeTrace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run is compared with a recorded one by the requests that find something: 46 of 60 of the small
+// trace, 0.767.
+func TestValidationTrace(t *testing.T) {
+	for text, passed := range map[string]bool{
+		// 0.667: 15 % off
+		`[{"cache_hit": true}, {"cache_hit": true}, {"cache_hit": false}]`: false,
+		// 0.75
+		"[" + strings.Repeat(`{"cache_hit": true}, `, 3) + `{"cache_hit": false}]`: true,
+		`[{"read_bytes": 1000, "write_bytes": 1}]`:                                 false,
+	} {
+		path := filepath.Join(t.TempDir(), "v.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		res, _ := replayBlocks(t, smallTrace, 2,
+			func(cfg *runConfig) { nullTiers(1 << 30)(cfg); cfg.ValidationTrace = path })
+		require.NotNil(t, res.Recording)
+		assert.Equal(t, path, res.Recording.Trace)
+		assert.Equal(t, passed, res.Recording.Passed, text)
+	}
+}
+
+// A window that ends before a block trace has its part's hits and not the trace's: the input, a
+// warning and no hit ratio on the line say so.
+func TestAPartOfATraceIsNotTakenForTheTrace(t *testing.T) {
+	run := func(change func(*runConfig)) (r *result.Result, onLine bool) {
+		cfg := blockConfig(smallTrace, 4)
+		cfg.Storage.StorageBytes = 1 << 30
+		change(&cfg)
+		r, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: sumsDevice})
+		require.NoError(t, err)
+		return r, slices.ContainsFunc(r.Metrics(), func(m result.Metric) bool {
+			return strings.HasSuffix(m.Unit, "hit-ratio")
+		})
+	}
+	whole, onLine := run(func(*runConfig) {})
+	assert.EqualValues(t, 60, whole.Input.Rows)
+	assert.Nil(t, whole.Input.TotalRows)
+	assert.True(t, onLine)
+	assert.Empty(t, whole.Warnings)
+
+	cut, onLine := run(func(c *runConfig) { c.Window = 3 * time.Millisecond })
+	require.Equal(t, result.EndedByDeadline, cut.EndedBy)
+	assert.Less(t, cut.Input.Rows, int64(60))
+	assert.EqualValues(t, 60, *cut.Input.TotalRows)
+	assert.False(t, onLine, "how much it was depends on the drive")
+	assert.Contains(t, strings.Join(cut.Warnings, "\n"), " rows of 60 ")
+
+	counted, onLine := run(func(c *runConfig) { c.Limit = 20 })
+	assert.EqualValues(t, 60, *counted.Input.TotalRows)
+	assert.True(t, onLine, "that many were asked for")
+}
+
+// A HEAD for each block until the first that the store lacks, before a GET of the request.
+func TestLookupsComeBeforeReads(t *testing.T) {
+	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 2)
+	var want, heads, missed int64
+	_, _ = replayBlocks(t, smallTrace, 1, func(c *runConfig) {
+		c.Storage.StorageBytes, c.Storage.Depth = 1<<30, 2
+		c.Storage.Bucket = &kvbench.Bucket{URLs: d.URLs(), Balance: endpoint.RoundRobin, Lookup: true,
+			Config: objecttier.Config{Store: store.Config{Bucket: "bucket", Region: "us-east-1",
+				Payload: store.Unsigned, Credentials: store.StaticCredentials("key", "secret", ""),
+				Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second, Connections: 64},
+				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},
+				MultipartAbove: 40 << 10, PartSize: 32 << 10, RangeSize: 28 << 10}}
+		c.OnBlocks = func(_ *workloads.Request, s record.BlockSample) {
+			want += s.Hits
+			if s.Hits < s.Blocks {
+				want++
+			}
+		}
+	})
+	for _, e := range d.Log() {
+		if e.Op == s3test.Head && !strings.Contains(e.Key, "/.kvbench-check-") {
+			heads++
+			if e.Status == http.StatusNotFound {
+				missed++
+			}
+		}
+	}
+	assert.Equal(t, want, heads)
+	assert.Positive(t, missed)
 }

@@ -18,18 +18,23 @@ import (
 	"kvbench/workloads"
 )
 
-// asked runs a load of entries of 16 KiB on real files and returns the sweep's parameters and the
-// result.
-func asked(t *testing.T, capacity int64, climb kvbench.Climber, requests ...*workloads.Request) (
-	*result.Result, *kvbench.Ladder,
-) {
-	t.Helper()
-	var ask *kvbench.Ladder
+// onPages is a load of the given requests on real files.
+func onPages(t *testing.T, capacity int64, requests ...*workloads.Request) runConfig {
 	cfg := testConfig(nil, newScript(requests...), 3).finite()
 	cfg.Info.Seed = 7
 	cfg.Storage = kvbench.StorageConfig{StorageBytes: capacity,
 		CacheDir: filepath.Join(t.TempDir(), "cache"),
 		Use:      buffer.Use{Chunk: unit, Depth: 2, Workers: 3}}
+	return cfg
+}
+
+// asked returns the result of such a load, and the parameters of the sweep after it.
+func asked(t *testing.T, capacity int64, climb kvbench.Climber, requests ...*workloads.Request) (
+	*result.Result, *kvbench.Ladder,
+) {
+	t.Helper()
+	var ask *kvbench.Ladder
+	cfg := onPages(t, capacity, requests...)
 	cfg.Climb = func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
 		ask = &l
 		for _, o := range l.Objects { // they are there
@@ -92,47 +97,37 @@ func TestALadderIsClimbedInLayoutsOfOneSize(t *testing.T) {
 	}
 }
 
-func TestALadderThatFailsIsNoFailureOfTheRun(t *testing.T) {
-	r, _ := asked(t, 1<<20, func(context.Context, *kvbench.Env, kvbench.Ladder) ([]result.Rung,
-		error) {
-		return nil, errors.New("no memory for it")
-	}, singles(3, 1)...)
-	assert.Equal(t, result.StatusComplete, r.Status)
-	assert.Equal(t, "no memory for it", r.Harness.Ladder.Reason)
-}
-
-func TestNoLadderIsClimbedAfterAHandfulOfRequests(t *testing.T) {
-	cfg := testConfig(nil, newScript(singles(3, 1)...), 1).finite()
-	cfg.Storage = kvbench.StorageConfig{StorageBytes: 1 << 20,
-		CacheDir: filepath.Join(t.TempDir(), "cache"),
-		Use:      buffer.Use{Chunk: unit, Depth: 2, Workers: 3}}
-	cfg.Climb = func(context.Context, *kvbench.Env, kvbench.Ladder) ([]result.Rung, error) {
-		t.Error("climbed")
-		return nil, nil
-	}
-	cfg.ClimbAfter = 24 * time.Hour
-	assert.Regexp(t, `^the window of \d+\w+ is shorter than 24h0m0s$`,
-		mustRun(t, cfg).Harness.Ladder.Reason)
-}
-
-func TestALadderIsClimbedAfterARunThatEndedInOrderAlone(t *testing.T) {
+// A run without a sweep is complete, and says why there is none.
+func TestWhyThereIsNoLadder(t *testing.T) {
 	never := func(context.Context, *kvbench.Env, kvbench.Ladder) ([]result.Rung, error) {
 		t.Error("climbed")
 		return nil, nil
 	}
-	requests := singles(3, 1)
-	cfg := testConfig(plenty(), newScript(requests...), 1).finite()
-	cfg.Climb = never
-	r := mustRun(t, cfg)
-	assert.Equal(t, "the run has no storage tier on a filesystem", r.Harness.Ladder.Reason)
-
-	ctx, cancel := context.WithCancelCause(t.Context())
-	src := newScript(singles(3, 1)...)
-	src.endless = true
-	cfg = testConfig(plenty(), src, 1).finite()
-	cfg.Climb = never
-	cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { interrupt(cancel) }
-	r, err := runLoad(ctx, cfg)
-	require.Error(t, err)
-	assert.Equal(t, "the run did not end in order", r.Harness.Ladder.Reason)
+	for want, change := range map[string]func(*runConfig, context.CancelCauseFunc){
+		"^no memory for it$": func(c *runConfig, _ context.CancelCauseFunc) {
+			c.Climb = func(context.Context, *kvbench.Env, kvbench.Ladder) ([]result.Rung, error) {
+				return nil, errors.New("no memory for it")
+			}
+		},
+		`^the window of \d+\w+ is shorter than 24h0m0s$`: func(c *runConfig, _ context.CancelCauseFunc) {
+			c.ClimbAfter = 24 * time.Hour
+		},
+		"^the run has no storage tier on a filesystem$": func(c *runConfig, _ context.CancelCauseFunc) {
+			c.Storage = kvbench.StorageConfig{Levels: plenty(), Use: c.Storage.Use}
+		},
+		"^the run did not end in order$": func(c *runConfig, interrupted context.CancelCauseFunc) {
+			src := newScript(singles(3, 1)...)
+			src.endless = true
+			c.Source = func() (workloads.Source, error) { return src, nil }
+			c.OnDispatch = func(*workloads.Request, []workloads.Op) { interrupt(interrupted) }
+		},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cfg := onPages(t, 1<<20, singles(3, 1)...)
+		cfg.Climb = never
+		change(&cfg, cancel)
+		r, err := runLoad(ctx, cfg)
+		assert.Equal(t, cfg.OnDispatch == nil, err == nil, want)
+		assert.Regexp(t, want, r.Harness.Ladder.Reason)
+	}
 }

@@ -1,8 +1,6 @@
 package requests
 
 import (
-	"runtime"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,12 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
-	"kvbench/kvbench/record"
-	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/tiertest"
-	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/users"
 )
@@ -170,64 +163,5 @@ func TestThePacerWakesOnTime(t *testing.T) {
 		assert.Zero(t, *r.Latency.Request.Queue.Max)
 		assert.Zero(t, *r.Latency.Request.EndToEnd.Max)
 		assert.Equal(t, r.Load["total"].Offered, r.Requests.Completed)
-	})
-}
-
-// Arrivals an hour apart: the pacer must neither spin nor oversleep.
-func TestThePacerSleepsThroughLongGaps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		requests := singles(3, 1)
-		requests[1].Arrival, requests[2].Arrival = time.Hour, time.Hour+time.Nanosecond
-		r := mustRun(t, testConfig(plenty(), newScript(requests...), 2).finite())
-		assert.Equal(t, int64(time.Hour+time.Nanosecond), r.WindowNS)
-		assert.Zero(t, *r.Latency.Request.Queue.Max)
-	})
-}
-
-// Idle time is counted from the window's opening to its end, whatever the
-// workers did before.
-func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		requests := singles(2, 10)
-		requests[1].Arrival = 100 * time.Second
-		src := newScript(requests...)
-		src.endless = true
-		cfg := testConfig(slow(wall, 1<<40), src, 3).lasting(103 * time.Second)
-		cfg.Clock, cfg.Warmup = wall, 4*time.Second
-		r := mustRun(t, cfg)
-		// Busy: from 4 to 10, from 100 to 107.
-		assert.Equal(t, int64(13*time.Second), r.Harness.WorkerBusyNS)
-		assert.Equal(t, int64((3*103-13)*int(time.Second)), r.Harness.WorkerIdleNS)
-	})
-}
-
-// The dispatcher's cost: that many workers take, plan, decide and end requests, with storage that
-// takes no time. It has one lock, because decisions fall in the order of dispatch (see dispatcher).
-func BenchmarkDispatcherContention(b *testing.B) {
-	tiertest.Crowd(b, func(b *testing.B) func(*testing.PB) {
-		wall := clock.NewWall()
-		kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
-			Clock: wall})
-		require.NoError(b, err)
-		rec := record.New(runtime.GOMAXPROCS(0))
-		// all who ask find a request that waits
-		src := population(1000, func(u *users.Config) { u.Rate = 1e9 })
-		d := newDispatcher(b.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}},
-			&kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
-		d.staff(64, nil)
-		d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
-		var workers atomic.Int64
-		return func(pb *testing.PB) {
-			var j job
-			for id := int(workers.Add(1)) - 1; pb.Next(); {
-				if !d.next(id, &j) {
-					b.Error("the load ended")
-					return
-				}
-				j.lease.Close(b.Context(), cache.Tag{})
-				d.done(&j, false)
-			}
-		}
 	})
 }

@@ -2,10 +2,7 @@ package requests
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -63,8 +60,8 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 	noLeaks(t)
 	for _, c := range []struct {
 		call  faults.Call
-		errno syscall.Errno
-		level string
+		err   error
+		errno string
 		op    string
 		once  []string // in the message
 	}{
@@ -78,14 +75,16 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 		{faults.Create, syscall.EROFS, "EROFS", "write", []string{"remount"}},
 		{faults.Open, syscall.EIO, "EIO", "read", []string{"kernel log"}},
 		{faults.Remove, syscall.EIO, "EIO", "delete", []string{"kernel log"}},
+		{faults.Open, &content.MismatchError{Key: "k", Offset: 77}, "mismatch", "read",
+			[]string{"at offset 77"}},
 	} {
-		t.Run(fmt.Sprintf("%s/%v", c.call, c.level), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/%v", c.call, c.errno), func(t *testing.T) {
 			cfg, tier := faulty(faults.On(c.call, 20, &tiers.OpError{Op: string(c.call),
-				Path: t.TempDir() + "/f", Err: c.errno}), 1e6)
+				Path: t.TempDir() + "/f", Err: c.err}), 1e6)
 			var published *result.Result
 			cfg.Publish = func(r *result.Result) error { published = r; return nil }
 			r, gauges, err := usage(t.Context(), t, cfg)
-			require.ErrorIs(t, err, c.errno)
+			require.ErrorIs(t, err, c.err)
 			assert.ErrorContains(t, err, "storage tier")
 			for _, text := range c.once {
 				assert.Equal(t, 1, strings.Count(err.Error(), text), "%s: %v", text, err)
@@ -94,12 +93,15 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 			assert.Equal(t, result.StatusFailed, r.Status)
 			assert.Equal(t, result.EndedByError, r.EndedBy)
 			require.NotEmpty(t, r.Errors)
-			assert.Equal(t, result.ErrorCount{Tier: "storage", Operation: c.op, Errno: c.level,
+			assert.Equal(t, result.ErrorCount{Tier: "storage", Operation: c.op, Errno: c.errno,
 				Count: 1}, r.Errors[0])
 			require.Len(t, r.ErrorSamples, 1)
 			assert.True(t, r.ErrorSamples[0].Fatal)
 			assert.NotEmpty(t, r.ErrorSamples[0].Key)
 			assert.Contains(t, r.Error, r.ErrorSamples[0].Key)
+			if c.errno == "mismatch" {
+				assert.EqualValues(t, 77, *r.ErrorSamples[0].Offset)
+			}
 			checkLoad(t, r)
 			checkUsage(t, tier, gauges)
 		})
@@ -305,63 +307,6 @@ func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
 	})
 }
 
-func TestAMismatchNamesKeyAndOffset(t *testing.T) {
-	dir := t.TempDir()
-	requests := append(singles(3, 5), conversation(1, 1, 5, workloads.DecodeOnly)...)
-	requests[3].Own = workloads.Entry{Key: "u1/c1/t1", Tokens: 5}
-	src := newScript(requests...)
-	cfg := testConfig(nil, src, 1).finite()
-	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 1 << 20, CacheDir: dir, Direct: true,
-		Use:    buffer.Use{Chunk: unit, Depth: 2, Workers: 1},
-		Verify: content.VerifyFull,
-	}
-	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
-		if r.Kind == workloads.DecodeOnly { // everything is written, and about to be read
-			flipBit(t, dir, src.requests[1].Own.Key, 2*unit+77)
-		}
-	}
-	r, err := runLoad(t.Context(), cfg)
-	var wrong *content.MismatchError
-	require.ErrorAs(t, err, &wrong)
-	assert.Equal(t, result.StatusFailed, r.Status)
-	require.Len(t, r.ErrorSamples, 1)
-	e := r.ErrorSamples[0]
-	assert.Equal(t, "u1/c1/t1", e.Key)
-	assert.Equal(t, "mismatch", e.Errno)
-	assert.Equal(t, int64(2*unit+77), *e.Offset)
-	assert.Contains(t, r.Error, "u1/c1/t1")
-	assert.Contains(t, r.Error, fmt.Sprint(2*unit+77))
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, left)
-}
-
-// flipBit damages one entry of a run in dir. It finds the file by its content, because only the
-// tier knows the file's name.
-func flipBit(t *testing.T, dir, key string, offset int64) {
-	t.Helper()
-	content := content.New([16]byte{}, 0)
-	files, err := filepath.Glob(filepath.Join(dir, "rank_0", "??", "*"))
-	require.NoError(t, err)
-	for _, path := range files {
-		got, err := os.ReadFile(path)
-		require.NoError(t, err)
-		for gen := range uint64(10) {
-			if content.Check(got[:unit], tiers.Object{Key: key, Gen: gen, Size: int64(len(got))},
-				0) != nil {
-				continue
-			}
-			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			require.NoError(t, err)
-			_, err = f.WriteAt([]byte{got[offset] ^ 1}, offset)
-			require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
-			return
-		}
-	}
-	t.Fatalf("no file holds %s", key)
-}
-
 func TestAPanicBecomesTheRunsError(t *testing.T) {
 	noLeaks(t)
 	for _, call := range []faults.Call{faults.Create, faults.Commit, faults.Open, faults.Remove} {
@@ -397,15 +342,6 @@ func TestAPanicBecomesTheRunsError(t *testing.T) {
 	})
 }
 
-func TestAnEntryThatNeverFitsEndsTheTrial(t *testing.T) {
-	cfg := testConfig(storage(tiertest.NewNull(), 5*unit), newScript(singles(3, 6)...), 1).finite()
-	r, err := runLoad(t.Context(), cfg)
-	require.ErrorIs(t, err, cache.ErrTooLarge)
-	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
-	assert.Equal(t, result.StatusFailed, r.Status)
-	assert.Contains(t, r.Error, fmt.Sprint(6*unit))
-}
-
 func TestAResultThatCannotBePublishedIsAnError(t *testing.T) {
 	cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite()
 	cfg.Publish = func(*result.Result) error { return syscall.ENOSPC }
@@ -415,7 +351,7 @@ func TestAResultThatCannotBePublishedIsAnError(t *testing.T) {
 	assert.Equal(t, result.StatusComplete, r.Status)
 }
 
-func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
+func TestWhatCannotWorkIsReportedAtOnce(t *testing.T) {
 	_, err := New(Config{Phase: kvbench.Phase{Window: -1}})
 	for _, what := range []string{"source", "workers", "window"} {
 		assert.ErrorContains(t, err, what+":")
@@ -431,4 +367,21 @@ func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
 	assert.ErrorContains(t, err, "window: 0s")
 	_, err = runLoad(t.Context(), testConfig([]cache.Level{}, newScript(), 1).finite())
 	assert.ErrorContains(t, err, "at least one tier")
+}
+
+// A request of which an operation failed is not counted: it adds no tokens.
+func TestAFailedRequestHasNoPrompt(t *testing.T) {
+	tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
+		if e.Call == faults.Open && e.Object.Key == "u200/c1/t1" {
+			return syscall.EINTR
+		}
+		return nil
+	})
+	all := append(singles(200, 1), conversation(200, 2, 10, workloads.PrefillOnly)...)
+	r := mustRun(t, testConfig(storage(tier, 1<<40), newScript(all...), 1).finite())
+	assert.EqualValues(t, 1, r.Requests.Failed)
+	assert.EqualValues(t, 201, r.Prompt.Requests)
+	require.Len(t, r.Prompt.ByKind, 1)
+	assert.EqualValues(t, []int64{210, 0},
+		[]int64{r.Prompt.ByKind["new"].Tokens, r.Prompt.ByKind["new"].Found})
 }

@@ -90,25 +90,6 @@ func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
 	}
 }
 
-// A caller that cancels without a signal is treated alike.
-func TestACancelledContextIsAnInterruption(t *testing.T) {
-	for _, cfg := range []runConfig{
-		testConfig(plenty(), newScript(), 1).lasting(time.Hour),
-		func() runConfig {
-			c := testConfig(plenty(), newScript(), 1).lasting(time.Hour)
-			c.Settle = time.Hour
-			return c
-		}(),
-	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		r, err := runLoad(ctx, cfg)
-		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, result.StatusIncomplete, r.Status)
-		assert.Equal(t, result.EndedBySignal, r.EndedBy)
-	}
-}
-
 // stuck is a storage tier whose calls of one kind never return before release;
 // entered is closed when two are in it.
 func stuck(call faults.Call) (tier *faults.Tier, entered, release chan struct{}) {
@@ -229,51 +210,5 @@ func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
 			assert.Equal(t, result.EndedByCapacity, r.EndedBy, "filling: %v", fill)
 			assert.NoDirExists(t, cfg.Storage.CacheDir)
 		}
-	})
-}
-
-func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
-	cfg := onFiles(t, 2)
-	cfg.Limit = 20
-	cfg.Storage.KeepFiles, cfg.Storage.GPUBytes = true, 0
-	r := mustRun(t, cfg)
-	kept := files(t, cfg)
-	assert.InDelta(t, r.Tiers[0].Entries, kept, 2, "what two workers were just committing")
-	require.Positive(t, kept)
-	assert.Contains(t, []string{"direct", "buffered"}, r.IO.Mode)
-	assert.Contains(t, r.Tiers[0].Description, r.IO.Mode+" I/O",
-		"what the filesystem granted, whatever was asked for")
-
-	again := onFiles(t, 2)
-	again.Limit = 3
-	again.Storage.CacheDir, again.Storage.GPUBytes = cfg.Storage.CacheDir, 0
-	r, err := runLoad(t.Context(), again)
-	require.NoError(t, err)
-	require.NotEmpty(t, r.Warnings)
-	assert.Contains(t, r.Warnings[0], "reclaimed")
-	assert.NoDirExists(t, cfg.Storage.CacheDir+"/rank_0")
-}
-
-func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := onFiles(t, 2).lasting(time.Hour)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		var second error
-		cfg.Progress = func(kvbench.Snapshot) {
-			if ctx.Err() != nil { // also called during the removal of the files, when the directory may be free
-				return
-			}
-			_, second = runLoad(t.Context(),
-				func() runConfig {
-					c := onFiles(t, 1)
-					c.Storage.CacheDir = cfg.Storage.CacheDir
-					return c
-				}())
-			interrupt(cancel)
-		}
-		_, err := runLoad(ctx, cfg)
-		require.ErrorIs(t, err, assert.AnError)
-		require.Error(t, second)
-		assert.ErrorContains(t, second, cfg.Storage.CacheDir)
 	})
 }

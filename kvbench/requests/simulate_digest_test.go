@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -101,9 +102,32 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			cfg, sim := optionOne(t, 5*time.Second), kvbench.SimConfig{Deletes: true}
 			c.change(&cfg, &sim)
 			text, res := simulateTrace(t, cfg, sim)
+			checkLoad(t, res)
+			checkSums(t, res)
+			if name == "qos mode" {
+				assert.Less(t, res.Autoscaler.FinalUsers, 200, "users and workers stop")
+			}
 			sum := sha256.Sum256([]byte(text))
 			assert.Equal(t, c.digest, hex.EncodeToString(sum[:8]), "%d rows",
 				res.Simulation.TraceRows)
 		})
 	}
+}
+
+// The digest of a result is that of its requests and hits, and of nothing else.
+func TestTheDigestOfAResultIsOfRequestsAndHits(t *testing.T) {
+	run := func(seed uint64, room int64) (digest string) {
+		src := population(20, func(u *users.Config) { u.Seed, u.MaxRequests = seed, 200 })
+		synctest.Test(t, func(t *testing.T) {
+			cfg := testConfig(storage(tiertest.NewNull(), room), src, 1).finite()
+			digest = mustRun(t, cfg).Digest
+		})
+		return digest
+	}
+	const room = 1 << 50
+	base := run(42, room)
+	assert.Len(t, base, 16)
+	assert.Equal(t, base, run(42, room))
+	assert.NotEqual(t, base, run(43, room), "other requests")
+	assert.NotEqual(t, base, run(42, 30_000*unit), "other hits")
 }

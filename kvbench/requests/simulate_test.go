@@ -127,21 +127,13 @@ func TestSimulatedTraceIsConsistent(t *testing.T) {
 		assert.Equal(t, res.Tiers[l].UsedBytes, used[l], "%v", tiers.Kind(l))
 	}
 	assert.Positive(t, counts["Delete Tier-2 Evict"])
-}
 
-func TestSimulationLeavesNoWorkBehind(t *testing.T) {
-	tiertest.OneThread(t)
-	cfg := optionOne(t, 10*time.Second)
-	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
-	require.NoError(t, err)
+	// Without a device it leaves no work behind, and says that it is a simulation.
 	total := res.Load["total"]
-	assert.Zero(t, total.Queued)
-	assert.Zero(t, total.InFlight)
+	assert.Zero(t, total.Queued+total.InFlight)
 	assert.Equal(t, total.Offered, total.Completed)
-	assert.Equal(t, int64(10*time.Second), res.WindowNS)
-	assert.Equal(t, result.EndedByDeadline, res.EndedBy)
-	assert.Equal(t, result.StatusComplete, res.Status)
-	require.NotNil(t, res.Simulation)
+	assert.Equal(t, []any{result.EndedByDeadline, result.StatusComplete, int64(5 * time.Second)},
+		[]any{res.EndedBy, res.Status, res.WindowNS})
 	assert.Contains(t, res.Notice, "simulated")
 	assert.Contains(t, report.LogLines(res)[0], "simulated")
 	assert.Nil(t, res.Harness.CPUNSPerByte)
@@ -168,4 +160,99 @@ func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
 	}
 	short, long := heap(6*time.Second), heap(36*time.Second)
 	assert.Less(t, float64(long), 1.1*float64(short)+float64(1<<20), "%d and %d bytes", short, long)
+}
+
+const queueUsers = 1000
+
+// queueEntry is the mean size in bytes of what prefillOnly writes.
+func queueEntry() (mean float64) {
+	for _, u := range users.Population(users.Default(), 7, queueUsers, false) {
+		mean += float64(max(1, u.Context/4)+u.Context) / 2 / queueUsers * 131072
+	}
+	return mean
+}
+
+// prefillOnly is a load of single writes that come as a Poisson process.
+func prefillOnly(t *testing.T, rate float64, window time.Duration) runConfig {
+	t.Helper()
+	model, err := model.Find("llama3.1-8b", nil)
+	require.NoError(t, err)
+	p := users.Default()
+	cfg := usersConfig(model, queueUsers, window)
+	cfg.Source = func() (workloads.Source, error) {
+		return users.New(users.Config{
+			Profile: p, Users: users.Population(p, 7, queueUsers, false), Seed: 7,
+			PrefillOnly: true, Rate: rate, Overtaking: true,
+		}), nil
+	}
+	cfg.Overtaking = true
+	cfg.Workers, cfg.Storage.MaxWriters, cfg.Storage.Chunk = 500, 0, 16<<20
+	return cfg
+}
+
+// Chunks of all writes take turns on the medium, which shares it evenly: an M/G/1
+// queue with processor sharing, whose mean response time is E[S] ÷ (1 - ρ)
+// whatever the distribution of sizes.
+func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
+	tiertest.OneThread(t)
+	const bandwidth, rho = 7 << 30, 0.7
+	service := queueEntry() / bandwidth
+	cfg := prefillOnly(t, rho/service, 200*time.Second)
+	res, err := simulateLoad(t.Context(), cfg,
+		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
+			Parallelism: 1 << 16}})
+	require.NoError(t, err)
+	want := service / (1 - rho) * 1e3
+	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want,
+		*res.Latency.Request.EndToEnd.Mean/1e6, res.Requests.Completed)
+	assert.InEpsilon(t, want, *res.Latency.Request.EndToEnd.Mean/1e6, 0.1)
+	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
+	assert.InEpsilon(t, want/1e3*rho/service, *res.Outstanding(), 0.15, "Little's law")
+	assert.True(t, res.KeptUp(queueUsers))
+}
+
+// Twice as much as the device can do: half of it is served and the queue grows by the other half.
+func TestSimulatedOverloadIsReported(t *testing.T) {
+	tiertest.OneThread(t)
+	const bandwidth = 7 << 30
+	capacity := bandwidth / queueEntry()
+	cfg := prefillOnly(t, 2*capacity, 250*time.Second)
+	res, err := simulateLoad(t.Context(), cfg,
+		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
+			Parallelism: 128}})
+	require.NoError(t, err)
+	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
+	assert.InEpsilon(t, 0.5, *res.Load["total"].ServedRatio, 0.15)
+	assert.False(t, res.KeptUp(queueUsers))
+	assert.InEpsilon(t, capacity, *res.Simulation.QueueGrowth, 0.15)
+	assert.Equal(t, result.StorageLimited, res.Harness.Verdict.Kind)
+}
+
+// BenchmarkSimulate is option 1 through queue, plan, cache and trace writer
+// (plain CSV): ops/s is what the specification wants above a million.
+func BenchmarkSimulate(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		capacity int64
+		traced   bool
+	}{{"storage=unlimited/trace=csv", 0, true}, {"storage=1TiB/trace=csv", 1 << 40, true},
+		{"storage=1TiB/trace=none", 1 << 40, false}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			ops, start := int64(0), time.Now()
+			for b.Loop() {
+				cfg := optionOne(b, 300*time.Second)
+				cfg.Storage.StorageBytes = c.capacity
+				sim := kvbench.SimConfig{}
+				if c.traced {
+					sim.Trace = iotrace.NewWriter(io.Discard)
+				}
+				res, err := simulateLoad(b.Context(), cfg, sim)
+				require.NoError(b, err)
+				ops += res.Requests.Operations
+			}
+			b.ReportMetric(float64(ops)/time.Since(start).Seconds(), "ops/s")
+			b.ReportMetric(float64(ops)/float64(b.N), "ops/op")
+		})
+	}
 }

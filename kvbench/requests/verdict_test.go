@@ -13,8 +13,8 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/verdict"
 	"kvbench/tiers"
-	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
 	"kvbench/tracing/host"
@@ -70,39 +70,25 @@ func TestVerdictsOfSimulatedDevices(t *testing.T) {
 		"4 requests at a time")
 }
 
-func TestASimulatedUserWhoThinksIsTheLimit(t *testing.T) {
-	requests := singles(100, 1)
-	for _, r := range requests {
-		r.Arrival = time.Duration(r.User) * 100 * time.Millisecond
-	}
-	cfg := testConfig(nil, newScript(requests...), 1).finite()
-	says(t, simulate(t, cfg, device()), result.LoadLimited, "", "workers had no request for 99 %")
-}
-
-// onLink is a run in the time of a bubble whose storage moves one token per millisecond, and in
-// which no goroutine waits for a processor: on a busy machine milliseconds of a bubble take
-// seconds.
-func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) tiers.Tier,
-) runConfig {
+// onLink is a run in the time of a bubble on a tier over a storage that moves one token per
+// millisecond, and in which no goroutine waits for a processor: on a busy machine milliseconds of a
+// bubble take seconds.
+func onLink(t *testing.T, n, workers int, tier func(tiers.Tier, clock.Clock) tiers.Tier) runConfig {
 	t.Helper()
-	link, err := sim.NewLink(1000*unit, c)
+	wall := clock.NewWall()
+	link, err := sim.NewLink(1000*unit, wall)
 	require.NoError(t, err)
 	cfg := many(n, workers, 1)
-	cfg.Clock, cfg.Storage.Levels = c, storage(tier(link), 1<<40)
+	cfg.Clock, cfg.Storage.Levels = wall, storage(tier(link, wall), 1<<40)
 	cfg.Usage = func() host.Usage { return host.Usage{} }
 	return cfg
 }
 
-func same(tier tiers.Tier) tiers.Tier { return tier }
-
 // A held dispatcher lock keeps all workers from their storage.
 func TestAHeldLockIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		cfg := onLink(t, wall, 50, 1, same)
-		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) {
-			_ = wall.Sleep(t.Context(), time.Millisecond)
-		}
+		cfg := onLink(t, 50, 1, func(link tiers.Tier, _ clock.Clock) tiers.Tier { return link })
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(time.Millisecond) }
 		says(t, mustRun(t, cfg), result.HarnessLimited, "",
 			"taking requests (lock, input, plan) took 50 %")
 	})
@@ -135,39 +121,25 @@ func TestASlowGeneratorIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Of the tiers without a device the only one with bytes: two milliseconds each go by while
 		// they are made, and one when they are counted.
-		wall := clock.NewWall()
-		memory := slowExtent{tiertest.Memory(t, 1<<20), wall}
-		r := mustRun(t, onLink(t, wall, 50, 4, func(tiers.Tier) tiers.Tier { return memory }))
+		r := mustRun(t, onLink(t, 50, 4, func(_ tiers.Tier, c clock.Clock) tiers.Tier {
+			return slowExtent{tiertest.Memory(t, 1<<20), c}
+		}))
 		says(t, r, result.HarnessLimited, "", "making data took 75 % of the workers' busy time")
 	})
 }
 
-// slowRemoval is a tier whose deletions take as long as three writes.
-type slowRemoval struct {
-	tiers.Tier
-	clock clock.Clock
-}
-
-func (s slowRemoval) Remove(ctx context.Context, objs ...tiers.Object) error {
-	_ = s.clock.Sleep(ctx, 3*time.Millisecond)
-	return s.Tier.Remove(ctx, objs...)
-}
-
+// Deletions take as long as three writes.
 func TestDeletionsAreTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		cfg := onLink(t, wall, 200, 2,
-			func(l tiers.Tier) tiers.Tier { return slowRemoval{l, wall} })
-		cfg.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Capacity: 8 * unit,
-			Tier: cfg.Storage.Levels[0].Tier}}
+		cfg := onLink(t, 200, 2, func(link tiers.Tier, c clock.Clock) tiers.Tier {
+			return faults.Wrap(link, func(ctx context.Context, e faults.Event) error {
+				if e.Call != faults.Remove {
+					return nil
+				}
+				return c.Sleep(ctx, 3*time.Millisecond)
+			})
+		})
+		cfg.Storage.Levels[0].Capacity = 8 * unit
 		says(t, mustRun(t, cfg), result.DiscardLimited, "", "deleting entries took")
-	})
-}
-
-// A storage that may or may not be able to do more.
-func TestWhatNothingShowsIsUndecided(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := mustRun(t, onLink(t, clock.NewWall(), 50, 4, same))
-		says(t, r, result.Undecided, "", "it was not requested")
 	})
 }

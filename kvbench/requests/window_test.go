@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
@@ -34,43 +33,6 @@ func TestACountOfRequestsIsExact(t *testing.T) {
 	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.Nil(t, r.NominalWindowNS)
 	assert.EqualValues(t, 500, r.Latency.Request.EndToEnd.Count)
-}
-
-func TestACountEndsTheWindowAtItsLastCompletion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1)
-		cfg.Clock, cfg.Limit, cfg.EndedBy = wall, 4, result.EndedByInput
-		r := mustRun(t, cfg)
-		assert.EqualValues(t, 4, r.Requests.Completed)
-		assert.Equal(t, int64(4*time.Second), r.WindowNS)
-		assert.EqualValues(t, 10, r.Load["total"].Offered)
-
-		cfg = testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...),
-			1).lasting(2500 * time.Millisecond)
-		cfg.Clock, cfg.Limit = wall, 4
-		r = mustRun(t, cfg)
-		assert.EqualValues(t, 2, r.Requests.Completed, "the window ends before the count")
-		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
-	})
-}
-
-func TestAllOfTheFirstRequestsFinish(t *testing.T) {
-	for _, closed := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			src := population(7, func(u *users.Config) {
-				u.MaxRequests, u.ClosedLoop = 100, closed
-			})
-			cfg := testConfig(plenty(), src, 3)
-			cfg.EndedBy = result.EndedByMaxRequests
-			cfg.TokenTime = time.Millisecond
-			r := mustRun(t, cfg)
-			assert.EqualValues(t, 100, r.Requests.Completed)
-			assert.Equal(t, result.EndedByMaxRequests, r.EndedBy)
-			assert.EqualValues(t, 100, r.Load["total"].Offered)
-			assert.Zero(t, r.Load["total"].InFlight+r.Load["total"].Queued)
-		})
-	}
 }
 
 func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
@@ -110,38 +72,6 @@ func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 	assert.Equal(t, result.EndedByError, r.EndedBy)
 }
 
-// Requests of two seconds each, a window of seven.
-func TestTheDeadlineIsExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 2)...),
-			1).lasting(7 * time.Second)
-		cfg.Clock = wall
-		begin := time.Now()
-		r := mustRun(t, cfg)
-		assert.Equal(t, 7*time.Second, time.Since(begin), "what is in flight is not waited for")
-		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
-		assert.Equal(t, int64(7*time.Second), r.WindowNS)
-		assert.Equal(t, int64(7*time.Second), *r.NominalWindowNS)
-		all := r.Load["total"]
-		assert.EqualValues(t, 3, all.Completed)
-		assert.EqualValues(t, 1, all.InFlight)
-		assert.EqualValues(t, 6, all.Queued)
-		assert.EqualValues(t, 4, all.Started)
-		assert.InDelta(t, 7, *all.OldestInFlightAgeS, 1e-9, "counted from its arrival")
-		assert.InDelta(t, 7, *all.OldestQueuedAgeS, 1e-9)
-		assert.InDelta(t, 0.3, *all.ServedRatio, 1e-9)
-		assert.EqualValues(t, 1, r.Requests.CancelledOperations)
-		assert.EqualValues(t, 1, r.Tiers[0].Write.Cancelled)
-		assert.Equal(t, int64(time.Second), r.Requests.OldestCancelledNS)
-		assert.EqualValues(t, 3, r.Tiers[0].Write.Operations)
-		assert.EqualValues(t, 3*2*unit, r.Tiers[0].Write.Bytes)
-		assert.EqualValues(t, 3, r.Tiers[0].Entries, "the one cut off left nothing")
-		assert.EqualValues(t, 3, r.Latency.Levels["storage"].Write.IO.Count)
-		assert.Equal(t, int64(2*time.Second), *r.Latency.Levels["storage"].Write.IO.Min)
-	})
-}
-
 // A write of five chunks of a second each is cut in its third: two count.
 func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -168,71 +98,6 @@ func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 		w, rd := tier.InUse()
 		assert.Zero(t, w+rd)
 		assert.Zero(t, r.Requests.FailedOperations, "cutting is no failure")
-	})
-}
-
-// Requests of two seconds; the warm-up ends in the middle of the third.
-func TestAWarmupIsNotCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		requests := singles(10, 2)
-		requests[4].Arrival, requests[5].Arrival = time.Second, 5*time.Second
-		for i, q := range requests[6:] {
-			q.Arrival = time.Duration(6+2*i) * time.Second // 6, 8, 10, 12
-		}
-		cfg := testConfig(slow(wall, 1<<40), newScript(requests...), 1).lasting(6 * time.Second)
-		cfg.Clock, cfg.Warmup = wall, 5*time.Second
-		var stages []string
-		cfg.Progress = func(s kvbench.Snapshot) {
-			if len(stages) == 0 || stages[len(stages)-1] != s.Stage {
-				stages = append(stages, s.Stage)
-			}
-		}
-		r := mustRun(t, cfg)
-		all := r.Load["total"]
-		assert.EqualValues(t, 3, all.Completed,
-			"after 6, 8 and 10 seconds: the first of them began in the warm-up")
-		assert.EqualValues(t, 3*2*unit, r.Tiers[0].Write.Bytes)
-		assert.EqualValues(t, 1, all.InFlight)
-		assert.EqualValues(t, 3, all.CarriedIn)
-		assert.EqualValues(t, 3+1+3, all.Offered,
-			"waiting, running, and arrived after 6, 8 and 10 seconds")
-		assert.EqualValues(t, 3, all.Queued)
-		assert.InDelta(t, 5, *all.OldestQueuedAgeS, 1e-9, "it arrived after 6 seconds")
-		assert.EqualValues(t, 3, all.Started)
-		assert.Equal(t, int64(6*time.Second), r.WindowNS)
-		assert.Equal(t, int64(5*time.Second), r.WarmupNS)
-		assert.Equal(t, []string{"warming up", "running"}, stages)
-		assert.Zero(t, r.Harness.WorkerIdleNS)
-	})
-}
-
-func TestAnInputThatEndsInTheWarmupIsToldAndNoResult(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite().lasting(time.Second)
-		cfg.Warmup = time.Minute
-		r, err := runLoad(t.Context(), cfg)
-		require.ErrorContains(t, err, "no request completed")
-		assert.Equal(t, result.StatusFailed, r.Status)
-		assert.Equal(t, result.EndedByInput, r.EndedBy)
-		assert.Contains(t, r.Error, "no request completed")
-	})
-}
-
-func TestRestsSurroundTheWindowAndStandOutsideOfIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := newScript(singles(3, 1)...)
-		src.endless = true
-		cfg := testConfig(plenty(), src, 1).lasting(5 * time.Second)
-		cfg.Settle = 20 * time.Second
-		begin := time.Now()
-		published := time.Duration(0)
-		cfg.Publish = func(*result.Result) error { published = time.Since(begin); return nil }
-		r := mustRun(t, cfg)
-		assert.Equal(t, 25*time.Second, published)
-		assert.Equal(t, 45*time.Second, time.Since(begin))
-		assert.Equal(t, int64(5*time.Second), r.WindowNS)
-		assert.InDelta(t, 1, *r.Harness.Verdict.IdleShare, 1e-9)
 	})
 }
 

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
+)
+
+// TestScripts runs testdata/script: what users type, and what they get. The scripts have commands
+// of their own:
+//
+//	exits N COMMAND…    runs a command that ends with that exit code
+//	kvbench N ARG…      runs the binary, which ends with that exit code and begins with -test.run=^$
+//	refused ARG…        the same with exit code 2: it says so in a few lines, and makes and prints
+//	                    nothing else
+//
+// Arguments in capitals stand for several: SMALL are entries of kilobytes, HERE a cache and a results
+// directory, FEW the shortest possible run of Synthetic.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	program := binary(t)
+	traces, err := filepath.Abs(testdata)
+	require.NoError(t, err)
+	arguments := func(ts *testscript.TestScript, words []string) (args []string) {
+		small := []string{"-config=" + ts.MkAbs("micro.yaml"), "-storage-capacity-gb=0.25"}
+		for _, word := range words {
+			switch word {
+			case "SMALL":
+				args = append(args, small...)
+			case "HERE":
+				args = append(args, "-cache-dir="+ts.MkAbs("cache"), "-results-dir="+ts.MkAbs("results"))
+			case "FEW":
+				args = append(append(args, small...), "-test.bench=Synthetic", "-test.benchtime=5x")
+			default:
+				args = append(args, word)
+			}
+		}
+		return args
+	}
+	exits := func(ts *testscript.TestScript, want, command string, args []string) {
+		err, code := ts.Exec(command, args...), 0
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			code = exit.ExitCode()
+		} else {
+			ts.Check(err)
+		}
+		if strconv.Itoa(code) != want {
+			ts.Fatalf("exit code %d, want %s", code, want)
+		}
+	}
+	run := func(ts *testscript.TestScript, want string, words []string) {
+		exits(ts, want, program, append([]string{"-test.run=^$"}, arguments(ts, words)...))
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: golden.Update(),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("KVBENCH", program)
+			env.Setenv("TRACES", traces)
+			return os.WriteFile(filepath.Join(env.WorkDir, "micro.yaml"), []byte(microConfig), 0o600)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": func(ts *testscript.TestScript, _ bool, args []string) {
+				exits(ts, args[0], args[1], args[2:])
+			},
+			"kvbench": func(ts *testscript.TestScript, _ bool, args []string) {
+				run(ts, args[0], args[1:])
+			},
+			"refused": func(ts *testscript.TestScript, _ bool, args []string) {
+				before := tree(t, ts.MkAbs("."))
+				run(ts, strconv.Itoa(exitParameters), args)
+				if ts.ReadFile("stdout") != "" || strings.Count(ts.ReadFile("stderr"), "\n") > 5 {
+					ts.Fatalf("a refusal is a few lines on standard error")
+				}
+				if !reflect.DeepEqual(before, tree(t, ts.MkAbs("."))) {
+					ts.Fatalf("something was made")
+				}
+			},
+		},
+	})
+}

@@ -1,0 +1,161 @@
+package requests
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/plainio"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/privtest"
+	"kvbench/tracing/host"
+	"kvbench/workloads"
+)
+
+// onDevice is a run on a filesystem of the test's own with entries of two
+// megabytes and half as many bytes read as written.
+func onDevice(dir string, workers int) runConfig {
+	var all []*workloads.Request
+	for user := range 40 {
+		all = append(all, conversation(user, 2, 512, workloads.PrefillOnly)...)
+	}
+	cfg := testConfig(nil, newScript(all...), workers).finite()
+	cfg.Storage = kvbench.StorageConfig{
+		StorageBytes: 48 << 20, CacheDir: dir, Direct: true,
+		Use: buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: workers},
+	}
+	return cfg
+}
+
+// groups are conversations of three turns: four users ask at a time, twice each, and once more when
+// another group has been. Memory keeps nine entries (of twelve, up to four fifths), so that the
+// second turns find the first ones there and the third turns do not.
+func groups() (all []*workloads.Request) {
+	const users, group = 40, 4
+	turn := func(first, n int) {
+		for user := first; user < first+group; user++ {
+			all = append(all, conversation(user, n, 512, workloads.PrefillOnly)[n-1])
+		}
+	}
+	for first := 0; first < users; first += group {
+		turn(first, 1)
+		turn(first, 2)
+		if first >= group {
+			turn(first-group, 3)
+		}
+	}
+	return all
+}
+
+// The bytes that a policy moves are the bytes that the device moved: entries of two megabytes, nine
+// of them in memory and 32 on a filesystem of the test's own.
+func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
+	const entry = 512 * unit
+	fs := privtest.LoopFS(t, 96, privtest.LoopOptions{DirectIO: true, NoJournal: true})
+	selective := kvbench.PolicyOf("selective", "never", "lru")
+	selective.After = 2
+	asked := int64(len(groups()))
+	for _, c := range []struct {
+		name    string
+		policy  kvbench.Policy
+		written int64 // entries, but for those that are in memory at the end
+		all     bool  // these, too
+		read    int64
+	}{
+		// The third turns read two each; the second ones find theirs in memory.
+		{"waterfall", kvbench.PolicyOf("waterfall", "never", "lru"), asked, false, 72},
+		{"write-through", kvbench.PolicyOf("write-through", "never", "lru"), asked, true, 72},
+		// The first turns alone are asked for twice while they are in memory.
+		{"selective", selective, 40, true, 36},
+		// What was promoted has a copy already, and leaves memory without being written again.
+		{"write-back", kvbench.PolicyOf("write-back", "on-hit", "lru"), asked, false, 72},
+	} {
+		cfg := onDevice(fs.Dir+"/cache", 1)
+		src := newScript(groups()...)
+		cfg.Source = func() (workloads.Source, error) { return src, nil }
+		cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 12*entry, 32*entry
+		cfg.Storage.Policy = c.policy
+		r := mustRun(t, cfg)
+		w := r.DeviceWitness
+		require.Equal(t, fs.Name, w.Device, w.Reason)
+		memory, storage := r.Tiers[0], r.Tiers[1]
+		if !c.all {
+			c.written -= memory.Entries
+		}
+		if c.name == "write-back" { // some of those in memory have copies from before
+			c.written = storage.DemotedIn.Entries
+			assert.Less(t, c.written, asked)
+			assert.Positive(t, r.Policy.Promoted.Entries)
+		}
+		assert.Equal(t, c.written*entry, storage.Write.Bytes, c.name)
+		assert.Equal(t, c.read*entry, storage.Read.Bytes, c.name)
+		assert.InDelta(t, 1, *w.WriteRatio, 0.01, "%s: %d of %d bytes", c.name, *w.WriteBytes,
+			w.AppWriteBytes)
+		assert.InDelta(t, 1, *w.ReadRatio, 0.01, "%s: %d of %d bytes", c.name, *w.ReadBytes,
+			w.AppReadBytes)
+		assert.Equal(t, storage.Write.Bytes, w.AppWriteBytes, c.name)
+		assert.Equal(t, storage.Read.Bytes, w.AppReadBytes, c.name)
+		assert.False(t, *w.ServedFromCache, c.name)
+		assert.Equal(t, "direct", r.IO.Mode)
+	}
+}
+
+// The rules of a verdict are tested without a device, in virtual time (verdict_test.go) and with
+// given numbers (package verdict). Here a real kernel counts the discards of the window and those
+// of another process during the queue-depth sweep. No rate or share of time is compared, because
+// these depend on the machine's other work.
+func TestDiscardsAreCountedForTheVerdict(t *testing.T) {
+	disk := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true, Discard: true,
+		Times: privtest.Times{Discard: 20 * time.Millisecond}})
+	const mebibyte = 1 << 20 / unit // tokens
+	cfg := testConfig(nil, newScript(singles(32, mebibyte)...), 4).finite()
+	cfg.Storage = kvbench.StorageConfig{ // holds a quarter of what is written
+		StorageBytes: 8 << 20, CacheDir: disk.Dir + "/cache", Direct: true,
+		Use: buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: 4},
+	}
+	remove := otherFiles(t, disk.Dir, 12)
+	cfg.Climb = func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
+		remove()
+		l.Time, l.Bytes, l.Room, l.FileSize = time.Second, 60<<20, 200<<20, 512<<10
+		return plainio.Climb(ctx, e, l)
+	}
+	r := mustRun(t, cfg)
+	w := r.DeviceWitness
+	assert.GreaterOrEqual(t, *w.WriteBytes, int64(32<<20))
+	assert.Positive(t, *w.DiscardIOs)
+	assert.Positive(t, *w.DiscardBytes)
+	assert.Positive(t, *w.DiscardNS)
+	require.NotNil(t, r.Harness.Ladder)
+	require.NotNil(t, r.Harness.Ladder.DiscardShare)
+	assert.Positive(t, *r.Harness.Ladder.DiscardShare)
+	assert.NotEmpty(t, r.Harness.Ladder.Rungs)
+}
+
+// otherFiles makes files whose removal costs a discard each: between two of them lies one that
+// stays. remove returns when the filesystem has committed the removals; the discards follow.
+func otherFiles(t *testing.T, dir string, n int) (remove func()) {
+	t.Helper()
+	name := func(i int) string { return filepath.Join(dir, strconv.Itoa(i)) }
+	for i := range 2 * n {
+		f, err := os.Create(name(i))
+		require.NoError(t, err)
+		require.NoError(t, unix.Fallocate(int(f.Fd()), 0, 0, 1<<20))
+		require.NoError(t, f.Close())
+	}
+	require.NoError(t, host.SyncFilesystem(dir))
+	return func() {
+		for i := range n {
+			assert.NoError(t, os.Remove(name(2*i)))
+		}
+		assert.NoError(t, host.SyncFilesystem(dir))
+	}
+}
