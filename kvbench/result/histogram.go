@@ -1,15 +1,8 @@
 package result
 
 import (
-	"bytes"
-	"cmp"
-	"compress/zlib"
-	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -141,60 +134,14 @@ type HistogramData struct {
 
 const histEncoding = "hdr-v2-deflate-base64"
 
-// The cookies of the V2 encoding, whose numbers take a byte at least.
-const (
-	plainCookie      = uint32(hdrhistogram.V2EncodingCookieBase) | 0x10
-	compressedCookie = uint32(hdrhistogram.V2CompressedEncodingCookieBase) | 0x10
-)
-
-// encoders are zlib writers of 1.2 MB each. A result has a hundred histograms, and hdrhistogram's
-// own Encode makes a writer for each.
-var encoders = sync.Pool{New: func() any {
-	w, _ := zlib.NewWriterLevel(nil, zlib.BestCompression) // which is a level
-	return w
-}}
-
 // Encode returns the mergeable form of a histogram that has values; others are left out of results.
-// Its bytes are those of hdrhistogram's Encode.
 func (h *Histogram) Encode() (HistogramData, error) {
-	s := h.h.Export()
-	used := len(s.Counts)
-	for used > 1 && s.Counts[used-1] == 0 {
-		used--
-	}
-	var counts []byte // a run of zeros is one negative number
-	for i := 0; i < used; {
-		n, from := s.Counts[i], i
-		for i++; n == 0 && i < used && s.Counts[i] == 0; i++ {
-		}
-		if i-from > 1 {
-			n = int64(from - i)
-		}
-		counts = binary.AppendVarint(counts, n)
-	}
-	e := binary.BigEndian
-	plain := e.AppendUint32(nil, plainCookie)
-	plain = e.AppendUint32(plain, uint32(len(counts)))
-	plain = e.AppendUint32(plain, 0) // the index of the first count
-	plain = e.AppendUint32(plain, uint32(s.SignificantFigures))
-	plain = e.AppendUint64(plain, uint64(s.LowestTrackableValue))
-	plain = e.AppendUint64(plain, uint64(s.HighestTrackableValue))
-	plain = e.AppendUint64(plain, math.Float64bits(cmp.Or(s.IntegerToDoubleConversionRatio, 1)))
-	plain = append(plain, counts...)
-
-	var compressed bytes.Buffer
-	w := encoders.Get().(*zlib.Writer)
-	defer encoders.Put(w)
-	w.Reset(&compressed)
-	_, err := w.Write(plain)
-	if err = errors.Join(err, w.Close()); err != nil {
+	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
 		return HistogramData{}, fmt.Errorf("encode histogram of %d values: %w", h.Count(), err)
 	}
-	out := e.AppendUint32(nil, compressedCookie)
-	out = e.AppendUint32(out, uint32(compressed.Len()))
 	d := h.n
-	d.Count, d.Encoding = h.Count(), histEncoding
-	d.Data = base64.StdEncoding.EncodeToString(append(out, compressed.Bytes()...))
+	d.Count, d.Encoding, d.Data = h.Count(), histEncoding, string(b)
 	return d, nil
 }
 
