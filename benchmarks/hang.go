@@ -95,7 +95,7 @@ func unanswered(what string, silent, limit time.Duration) error {
 }
 
 // threadRan returns the CPU time of a thread in ns, as text. Without /proc or schedstat it returns "" each time.
-// Then await treats the whole work like one call that hangs.
+// The limit of await then counts from the start of work.
 func threadRan(thread string) string {
 	text, _ := os.ReadFile(filepath.Join("/proc", thread, "schedstat"))
 	ran, _, _ := strings.Cut(string(text), " ")

@@ -30,7 +30,7 @@ func (t *trial) describe() {
 	if cfg.FlushOnly {
 		in.IO.WriteDevice = result.WriteDeviceFlush
 	}
-	// The zero host.Device means all devices of the machine. A Reason makes this one no device.
+	// The zero host.Device means all devices of the machine. With a Reason it means none.
 	t.device = host.Device{Reason: "the run has no storage tier on a filesystem"}
 	if t.sim != nil {
 		in.IO.Mode = result.IOSimulated
