@@ -18,24 +18,29 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// access is what is being looked at in filesystems. One goroutine looks, and another reads it.
+// access says which files or directories a goroutine accesses now. That goroutine sets it, and the goroutine
+// in await reads it.
 type access struct {
-	what  atomic.Value // string: the files and directories
+	what  atomic.Value // string: names of the files and directories, for messages
 	limit atomic.Int64 // -io-timeout in ns, 0 = none
-	// ran is how long a thread has run, as text; nil = threadRan.
+	// ran returns the CPU time of a thread, as text; nil = threadRan.
 	ran func(thread string) string
 }
 
 func (a *access) path() string { what, _ := a.what.Load().(string); return what }
 
-// lookEvery is how often a thread is looked at, which costs some microseconds.
+// lookEvery is the interval at which await reads the CPU time of a thread. One read takes some microseconds.
 const lookEvery = 100 * time.Millisecond
 
-// await runs work, which looks at filesystems that may hang, on a thread of its own, because a call
-// that the kernel does not complete keeps its thread. It returns the cause of ctx when that ends, and
-// a kvbench.ErrUnanswered when the thread has not run for longer than the limit: one that counts a
-// million files runs. Work goes on then, and nothing that it writes may be read. Once a second show
-// gets what has not answered for longer than ioengine.StallAfter; nil shows nothing.
+// await runs work on its own thread and returns its answer. Work accesses filesystems that may hang: a system
+// call that the kernel does not complete blocks its thread. await returns early in two cases:
+//
+//   - with the cause of ctx, when ctx ends;
+//   - with kvbench.ErrUnanswered, when the CPU time of the thread has not grown for longer than the limit. The
+//     CPU time of a thread that counts a million files grows.
+//
+// Work then still runs, so the caller must not read anything that work writes. When the CPU time has not grown
+// for ioengine.StallAfter, await calls show once a second with the names of the files; nil shows nothing.
 func await[T any](ctx context.Context, a *access, show func(what string, silent time.Duration),
 	work func() (T, error)) (answer T, err error) {
 	type reply struct {
@@ -44,7 +49,7 @@ func await[T any](ctx context.Context, a *access, show func(what string, silent 
 	}
 	replies, thread := make(chan reply, 1), make(chan string, 1)
 	go func() {
-		runtime.LockOSThread() // what other goroutines run there would look like progress
+		runtime.LockOSThread() // other goroutines on this thread would add to its CPU time
 		defer runtime.UnlockOSThread()
 		name, _ := os.Readlink("/proc/thread-self")
 		thread <- name
@@ -81,23 +86,23 @@ func await[T any](ctx context.Context, a *access, show func(what string, silent 
 	}
 }
 
-// unanswered is the error of a filesystem that did not answer in time, in the words of a trial whose
-// storage does not answer.
+// unanswered returns the error for a filesystem that did not answer within the limit. A trial whose storage
+// does not answer fails with the same words.
 func unanswered(what string, silent, limit time.Duration) error {
 	return fmt.Errorf("%w: %s, for %s, longer than -io-timeout %s: the kernel log (dmesg) "+
 		"may say why; processes that wait for it end only when it answers, or is aborted",
 		kvbench.ErrUnanswered, what, silent.Round(time.Millisecond), limit)
 }
 
-// threadRan is the time that a thread was on a processor. Where the kernel does not report it (no
-// Linux, or one without schedstat) it never changes: all of the work is then one call.
+// threadRan returns the CPU time of a thread in ns, as text. Without /proc or schedstat it returns "" each time.
+// The limit of await then counts from the start of work.
 func threadRan(thread string) string {
 	text, _ := os.ReadFile(filepath.Join("/proc", thread, "schedstat"))
 	ran, _, _ := strings.Cut(string(text), " ")
 	return ran
 }
 
-// places are the directories and files that a trial looks at, one after the other.
+// places names the directories and files that a trial accesses, one after the other.
 func places(v *params.Values) string {
 	var names []string
 	if !v.Simulated() && !v.OnObjects() {
@@ -116,15 +121,15 @@ func places(v *params.Values) string {
 
 const namedFiles = "one of the files and directories that the parameters name"
 
-// patience is how long a process that ends waits for a filesystem that may have hung, and promptly
-// for a reader of its output.
+// A process that ends waits for a filesystem that may hang for at most patience, and for the reader of its
+// output for at most promptly.
 const (
 	patience = 2 * time.Second
 	promptly = 300 * time.Millisecond
 )
 
-// within runs work, which may hang, and reports whether it ended in time. What work writes may be read
-// only if it did.
+// within runs work, which may hang, and reports whether work ended within the limit. If it did not, the caller
+// must not read anything that work writes.
 func within(limit time.Duration, work func()) (ended bool) {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
@@ -132,15 +137,15 @@ func within(limit time.Duration, work func()) (ended bool) {
 	return ended
 }
 
-// unsaved is the result of the current trial until it is written: what hours have found must not be
-// lost because the results directory hangs. The trial stops waiting for that, and a signal may come at
-// any time: the first that takes the result prints it.
+// unsaved is the result of the current trial until the result is written. If the results directory hangs, the
+// summary is printed instead, so that the result of hours is not lost. Two callers may print it: the trial
+// when it stops waiting for the directory, and the handler of a second signal. Only the first caller prints.
 type unsaved struct {
 	atomic.Pointer[result.Result]
-	running atomic.Bool // a trial, and its result is not known
+	running atomic.Bool // a trial runs and has no result yet
 }
 
-// print prints the summary of the result, if there is one.
+// print prints the summary of the result and clears the result. Without a result it prints nothing.
 func (u *unsaved) print(why string) {
 	r := u.Swap(nil)
 	if r == nil {

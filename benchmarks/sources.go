@@ -14,7 +14,8 @@ import (
 	"kvbench/workloads/users"
 )
 
-// source makes the requests of one trial: users, with their documents or without, or a trace.
+// source returns the requests of one trial: of synthetic users, with or without the documents of RAG, of
+// generated sessions, or of a trace.
 func source(v *params.Values) (workloads.Source, error) {
 	seed := v.StreamSeed()
 	if v.OfSessions() {
@@ -40,7 +41,7 @@ func source(v *params.Values) (workloads.Source, error) {
 	return traceSource(v, seed)
 }
 
-// corpus returns the documents of a run with RAG, else nil.
+// corpus returns the documents that synthetic users retrieve (-enable-rag). It returns nil without RAG.
 func corpus(v *params.Values) *users.Corpus {
 	if !v.EnableRAG || v.Bench.Load != params.LoadUsers {
 		return nil
@@ -48,8 +49,8 @@ func corpus(v *params.Values) *users.Corpus {
 	return users.NewCorpus(v.Profile.RAG, v.RAGDocuments, v.Model, v.Sizer(), v.StreamSeed())
 }
 
-// traceSource opens the recorded requests that the benchmark replays. Each format has a flag of its
-// own, because a path does not tell which it is.
+// traceSource opens the recorded requests that the benchmark replays. Each trace format has its own flag for
+// the path, because a path does not show the format.
 func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	format, err := traceFormat(v)
 	if err != nil {
@@ -76,7 +77,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	return s, err
 }
 
-// traceFormat is the format of the benchmark's recordings.
+// traceFormat returns the format of the traces that the benchmark replays.
 func traceFormat(v *params.Values) (formats.Format, error) {
 	switch v.Bench.Name {
 	case "AzureTrace":
@@ -85,7 +86,7 @@ func traceFormat(v *params.Values) (formats.Format, error) {
 		return formats.BurstGPT, nil
 	case "BlockTrace", result.BenchmarkEngines:
 		return formats.Blocks, nil
-	// Conversations are text: tokens are counted here, with -tokenizer.
+	// ShareGPT files have text and no token counts: the tokenizer (-tokenizer) counts the tokens.
 	case "ShareGPT":
 		caps := v.Profile.ShareGPT
 		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
@@ -94,14 +95,15 @@ func traceFormat(v *params.Values) (formats.Format, error) {
 	return formats.Format{}, fmt.Errorf("%s has no format of recordings", v.Bench.Name)
 }
 
-// traceFiles identifies the recording that the benchmark replays, nil for none. It is read once in a
-// process: all trials replay the same.
+// traceFiles identifies the trace that the benchmark replays by its size and hash. It returns nil if the
+// benchmark replays none. A process reads the files of a trace once for this, and all trials get the same
+// answer.
 func (s *session) traceFiles(v *params.Values) (*result.TraceFiles, error) {
 	path := v.Text(v.Bench.Needs)
 	if path == "" || s.traces[path] != nil {
 		return s.traces[path], nil
 	}
-	files := []string{path} // an I/O trace is a file
+	files := []string{path} // an I/O trace is one file; the other formats may have several
 	if v.Bench.Load == params.LoadTrace {
 		format, err := traceFormat(v)
 		if err == nil {
@@ -120,7 +122,8 @@ func (s *session) traceFiles(v *params.Values) (*result.TraceFiles, error) {
 	return s.traces[path], nil
 }
 
-// What -io-trace-tiers and -io-trace-phases mean to a replay; all phases need no list.
+// The values of -io-trace-tiers and -io-trace-phases, and the tiers and phases that they select. A value
+// that is not in replayPhases selects all phases.
 var (
 	replayTiers = map[string][]int{
 		"storage": {int(tiers.Storage)}, "cpu": {int(tiers.CPU)}, "gpu": {int(tiers.GPU)},
@@ -133,8 +136,8 @@ var (
 	}
 )
 
-// replayRoutine turns the values in force into the replay of an I/O trace. It
-// changes the configuration to the one tier that is replayed on.
+// replayRoutine returns the replay of an I/O trace with the parameters in v. It removes the gpu and cpu tier
+// from st, because a replay sends the operations of all tiers to the storage tier.
 func replayRoutine(v *params.Values, st *kvbench.StorageConfig) plainio.Routine {
 	st.GPUBytes, st.CPUBytes = 0, 0
 	return &plainio.Replay{

@@ -16,7 +16,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// describe fills in what is known of the run before it starts; openStorage has noted the rest.
+// describe writes into the result what is known before the workload starts: limits, times, I/O settings,
+// environment and device. openStorage has already written the rest.
 func (t *trial) describe() {
 	in, cfg := &t.info, &t.cfg.Storage
 	in.Limits = result.Limits(host.ReadLimits())
@@ -29,7 +30,7 @@ func (t *trial) describe() {
 	if cfg.FlushOnly {
 		in.IO.WriteDevice = result.WriteDeviceFlush
 	}
-	// The zero device would mean every device of the machine.
+	// The zero host.Device means all devices of the machine. With a Reason it means none.
 	t.device = host.Device{Reason: "the run has no storage tier on a filesystem"}
 	if t.sim != nil {
 		in.IO.Mode = result.IOSimulated
@@ -59,7 +60,7 @@ func (t *trial) describe() {
 // has as much storage, and sums of a few such capacities do not overflow.
 const boundless = int64(1) << 60
 
-// tierInfo notes the tiers' state at the end of the window.
+// tierInfo writes into the result what the tiers hold at the end of the window.
 func (t *trial) tierInfo() {
 	for i, g := range t.Cache.Gauges(nil) {
 		level := t.Levels[i]
@@ -82,7 +83,7 @@ func (t *trial) tierInfo() {
 	}
 }
 
-// policy describes the placement policy and what it moved.
+// policy describes the placement policy, and counts the entries that it copied, promoted and dropped.
 func (t *trial) policy() *result.Policy {
 	cfg, m := &t.cfg.Storage.Policy, t.Cache.Moves()
 	p := &result.Policy{Tier: cache.Placements[cfg.Place], Promote: "never",
@@ -103,8 +104,8 @@ func (t *trial) policy() *result.Policy {
 	return p
 }
 
-// conclude turns what is known into the result. Workers that still drain after
-// a signal cannot change it: what completes now lies outside the window.
+// conclude makes the result of the trial. After a signal some workers may still have operations in flight.
+// They cannot change the result, because these operations complete outside the window.
 func (t *trial) conclude(by string, failure error) *result.Result {
 	in := &t.info
 	in.EndedBy, in.Status = by, result.StatusComplete
@@ -117,12 +118,12 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	select {
 	case <-t.prepared:
 		t.workload.Report(in)
-	default: // Prepare hangs in the kernel: its data cannot be read
+	default: // Prepare still runs, for example in a system call that hangs: its data must not be read
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
 		times := t.objects.Fill(&in.Result, t.bucket)
-		maps.Copy(times, in.Times) // those that the workload reported
+		maps.Copy(times, in.Times) // in.Times has the times that the workload reported
 		in.Times = times
 	}
 	t.stalls()
@@ -134,7 +135,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	return record.Build(t.info, t.Rec)
 }
 
-// about is the result's section on a simulation.
+// about returns the section "simulation" of the result.
 func (s *simulation) about() *result.Simulation {
 	r := &result.Simulation{WallNS: int64(time.Since(s.began))}
 	if s.Device != nil {
@@ -146,8 +147,8 @@ func (s *simulation) about() *result.Simulation {
 	return r
 }
 
-// DeviceStat reads the kernel's counters of the device behind the storage tier, nil where there are
-// none: the result says why.
+// DeviceStat reads the kernel's counters of the device behind the storage tier. It returns nil if there are
+// none, or if the read fails. DeviceWitness in the result has the reason why there are none.
 func (e *Env) DeviceStat() *host.BlockStat {
 	if e.trial.info.DeviceWitness.Device == "" {
 		return nil
@@ -159,8 +160,8 @@ func (e *Env) DeviceStat() *host.BlockStat {
 	return &s
 }
 
-// readDevice reads the kernel's counters of the backing device. After a failed reading the result
-// has no counters rather than wrong ones.
+// readDevice reads the kernel's counters of the backing device. If that fails once, the result has the reason
+// and no counters.
 func (t *trial) readDevice() host.BlockStat {
 	if t.info.DeviceWitness.Device == "" {
 		return host.BlockStat{}
@@ -173,7 +174,8 @@ func (t *trial) readDevice() host.BlockStat {
 	return s
 }
 
-// measured notes the counters of process and device since the window was opened.
+// measured writes into the result how far the counters of process and device have grown since the window
+// opened.
 func (t *trial) measured() {
 	after := t.readDevice()
 	if t.info.DeviceWitness.Device != "" {
@@ -182,7 +184,7 @@ func (t *trial) measured() {
 	}
 	t.closeRoots()
 	before, now := t.usage, t.cfg.Usage()
-	cpu := max(now.CPU-before.CPU, 0) // where the system estimates it, it may go back a little
+	cpu := max(now.CPU-before.CPU, 0) // some systems estimate the CPU time, which may then decrease
 	t.info.Harness = result.Harness{
 		CPUNS:       int64(cpu),
 		Mallocs:     int64(now.Mallocs - before.Mallocs),
@@ -200,7 +202,7 @@ func (t *trial) measured() {
 	}
 }
 
-// counted returns the kernel's counts between two readings.
+// counted returns the difference d of two readings of a device's counters as a section of the result.
 func counted(device string, d host.BlockStat) result.Witness {
 	return result.Witness{
 		Device: device, ReadBytes: new(max(d.ReadBytes, 0)), WriteBytes: new(max(d.WriteBytes, 0)),
@@ -212,13 +214,13 @@ func counted(device string, d host.BlockStat) result.Witness {
 	}
 }
 
-// behind returns the device behind the storage tier's directories, or their combination. It notes
-// facts about a single directory with that directory.
+// behind returns the device behind the storage tier's directories, or several devices as one. It writes the
+// filesystem and the device of each directory into that directory's part of the result.
 func (t *trial) behind() (all host.Device, err error) {
-	// If one directory has no device (tmpfs, a file server), all lack device counters: the sum
-	// would be too small.
+	// If one directory has no device (tmpfs, a file server), the result has no device counters. The sum over
+	// the other directories would be too small.
 	var devices []host.Device
-	on := map[string]int{} // how many directories
+	on := map[string]int{} // how many directories each device has
 	for _, dir := range t.dirs {
 		if dir.device, err = host.BackingDevice(dir.path); err != nil {
 			return dir.device, err
@@ -244,9 +246,11 @@ func (t *trial) openedRoots() {
 	}
 }
 
-// closeRoots notes the counters since then.
+// closeRoots writes into the result how far the counters of each directory's device have grown since
+// openedRoots.
 func (t *trial) closeRoots() {
-	// Until now, like the counters of all devices: the window's end or soon after.
+	// The counters are read now, at the end of the window or soon after. So the busy share is of the time
+	// until now.
 	start, _ := t.Rec.Window()
 	window := t.Clock.Now() - start
 	for i := range t.info.IO.Roots {
@@ -258,7 +262,8 @@ func (t *trial) closeRoots() {
 	}
 }
 
-// readRoot reads the counters of a directory's device if they are the directory's alone.
+// readRoot reads the counters of a directory's device. It reads none if the directory has no device, or if
+// another directory of the run is on the same device.
 func (t *trial) readRoot(i int) (s host.BlockStat) {
 	if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
 		var err error
@@ -269,7 +274,7 @@ func (t *trial) readRoot(i int) (s host.BlockStat) {
 	return s
 }
 
-// rootInfo notes the entries and bytes of each directory at the end of the window.
+// rootInfo writes into the result which entries and bytes each directory holds at the end of the window.
 func (t *trial) rootInfo() {
 	of, ok := t.files.(*spread.Tier)
 	if !ok {

@@ -1,33 +1,38 @@
-// Package group is the ranks of one run: the processes, on one host or several, that load a storage
-// together. One Leader coordinates; each rank has a Member. The leader carries no load: rank 0's
-// process has both, and its member connects to the leader as all others do.
+// Package group connects the ranks of one run: the processes, on one host or several, that load a storage
+// together. One Leader coordinates the ranks, and each rank has a Member. The process of rank 0 has both the
+// leader and a member. The leader carries no load. The member of rank 0 connects to the leader as the
+// members of the other ranks do.
 //
 //	launchers.go  the variables that mpirun, srun and others set, and the address of rank 0
 //	process.go    ranks as processes that rank 0 starts on its host
 //	hello.go      Hello: a rank, its host and filesystems, and why it is refused
 //	message.go    the messages between the leader and the members
 //	meet.go       the address at which rank 0 listens and to which all connect
-//	link.go       a connection: a queue of messages, heartbeats, and what is silence
+//	link.go       a connection: a queue of messages, heartbeats, and how silence is detected
 //	member.go     Member: a rank's side
 //	leader.go     Leader: which ranks are connected or lost, and which share filesystems
 //	trial.go      the steps of a trial, as the leader sees them
-//	clock.go      clock offsets from pings, when a phase begins, how far the windows' openings lay
-//	              apart
+//	clock.go      clock offsets from pings, when a phase begins, and the start skew: the time between
+//	              the first and the last opening of a window
 //
-// What several ranks measure is their sum only if they measure at the same time. So a trial goes in
-// steps. All enter it, and agree about its terms; each prepares and sends that it is ready; the
-// leader measures how far clocks lie apart and sends each rank, by its own clock, when to begin;
-// each sends when its window opened, then its result, then that it has cleaned up. The outcome goes
-// to all: a benchmark that failed for one rank has failed for all.
+// Bytes/s of several ranks can be added only if the ranks measure at the same time. So a trial has steps:
 //
-// Both sides send a heartbeat once a second. A rank that is silent for Silence is lost, as is one
-// whose connection has ended. Windows end by themselves: nothing but heartbeats is sent during
-// them, so that a slow network does not become part of the numbers.
+//  1. All ranks enter the trial. The leader sends each rank the agreed terms.
+//  2. Each rank prepares, and sends that it is ready.
+//  3. The leader measures the clock offset of each rank. It sends each rank the time to begin, by the
+//     clock of that rank.
+//  4. Each rank sends the time at which its window opened, then its result, then that it has cleaned up.
+//  5. The leader sends the outcome to all ranks. A trial that failed for one rank has failed for all.
 //
-// Messages are JSON, one after the other. Nothing received is executed, or used as a path: files
-// are named by rank numbers. Messages carry no credentials. Nothing is encrypted, and a job's name
-// is no password: addresses are for a closed network.
+// Both sides send a heartbeat once a second. A rank is lost if it sends nothing for Silence, or if its
+// connection ends before it has sent that it leaves. Each rank ends its window by itself. During a
+// window the leader and the ranks exchange only heartbeats, so a slow network does not change the numbers.
 //
-// Leader and Member are safe for any goroutine. Each has two goroutines for each connection, which
-// end with it; the leader's callbacks run on them, and hold up the next message of that rank.
+// Messages are JSON, one after the other. No received text is executed or used as a path: files are named
+// by rank numbers. Messages carry no credentials. Messages are not encrypted, and the name of a job is no
+// password, so rank 0 must listen in a closed network only.
+//
+// Leader and Member are safe for concurrent use. Each connection has a goroutine that reads and one that
+// writes. Both end with the connection. The leader calls LeaderConfig.Result on the goroutine that reads,
+// so the next message of that rank waits until the call returns.
 package group

@@ -11,54 +11,58 @@ import (
 	"strings"
 )
 
-// Port is rank 0's where no other is given.
+// Port is the port at which rank 0 listens if the address names no other.
 const Port = "7717"
 
-// LocalAddress is where the ranks of a job meet that are all on this host: a port of the loopback
-// interface, derived from the job's name. It lies below the ports that systems give to outgoing
-// connections (from 32768 on with Linux, 49152 by IANA).
+// LocalAddress returns the address at which rank 0 listens if all ranks of the job are on this host: a port
+// of the loopback interface, derived from the job's name. The port is below the ephemeral ports of outgoing
+// connections (from 32768 on Linux, from 49152 by IANA).
 func LocalAddress(job string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(job))
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(10_000+h.Sum32()%20_000)))
 }
 
-// Value is the text of a variable. The zero Value is not set.
+// Value is the text of an environment variable, and the variable's name. The zero Value is a variable that
+// is not set.
 type Value struct{ Text, Variable string }
 
 // Given reports whether the variable is set.
 func (v Value) Given() bool { return v.Text != "" }
 
-// Launched is what a launcher (mpirun, srun, torchrun …) has set in the environment of a process.
-// Numbers are texts, not yet checked: the user may give each of them.
+// Launched is what a launcher (mpirun, srun, torchrun …) has set in the environment of this process. Numbers
+// are texts and not checked yet, because a flag of the user may replace each of them.
 type Launched struct {
 	Launcher string
 	Rank     Value
-	// Size is not given by every launcher, and SizeVariable is where it was looked for, empty where
-	// there is no such variable.
+	// Size is the number of ranks. Not every launcher sets it. SizeVariable names the launcher's variable
+	// for it, "" if the launcher has none.
 	Size         Value
 	SizeVariable string
-	// Local is how many ranks are on this host. Not given is unknown, which is not "all of them".
+	// Local is how many ranks are on this host. A Value that is not set is unknown; it does not mean that
+	// all ranks are here.
 	Local Value
-	// First is the host of rank 0, and Job the name of the job, the same for all of its ranks and
-	// for no other job at the same time. "" is unknown.
+	// First is the host of rank 0. Job is the name of the job: all ranks of the job have it, and no other
+	// job at the same time. "" is unknown.
 	First, Job string
 	// Problem is why Rank or Local cannot be used, "" if they can.
 	Problem string
 }
 
-// launcher is a launcher's variables. Rank, size and local size are taken from one launcher: inside
-// an allocation Slurm's variables stay set under mpirun, where they describe something else.
+// launcher lists the environment variables of a launcher. Rank, size and local size are read from one
+// launcher. With mpirun inside a Slurm allocation, for example, Slurm's variables stay set but do not
+// describe mpirun's ranks.
 type launcher struct {
 	name string
-	// needs are the variables that all must be set for it to apply.
+	// needs are the variables that a process of this launcher has. The launcher is chosen if all are set.
 	needs []string
 	rank  string
 	size  string   // "" where the launcher does not set it
-	local []string // the first that is set counts
-	// here makes the local size where no variable holds it; nil is unknown. The error is about it.
+	local []string // variables of the local size; the first that is set counts
+	// here computes the local size if no variable of local is set; with nil the local size is unknown. Its
+	// error becomes Launched.Problem.
 	here func(env variables) (Value, error)
-	// first is the host of rank 0, and job the name of the job; nil is unknown.
+	// first returns the host of rank 0, and job the name of the job; with nil they are unknown.
 	first, job func(env variables) string
 }
 
@@ -69,29 +73,29 @@ func variable(name string) func(variables) string {
 	return func(env variables) string { return env(name) }
 }
 
-// alone is of a launcher that starts one rank on a host.
+// alone returns local size 1, for a launcher that starts one rank on each host.
 func alone(variable string) func(variables) (Value, error) {
 	return func(variables) (Value, error) { return Value{"1", variable}, nil }
 }
 
-// launchers in the order in which they are tried. What is generic comes late: RANK is set by other
-// programs, too, and Slurm's variables below mpirun. The names were checked in programs that ran
-// under Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05; those of the others are from their
-// documentation.
+// launchers are in the order in which FindLauncher tries them. Launchers with ambiguous variables come late:
+// other programs set RANK, too, and Slurm's variables are also set under mpirun. The names of the variables
+// were checked in processes under Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05. For the other launchers the
+// names are from the documentation.
 var launchers = []launcher{
 	{name: "Open MPI", needs: []string{"OMPI_COMM_WORLD_RANK"}, rank: "OMPI_COMM_WORLD_RANK",
 		size: "OMPI_COMM_WORLD_SIZE", local: []string{"OMPI_COMM_WORLD_LOCAL_SIZE"},
 		job: variable("PMIX_NAMESPACE")},
 	{name: "MVAPICH2", needs: []string{"MV2_COMM_WORLD_RANK"}, rank: "MV2_COMM_WORLD_RANK",
 		size: "MV2_COMM_WORLD_SIZE", local: []string{"MV2_COMM_WORLD_LOCAL_SIZE"}},
-	// Its total size stands in PMI_SIZE where PMI is used, else nowhere.
+	// PALS sets the number of ranks in PMI_SIZE if PMI is used, else in no variable.
 	{name: "PALS", needs: []string{"PALS_RANKID"}, rank: "PALS_RANKID", size: "PMI_SIZE",
 		local: []string{"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"}, job: variable("PALS_APID")},
 	{name: "PMI", needs: []string{"PMI_RANK"}, rank: "PMI_RANK", size: "PMI_SIZE",
 		local: []string{"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"}, first: pmiFirst,
 		job: variable("PMI_JOBID")},
-	// In a batch script SLURM_PROCID is 0 and SLURM_NTASKS is set, and no step is: one process,
-	// which is not rank 0 of many.
+	// A batch script is one process and not rank 0 of several. There SLURM_PROCID is 0 and SLURM_NTASKS is
+	// set, but the variables of a step are not.
 	{name: "Slurm", needs: []string{"SLURM_STEP_NUM_TASKS"}, rank: "SLURM_PROCID",
 		size: "SLURM_STEP_NUM_TASKS", here: slurmLocal, first: slurmFirst, job: slurmJob},
 	{name: "Flux", needs: []string{"FLUX_TASK_RANK"}, rank: "FLUX_TASK_RANK",
@@ -104,8 +108,8 @@ var launchers = []launcher{
 		here: alone("JOB_COMPLETION_INDEX"), first: podFirst, job: podJob},
 }
 
-// FindLauncher reads the variables of the launcher that has started this process, nil without one. An
-// empty variable counts as not set.
+// FindLauncher reads the variables of the launcher that has started this process. It returns nil if no
+// launcher has. An empty variable counts as not set.
 func FindLauncher(env func(string) string) *Launched {
 	for i := range launchers {
 		l := &launchers[i]
@@ -153,8 +157,9 @@ func (l *launcher) read(env variables) *Launched {
 	return p
 }
 
-// pmiFirst: srun --mpi=pmi2 sets the variables of PMI and those of its step. They are of one job
-// when they agree; below mpirun a step of another size may surround the ranks.
+// pmiFirst returns the first host of the Slurm step if srun has started this rank: srun --mpi=pmi2 sets the
+// variables of PMI and of the step, with equal ranks and sizes. MPICH's mpirun may run inside a step with
+// another rank or size. The host of rank 0 is unknown then.
 func pmiFirst(env variables) string {
 	if env("SLURM_STEP_NUM_TASKS") == env("PMI_SIZE") && env("SLURM_PROCID") == env("PMI_RANK") {
 		return slurmFirst(env)
@@ -162,7 +167,8 @@ func pmiFirst(env variables) string {
 	return ""
 }
 
-// fluxLocal: Flux sets on how many nodes a job runs, and spreads it evenly where that is possible.
+// fluxLocal divides the size of a Flux job by its number of nodes, because Flux spreads ranks evenly over
+// nodes. If the division leaves a remainder, the local size is unknown.
 func fluxLocal(env variables) (Value, error) {
 	size, err1 := strconv.Atoi(env("FLUX_JOB_SIZE"))
 	nodes, err2 := strconv.Atoi(env("FLUX_JOB_NNODES"))
@@ -172,20 +178,20 @@ func fluxLocal(env variables) (Value, error) {
 	return Value{strconv.Itoa(size / nodes), "FLUX_JOB_NNODES"}, nil
 }
 
-// torchJob: without torchrun's own id the port of its store, which it listens at itself,
-// distinguishes the jobs of one host.
+// torchJob returns torchrun's run id, or without one the port of torchrun's store. torchrun listens at that
+// port, so two jobs on one host cannot have the same.
 func torchJob(env variables) string {
 	return cmp.Or(env("TORCHELASTIC_RUN_ID"), env("MASTER_PORT"))
 }
 
-// thisPod returns the kernel's host name, which in a pod is the pod's, and the text of /etc/hosts.
+// thisPod returns the host name, which in a pod is the name of the pod, and the text of /etc/hosts.
 var thisPod = func() (name, hosts string) {
 	name, _ = os.Hostname()
 	text, _ := os.ReadFile("/etc/hosts")
 	return name, string(text)
 }
 
-// podJob cuts the index off the name of a pod of an Indexed Job, which is <job>-<index>.
+// podJob returns the name of an Indexed Job. The name of its pods is <job>-<index>.
 func podJob(env variables) string {
 	name, _ := thisPod()
 	name, _, _ = strings.Cut(name, ".")
@@ -198,8 +204,8 @@ func podJob(env variables) string {
 
 var domain = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
 
-// podFirst is the pod's own name in its domain, with the index 0. The domain of a headless service
-// stands nowhere but in /etc/hosts.
+// podFirst returns the host name of the pod with index 0, in the domain of the headless service. Only
+// /etc/hosts has that domain, after the name of this pod.
 func podFirst(env variables) string {
 	job := podJob(env)
 	if job == "" {
@@ -226,8 +232,8 @@ func slurmJob(env variables) string {
 	return job + "." + step
 }
 
-// slurmFirst is the first host of the step: of a list such as n[01-04,7]-ib,m2 it is n01-ib, "" of
-// what is no list. SLURM_LAUNCH_NODE_IPADDR is not it: that is where srun was typed.
+// slurmFirst returns the first host of the step: n01-ib of the list n[01-04,7]-ib,m2. It returns "" if the
+// list cannot be parsed. SLURM_LAUNCH_NODE_IPADDR is another host: the one on which srun was typed.
 func slurmFirst(env variables) string {
 	list := env("SLURM_STEP_NODELIST")
 	var name strings.Builder
@@ -246,13 +252,13 @@ func slurmFirst(env variables) string {
 		if !closed || first == "" {
 			return ""
 		}
-		name.WriteString(first) // with its leading zeros, which belong to the name
+		name.WriteString(first) // leading zeros are part of the host's name
 		list = after
 	}
 	return name.String()
 }
 
-// slurmLocal picks this node's number out of the step's tasks per node.
+// slurmLocal reads this node's number of tasks from the step's tasks per node.
 func slurmLocal(env variables) (Value, error) {
 	const variable = "SLURM_STEP_TASKS_PER_NODE"
 	list := env(variable)
@@ -266,8 +272,9 @@ func slurmLocal(env variables) (Value, error) {
 	return Value{text, variable}, nil
 }
 
-// tasksOf picks a node's number out of "2(x3),1": tasks per node, run-length encoded in the order
-// of the nodes. Without an id the first node is taken: there is but one, or all have as many.
+// tasksOf returns a node's number of tasks from a list such as "2(x3),1": tasks per node, run-length encoded
+// in the order of the nodes. id is the index of the node. If id is "", tasksOf takes the first node: there
+// is one node, or all nodes have equally many tasks.
 func tasksOf(list, id string) (string, error) {
 	node, err := strconv.Atoi(id)
 	if id != "" && (err != nil || node < 0) {

@@ -13,17 +13,19 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// LeaderConfig is what a leader needs to know.
+// LeaderConfig is the configuration of a leader.
 type LeaderConfig struct {
-	// Hello is what every rank has to agree with; its Rank has no meaning.
+	// Hello is the leader's own. The leader takes only ranks whose hello has the same job, binary, number
+	// of ranks and parameters. The Rank of this hello is not used.
 	Hello Hello
 	Clock Clock
-	// Continue lets the others go on when a rank is lost; else the run ends.
+	// Continue lets the remaining ranks go on when a rank is lost. Without it the run ends.
 	Continue bool
-	// Shared is whether the directories of all hosts are on one filesystem, nil to find out.
+	// Shared says whether hosts share the filesystems of their cache directories. With nil the leader
+	// compares the filesystems in the hellos.
 	Shared *bool
-	// Result receives what a rank has measured, as soon as it comes. It is called by one goroutine
-	// of each rank.
+	// Result receives a rank's result as soon as the message arrives. The goroutine that reads the rank's
+	// connection calls it, so the calls for several ranks may overlap.
 	Result func(rank int, doc []byte)
 }
 
@@ -32,10 +34,10 @@ type Leader struct {
 	LeaderConfig
 
 	state
-	clients     []*client        // by rank; nil until it has come
-	processes   map[int]*Process // that this process has started, by rank
-	stopped     string           // why the run ends, "" while it goes on
-	filesystems [][]Directory    // by their lowest ranks
+	clients     []*client        // by rank; nil until the rank is admitted
+	processes   map[int]*Process // the ranks that this process has started, by rank
+	stopped     string           // why the run was stopped, "" while it goes on
+	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
 }
 
@@ -44,28 +46,30 @@ type client struct {
 	hello   Hello
 	link    *link
 	lost    *result.LostClient
-	left    bool // it has come to its end
-	live    []byte
-	stage   string // what it does, until its trial ends for it
+	left    bool   // the rank has sent that it leaves
+	live    []byte // the text of its last heartbeat, for the live line
+	stage   string // what the rank does, for the message that it is lost; see Leader.stage
 	pongs   chan *message
 	part    part
-	sharing []Sharing // of each of its directories
+	sharing []Sharing // by cache directory of the rank
 }
 
-// NewLeader returns the leader of a run whose ranks have not come yet.
+// NewLeader returns the leader of a run to which no rank is connected yet.
 func NewLeader(cfg LeaderConfig) *Leader {
 	return &Leader{LeaderConfig: cfg, state: newState(), processes: map[int]*Process{},
 		clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
-// helloTimeout is the time for a hello.
+// helloTimeout is how long a new connection may take to send its hello.
 const helloTimeout = 10 * time.Second
 
-// Accept serves a connection until it ends. One without a hello of this job gets no answer.
+// Accept serves a connection until it ends. It closes a connection without an answer if the first message
+// is not a hello of this job.
 func (l *Leader) Accept(conn net.Conn) {
 	c := &client{link: newLink(conn), pongs: make(chan *message, pings),
 		stage: "before the first trial"}
-	// Before its hello a connection gets little time, and no memory but for what it sends.
+	// Until its hello has arrived, a connection has little time, and takes memory only for the bytes that
+	// the other side sends.
 	late := time.AfterFunc(helloTimeout, func() { _ = conn.Close() })
 	first, err := c.link.get(maxHello)
 	late.Stop()
@@ -79,8 +83,8 @@ func (l *Leader) Accept(conn net.Conn) {
 	if why, fatal := l.admit(c); why != "" {
 		c.link.send(&message{Kind: kindRefusal, Text: why})
 		c.link.end()
-		// The end of the run may end this process: the rank reads the reason before that, or it
-		// would look for another coordinator.
+		// Stop may end this process. Before that, this waits until the rank has read the refusal and
+		// closed the connection. A rank whose connection ends without a refusal would connect again.
 		_ = c.link.read(func(*message) {})
 		if fatal {
 			l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
@@ -92,7 +96,8 @@ func (l *Leader) Accept(conn net.Conn) {
 	l.ended(c, err)
 }
 
-// Started makes the leader watch a process: one that ends before its rank has come never will.
+// Started makes the leader watch the process of a rank. If the process ends before its rank is connected,
+// the run is stopped, because that rank cannot come any more.
 func (l *Leader) Started(p *Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,15 +113,15 @@ func (l *Leader) Started(p *Process) {
 	}()
 }
 
-// admit takes a rank, or returns why not, and whether that ends the run: while ranks are missing, one
-// that cannot belong to it does, because waiting would not help. A rank that comes late, or twice, does
-// not.
+// admit takes a rank into the run, or returns why it does not, and whether that stops the run. A rank that
+// does not fit the run (Hello.objection) stops the run while ranks are missing: its place would stay
+// empty. A rank that comes after all are connected, a second time, or after a stop does not stop the run.
 func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.notify()
 	if why := l.Hello.objection(&c.hello); why != "" {
-		delete(l.processes, c.hello.Rank) // whose end is no news
+		delete(l.processes, c.hello.Rank) // Started must not report that this process ends
 		return why, slices.Contains(l.clients, nil)
 	}
 	if first := l.clients[c.hello.Rank]; first != nil {
@@ -130,8 +135,8 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	return "", false
 }
 
-// Gather waits until all ranks are connected, finds out which share filesystems, and lets all begin.
-// The error names the ranks that are missing, or were refused.
+// Gather waits until all ranks are connected, finds out which ranks share filesystems, and sends a
+// Gathering to each rank. The error names the missing ranks, or says why the run was stopped.
 func (l *Leader) Gather(ctx context.Context) error {
 	began := time.Now()
 	err := l.await(ctx, func() bool {
@@ -168,10 +173,11 @@ func (l *Leader) Gather(ctx context.Context) error {
 	return nil
 }
 
-// Directory is a directory of a rank: the Dir-th of those that it works in.
+// Directory is one cache directory of a rank. Dir is its index in the rank's list, from 0.
 type Directory struct{ Rank, Dir int }
 
-// share finds out, from the filesystems in the hellos, which ranks share them, with mu.
+// share groups the cache directories of all ranks by filesystem. It compares the filesystems in the hellos.
+// It is called with mu.
 func (l *Leader) share() {
 	one := func(a, b Directory) bool {
 		first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
@@ -188,7 +194,7 @@ func (l *Leader) share() {
 		c.sharing = make([]Sharing, len(c.hello.Filesystems))
 		for dir, f := range c.hello.Filesystems {
 			if f.Device == "" {
-				continue // unknown, as of objects
+				continue // the filesystem is unknown; objects have none
 			}
 			d := Directory{rank, dir}
 			at := slices.IndexFunc(l.filesystems, func(f []Directory) bool {
@@ -208,15 +214,16 @@ func (l *Leader) share() {
 	}
 }
 
-// Filesystems are those of all ranks, by their lowest ranks, each with the directories on it; none of
-// objects. They are known once all ranks are connected.
+// Filesystems returns the filesystems of all ranks, each as the list of the cache directories on it.
+// Filesystems are ordered by the lowest rank on each. Objects have no filesystem. The list is empty until
+// all ranks are connected.
 func (l *Leader) Filesystems() [][]Directory {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.filesystems
 }
 
-// Members are the hellos of all ranks, also of lost ones.
+// Members returns the hellos of all ranks that have connected, lost ranks included.
 func (l *Leader) Members() (list []Hello) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,18 +235,19 @@ func (l *Leader) Members() (list []Hello) {
 	return list
 }
 
-// Live is the last Live text of each rank, nil for one that is lost or has sent none.
+// Live returns the text that each rank's last heartbeat had for the live line (MemberConfig.Live). It is
+// nil for a rank that is lost, has left or has sent none.
 func (l *Leader) Live() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([][]byte, len(l.clients)) // each heartbeat brings a new text
+	list := make([][]byte, len(l.clients)) // texts are not copied: each heartbeat replaces its slice
 	for _, c := range l.here() {
 		list[c.hello.Rank] = c.live
 	}
 	return list
 }
 
-// here are the ranks that have come, and neither left nor been lost, with mu.
+// here returns the ranks that are connected: neither left nor lost. It is called with mu.
 func (l *Leader) here() (list []*client) {
 	for _, c := range l.clients {
 		if c != nil && c.lost == nil && !c.left {
@@ -249,15 +257,15 @@ func (l *Leader) here() (list []*client) {
 	return list
 }
 
-// Stop ends the run: every rank gets the reason, ends its window and keeps its result. The first
-// reason counts.
+// Stop ends the run. Every rank gets the reason, ends its window and keeps its result. A second call
+// changes nothing.
 func (l *Leader) Stop(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stop(why)
 }
 
-// stop is Stop with mu.
+// stop is Stop, called with mu.
 func (l *Leader) stop(why string) {
 	if l.stopped != "" {
 		return
@@ -269,7 +277,7 @@ func (l *Leader) stop(why string) {
 	l.notify()
 }
 
-// Stopped is why the run ends before its time, "" if it does not.
+// Stopped returns why the run was stopped, "" if it was not.
 func (l *Leader) Stopped() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,10 +294,10 @@ func (l *Leader) ended(c *client, err error) {
 	case errors.Is(err, errSilent):
 		why = fmt.Sprintf("has not answered for %v", Silence)
 		if process != nil {
-			process.Kill() // a stopped process would go on some day
+			process.Kill() // a process that SIGSTOP has stopped could continue later
 		}
 	case process != nil:
-		// Its end follows that of its connection, later where processors are short.
+		// The connection ends before the process does. On a busy host the process may end much later.
 		if how, ended := process.Ended(Silence); ended {
 			why = "died: " + how
 		}
@@ -304,7 +312,7 @@ func (l *Leader) ended(c *client, err error) {
 	l.notify()
 }
 
-// lose is called with mu.
+// lose records that a rank is lost, and stops the run unless Continue is set. It is called with mu.
 func (l *Leader) lose(c *client, why string) {
 	h := &c.hello
 	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: l.stage(c)}
@@ -317,7 +325,7 @@ func (l *Leader) lose(c *client, why string) {
 	l.progress()
 }
 
-// Close waits until every rank has left, as long as ctx lasts, and closes the other connections.
+// Close waits until every rank has left or is lost, or until ctx ends. Then it closes all connections.
 func (l *Leader) Close(ctx context.Context) {
 	_ = l.await(ctx, func() bool { return len(l.here()) == 0 })
 	l.mu.Lock()

@@ -5,8 +5,9 @@ import (
 	"kvbench/tools/view"
 )
 
-// Page is the report as a page: the curve, each capacity's load on a device, and the table. The
-// figures have all points of the curve, eight to a doubling, the table has the text's.
+// Page returns the report as a page: the hit ratio by capacity, the load on a device by capacity, and the
+// table. The figures have all points of the curve, eight for each doubling of the capacity. The table has
+// the rows of the text report.
 func (r *Report) Page() view.Page {
 	p := view.Page{Title: "Hit ratio against capacity", Notes: r.notes(),
 		Figures: []view.Chart{r.hitChart(), r.rateChart(), r.wearChart()}}
@@ -17,8 +18,8 @@ func (r *Report) Page() view.Page {
 	return p
 }
 
-// capacityAxis is logarithmic, with a tick at every doubling: the drawing leaves out ticks that
-// would overlap.
+// capacityAxis is logarithmic. It has a tick at each doubling of the capacity. The drawing code leaves out
+// ticks whose labels would overlap.
 func (r *Report) capacityAxis() view.Axis {
 	axis := view.Axis{Label: "capacity (log scale)", Log: true}
 	for n := int64(1); n <= r.Points[len(r.Points)-1].CapacityBytes; n *= 2 {
@@ -27,8 +28,8 @@ func (r *Report) capacityAxis() view.Axis {
 	return axis
 }
 
-// line is a series over the capacities that hold the largest request: the others are not exact, and
-// a line has no footnote.
+// line returns a curve of value over the capacities that hold the largest request (Point.Fits). Values at
+// smaller capacities are not exact. The table has a footnote for them, but a curve cannot have one.
 func (r *Report) line(name string, colour, dash int, value func(Point) *float64) view.Line {
 	l := view.Line{Name: name, Colour: colour, Dash: dash}
 	for _, p := range r.Points {
@@ -39,7 +40,8 @@ func (r *Report) line(name string, colour, dash int, value func(Point) *float64)
 	return l
 }
 
-// hitChart is the hit ratio. Its axis ends at 1, so that curves of two traces can be compared.
+// hitChart draws the hit ratio by capacity. Its axis always ends at 1, so that the charts of two traces can be
+// compared.
 func (r *Report) hitChart() view.Chart {
 	c := view.Chart{Title: "Hit ratio", X: r.capacityAxis(),
 		Y: view.Axis{Label: "share found", Range: view.Values{0, 1}},
@@ -55,10 +57,10 @@ func (r *Report) hitChart() view.Chart {
 	return c
 }
 
-// rateChart is the reads, which rise, and the writes, which fall with the capacity: a drive whose
-// rates are above both is fast enough.
+// rateChart draws the reads and writes of the device by capacity, in MiB/s. With the capacity reads rise and
+// writes fall. A drive is fast enough if its read rate and its write rate are above the curves.
 func (r *Report) rateChart() view.Chart {
-	// One unit for both axes: bytes would have labels of ten digits.
+	// Rates are drawn in MiB/s: in bytes/s the labels of the axis would have ten digits.
 	mega := func(v *float64) *float64 {
 		if v == nil {
 			return nil
@@ -77,10 +79,10 @@ func (r *Report) rateChart() view.Chart {
 		}}
 }
 
-// wearChart is logarithmic: ratings are 0.3, 1, 3 and 10 drive writes per day, and small caches
-// need hundreds.
+// wearChart draws the drive writes per day by capacity. Its axis is logarithmic: drives are rated for 0.3, 1,
+// 3 or 10 drive writes per day, and a small cache causes hundreds.
 func (r *Report) wearChart() view.Chart {
-	// Without a drive the values of different capacities are those of different drives.
+	// Without -drive each value is for a drive of exactly that capacity.
 	title := "Writes per day as a multiple of the capacity"
 	if r.DriveBytes > 0 {
 		title = "Drive writes per day of " + decimal(r.DriveBytes)

@@ -34,13 +34,13 @@ func (m machine) wholeDisk(link ...string) (d Disk, err error) {
 	}
 	d.Name, d.SysPath = filepath.Base(dir), dir
 	number := Root(dir).Text("dev")
-	if d.Hidden = number == ""; !d.Hidden { // as the paths of an NVMe multipath head are
+	if d.Hidden = number == ""; !d.Hidden { // the paths of an NVMe multipath head are hidden
 		d.Major, d.Minor, err = parseDeviceNumber(number)
 	}
 	return d, err
 }
 
-// diskNamed finds the disk of a device or partition.
+// diskNamed finds a disk by the kernel name of the disk or of one of its partitions.
 func (m machine) diskNamed(name string) (Disk, error) {
 	d, err := m.wholeDisk("/sys/class/block", name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,12 +49,12 @@ func (m machine) diskNamed(name string) (Disk, error) {
 	return d, err
 }
 
-// Below describes the disks of the members; a member may be a partition.
+// Below returns the disks of d.Members. For a member that is a partition it returns the disk of the partition.
 func (d Device) Below() (disks []Disk) {
 	m := machine{Root: d.root}
 	for _, name := range d.Members {
-		// The link of a slave leads to its directory, and so does the link in the class for the hidden
-		// paths of a multipath head.
+		// A slave has a link in the directory slaves. The hidden paths of a multipath head are not there, and
+		// are found by their names.
 		disk, err := machine{}.wholeDisk(d.SysPath, "slaves", name)
 		if err != nil {
 			disk, err = m.diskNamed(name)
@@ -86,8 +86,8 @@ func (m machine) namedDevice(name string) (Device, error) {
 	return m.stack(Device{Disk: disk, counted: []Disk{disk}}), nil
 }
 
-// Number returns a size or a limit of the device by its file in sysfs (queue/max_segments). It is 0 if
-// unknown; no limit of a device is 0 or less.
+// Number returns a size or a limit of the device from a file in its sysfs directory, such as
+// queue/max_segments. It returns 0 if the value is unknown. No limit of a device is 0 or less.
 func (d Disk) Number(file string) int64 {
 	if n := Root(d.SysPath).Integer(file); n != nil {
 		return max(0, *n)
@@ -116,7 +116,7 @@ func (m machine) nvmePaths(head string) (names []string) {
 	if part == nil {
 		return nil
 	}
-	// The pattern is valid: no error possible.
+	// Glob fails only for an invalid pattern; this one is valid.
 	paths, _ := filepath.Glob(m.Path("/sys/block", "nvme"+part[1]+"c*n"+part[2]))
 	for _, p := range paths {
 		names = append(names, filepath.Base(p))
@@ -124,7 +124,8 @@ func (m machine) nvmePaths(head string) (names []string) {
 	return names
 }
 
-// stack describes the disks below a stacked device.
+// stack finds the devices directly below d, and decides whose counters ReadStat sums. It returns d with
+// Members, BackingFile and Note set; a plain disk has none of them.
 func (m machine) stack(d Device) Device {
 	at := Root(d.SysPath)
 	if d.BackingFile = at.Text("loop/backing_file"); d.BackingFile != "" {
@@ -142,8 +143,9 @@ func (m machine) stack(d Device) Device {
 	}
 	d.Note = fmt.Sprintf("%s is an NVMe multipath head over %s", d.Name,
 		strings.Join(d.Members, ", "))
-	// Heads count their own I/O only since Linux 6.4 (commit d4d957b53d91). Mounting a filesystem reads at
-	// least the superblock, so a head with all counters 0 does not count, and its paths are summed instead.
+	// Multipath heads have I/O counters since Linux 6.4 (commit d4d957b53d91). Mounting a filesystem reads at
+	// least the superblock. So a head without reads and writes has no counters, and the counters of its paths
+	// are summed instead.
 	if head, err := d.ReadStat(); err == nil && head.ReadIOs+head.WriteIOs == 0 {
 		d.counted = nil
 		for _, path := range d.Members {
@@ -155,8 +157,9 @@ func (m machine) stack(d Device) Device {
 	return d
 }
 
-// behindBtrfs finds the device of a btrfs filesystem, whose directories have anonymous device
-// numbers, through the source of its mount. With several devices no single one has the counters.
+// behindBtrfs finds the device of a btrfs filesystem through the source of its mount, because the directories
+// of btrfs have anonymous device numbers. If the filesystem has several devices, d gets a Reason: no device
+// alone has counters for all bytes.
 func (m machine) behindBtrfs(d Device) (Device, error) {
 	source := d.Mount.Source
 	major, minor, err := m.blockNode(source)
@@ -180,9 +183,9 @@ func (m machine) behindBtrfs(d Device) (Device, error) {
 	return whole, nil
 }
 
-// btrfsDevices lists all devices of the btrfs filesystem that has the given one among them.
+// btrfsDevices lists all devices of the btrfs filesystem that contains the device d.
 func (m machine) btrfsDevices(d Device) []string {
-	// A fixed pattern: no error possible.
+	// Glob fails only for an invalid pattern; this one is valid.
 	filesystems, _ := filepath.Glob(m.Path("/sys/fs/btrfs/*/devices", cmp.Or(d.Partition, d.Name)))
 	if len(filesystems) == 0 {
 		return nil
@@ -190,11 +193,11 @@ func (m machine) btrfsDevices(d Device) []string {
 	return Root(filepath.Dir(filesystems[0])).Names()
 }
 
-// Disks lists the devices behind d that have requests, ordered and without duplicates: d itself, or the
-// devices below it. Stacked devices (dm, md) pass bios on and have no requests; devices with a queue have a
-// directory mq in sysfs. An empty list comes with a reason.
+// Disks lists the devices behind d that have a request queue: d itself, or devices below it. The list is sorted
+// by name and has no duplicates. Stacked devices (dm, md) pass bios to the devices below and have no request
+// queue. A device with a request queue has a directory mq in sysfs. If the list is empty, reason says why.
 func (d Device) Disks() (found []Disk, reason string) {
-	m, names := machine{Root: d.root}, slices.Clone(d.Members) // devices below them are appended
+	m, names := machine{Root: d.root}, slices.Clone(d.Members) // the loop appends the devices below
 	if d.Name != "" {
 		names = []string{d.Name}
 	}
@@ -230,9 +233,9 @@ func (d Device) Disks() (found []Disk, reason string) {
 }
 
 // StorageNodes lists the NUMA nodes of the devices behind directories, ordered and without duplicates.
-// Buffers should be on these nodes. For a directory that does not exist yet it uses the nearest existing one
-// above it. The list is empty on a machine with one node, and for devices without a node: loop devices,
-// virtual disks, network filesystems.
+// Buffers should be on these nodes. A directory that does not exist yet has the devices of its nearest existing
+// parent. The list is empty on a machine with one node, and for devices without a node: loop devices, virtual
+// disks, network filesystems.
 func StorageNodes(dirs ...string) []int {
 	if noKernelStatistics != "" {
 		return nil
@@ -241,14 +244,14 @@ func StorageNodes(dirs ...string) []int {
 }
 
 func (m machine) storageNodes(dirs []string) (nodes []int) {
-	// A fixed pattern: no error possible.
+	// Glob fails only for an invalid pattern; this one is valid.
 	if nodes, _ := filepath.Glob(m.Path("/sys/devices/system/node/node[0-9]*")); len(nodes) < 2 {
 		return nil
 	}
 	for _, dir := range dirs {
 		at, err := existing(dir)
 		if err != nil {
-			continue // the caller that opens it reports the error
+			continue // the code that opens the directory reports the error
 		}
 		d, err := m.backingDevice(at)
 		if err != nil {
@@ -265,8 +268,8 @@ func (m machine) storageNodes(dirs []string) (nodes []int) {
 	return nodes
 }
 
-// node returns the NUMA node of the device, -1 if unknown. In sysfs a namespace is below its controller,
-// and the controller below its slot, which has the node.
+// node returns the NUMA node of the device, -1 if unknown. It goes up in sysfs until a directory has a node: an
+// NVMe namespace is below its controller, and the controller below its PCI slot, which has numa_node.
 func (d Disk) node() int {
 	for dir := d.SysPath; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if n := Root(dir).Integer("numa_node"); n != nil && *n >= 0 {

@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// memoryListener makes connections from pipes. Goroutines wait on channels only, so a bubble of
-// testing/synctest can detect when all of them wait. Errors are like the kernel's.
+// memoryListener makes connections from in-memory pipes (net.Pipe). Their goroutines block on channels only, so
+// testing/synctest can detect when all goroutines of a test are blocked. Refused and reset connections return
+// the kernel's errors ECONNREFUSED and ECONNRESET.
 type memoryListener struct {
 	address memoryAddress
 	conns   chan net.Conn
@@ -63,11 +64,12 @@ func (l *memoryListener) Addr() net.Addr { return l.address }
 // memoryConn is one end of a pipe that can be reset.
 type memoryConn struct {
 	net.Conn
-	reset  *atomic.Bool // of both ends
+	reset  *atomic.Bool // whether Close resets the connection; both ends share it
 	remote memoryAddress
 }
 
-// SetLinger makes Close a reset, as net.TCPConn does with 0.
+// SetLinger makes the next Close reset the connection, as SetLinger(0) of net.TCPConn does. The argument is
+// ignored.
 func (c *memoryConn) SetLinger(int) error {
 	c.reset.Store(true)
 	return nil
@@ -85,7 +87,8 @@ func (c *memoryConn) Write(b []byte) (int, error) {
 	return n, c.fail("write", err)
 }
 
-// fail turns a pipe's error into a socket's error: a write to a closed connection resets it.
+// fail turns the error of a pipe into the error of a TCP socket. After a reset reads and writes fail with
+// ECONNRESET, and so does a write to a closed connection.
 func (c *memoryConn) fail(op string, err error) error {
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) &&
 		(c.reset.Load() || op == "write" && errors.Is(err, io.ErrClosedPipe)) {
