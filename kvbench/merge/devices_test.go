@@ -30,10 +30,10 @@ func TestADeviceCountsOnce(t *testing.T) {
 		w.AppWriteBytes})
 	assert.Equal(t, []float64{2, 2}, []float64{*w.ReadRatio, *w.WriteRatio})
 	assert.False(t, *w.ServedFromCache)
-	// Two ranks' bytes are twice those of the ranks of a host: somebody else was there.
+	// Two ranks' bytes are twice those of the ranks of a host: another process used the device.
 	assert.Equal(t, []string{"the device read 800 B where the application read 400 B (ratio 2): " +
-		"somebody else used it in the window, or the filesystem read more than it was asked for; " +
-		"either way it had less for this load"}, out.Warnings)
+		"another process used it in the window, or the filesystem read more than was requested; " +
+		"this load had less of the device"}, out.Warnings)
 	assert.Equal(t, []int64{28, 10e9}, []int64{*out.Clients.PeakRSSBytes, out.Clients.MeanWindowNS})
 	assert.EqualValues(t, 7, *out.Harness.PeakRSSBytes)
 	// Ranks that nobody started together had windows of their own.

@@ -54,7 +54,7 @@ func TestWarnings(t *testing.T) {
 		{1, device(96, 0), "the device read", ""},
 		{1, device(104, 0), "the device read", ""},
 		{1, device(145, 0), "the device read", "the device read 145 MiB where the application " +
-			"read 100 MiB (ratio 1.45): somebody else"},
+			"read 100 MiB (ratio 1.45): another process used it in the window"},
 		{1, device(400, 4), "the device", ""}, // the other ranks may be on it
 		{1, input(8), "not used", "most of the input is not used: of 8 rows 1 have no answer and " +
 			"4 are malformed"},

@@ -114,9 +114,9 @@ func (w Witness) ReadByOthers() string {
 	if w.ReadRatio == nil || *w.ReadRatio <= readByOthersAbove {
 		return ""
 	}
-	return fmt.Sprintf("the device read %s where the application read %s (ratio %s): somebody "+
-		"else used it in the window, or the filesystem read more than it was asked for; either "+
-		"way it had less for this load", units.Bytes.Text(w.ReadBytes),
+	return fmt.Sprintf("the device read %s where the application read %s (ratio %s): another "+
+		"process used it in the window, or the filesystem read more than was requested; this load "+
+		"had less of the device", units.Bytes.Text(w.ReadBytes),
 		units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
 }
 
