@@ -143,7 +143,8 @@ func TestAgainstFio(t *testing.T) {
 
 // TestTimesAddUp reads one block after the other, with pauses, from a device that takes 2 ms for each.
 // At every moment either a request is in flight or the device is idle. So device time and idle time
-// add up to the window, to the nanosecond.
+// add up to the window, to the nanosecond. A lost completion hides idle time: TestAgainstFio and
+// TestRequestsOfADisk account for those, and this test takes a window without one.
 func TestTimesAddUp(t *testing.T) {
 	privtest.Root(t)
 	needFio(t)
@@ -154,15 +155,19 @@ func TestTimesAddUp(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Unmount(l.Dir, 0))
 	c := startFor(t, Options{Device: d})
-	var read fioSide
-	tr := inWindow(t, c, func() {
-		read, _ = runFio(t, l.Path, "--rw=randread", "--bs=4k", "--size=16M", "--ioengine=psync",
-			fmt.Sprintf("--io_size=%dk", 4*n), fmt.Sprintf("--thinktime=%d", pause.Microseconds()))
-	})
+	var tr *tracing.Trace
+	for try := 1; tr == nil || tr.Capture.Read.Stale > 0; try++ {
+		require.LessOrEqual(t, try, 10, "each window lost a completion")
+		var read fioSide
+		tr = inWindow(t, c, func() {
+			read, _ = runFio(t, l.Path, "--rw=randread", "--bs=4k", "--size=16M",
+				"--ioengine=psync", fmt.Sprintf("--io_size=%dk", 4*n),
+				fmt.Sprintf("--thinktime=%d", pause.Microseconds()))
+		})
+		agree(t, tr, read, fioSide{})
+	}
 	p := tr.Capture
-	agree(t, tr, read, fioSide{})
 	require.EqualValues(t, n, p.Read.Requests)
-	assert.Zero(t, p.Read.Stale)
 	assert.EqualValues(t, n-1, p.Gaps)
 	assert.GreaterOrEqual(t, p.IdleNS, int64((n-1)*pause))
 	assert.GreaterOrEqual(t, p.Read.D2CNS, int64(n*service))
