@@ -21,7 +21,7 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	default:
 		return nil, workloads.Wait, s.future[0].at
 	}
-	c := s.ready.pop().cursor
+	c := s.ready.Pop().cursor
 	r := s.request(c)
 	s.requests++
 	s.taken[r.Class].Offered++
@@ -62,7 +62,7 @@ func (s *Users) schedule(c *cursor) {
 		s.tickets--
 	}
 	c.state = queued
-	s.future.push(c.at(c.arrival))
+	s.future.Push(c.at(c.arrival))
 }
 
 // advance advances the time and moves users whose request has arrived to the ready heap. If a request is
@@ -73,7 +73,7 @@ func (s *Users) advance(now time.Duration) {
 		s.counted.advance(s.now, s)
 	}
 	for len(s.future) > 0 && s.future[0].at <= s.now {
-		it := s.future.pop()
+		it := s.future.Pop()
 		if !s.counted.within(it) {
 			it.cursor.state = retired
 			continue
@@ -82,7 +82,7 @@ func (s *Users) advance(now time.Duration) {
 		class := it.cursor.user.Class
 		it.priority = s.cfg.Profile.QoS[class].Priority
 		it.tie -= int64(class) << 32
-		s.ready.push(it)
+		s.ready.Push(it)
 	}
 }
 
@@ -165,9 +165,9 @@ func (s *Users) step(c *cursor, r *workloads.Request) {
 // that the first N of all users are known. Closed-loop users have a nil one, which counts nothing and has
 // no limit.
 type arrivals struct {
-	next    userHeap // uncounted arrival of each active user
-	left    int64    // arrivals still to count
-	last    userItem // the last one that counts, once left is 0
+	next    Heap[userItem] // uncounted arrival of each active user
+	left    int64          // arrivals still to count
+	last    userItem       // the last one that counts, once left is 0
 	offered [workloads.NumClasses]workloads.ClassLoad
 }
 
@@ -222,21 +222,21 @@ func (a *arrivals) advance(until time.Duration, s *Users) {
 			a.last, a.next = it, nil
 			return
 		}
-		a.next.replaceTop(c.at(s.arrivalAfter(c, c.counted, it.at)))
+		a.next.Replace(c.at(s.arrivalAfter(c, c.counted, it.at)))
 		c.counted++
 	}
 }
 
 // within reports whether an arrival that advance has passed counts.
 func (a *arrivals) within(it userItem) bool {
-	return a == nil || a.left > 0 || !a.last.before(it)
+	return a == nil || a.left > 0 || !a.last.Before(it)
 }
 
 // join counts the arrivals of a user from its next request on.
 func (a *arrivals) join(c *cursor) {
 	if a != nil {
 		c.counted = c.seq
-		a.next.push(c.at(c.arrival))
+		a.next.Push(c.at(c.arrival))
 	}
 }
 
