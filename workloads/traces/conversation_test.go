@@ -79,7 +79,8 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 }
 
 func TestConversationsAreBounded(t *testing.T) {
-	s := Trace{conversations: newConversations(0), input: &input{cfg: Config{Profile: users.Profile{MaxTurns: 5}}}}
+	s := Trace{conversations: newConversations(0),
+		replay: &replay{input: &input{cfg: Config{Profile: users.Profile{MaxTurns: 5}}}}}
 	number := func(id string, seq int) int {
 		r := workloads.Request{Conversation: seq}
 		s.join(&r, id, 0)

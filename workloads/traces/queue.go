@@ -9,11 +9,11 @@ import (
 	"kvbench/workloads/users"
 )
 
-// maxWaiting limits the requests that were read and not taken to some tens of MB. With more waiting
-// requests, the replay executes the most urgent of the oldest ones first.
+// maxWaiting limits the queued requests to some tens of MB. With more waiting requests, the replay executes the
+// most urgent of the oldest ones first.
 const maxWaiting = 1 << 16
 
-// queue is the requests that were read and not taken. Each priority is a line in the order of the rows. A
+// queue is the requests that were made and not taken. Each priority is a line in the order of the rows. A
 // turn waits in its conversation instead until the entry of the previous turn is written.
 type queue struct {
 	// The lines, and the line of each class. If rows arrive when they are taken, no request waits and
