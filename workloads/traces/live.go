@@ -216,9 +216,6 @@ func (l *Live) Take(now time.Duration) (*workloads.Request, workloads.State, tim
 		return nil, workloads.Wait, l.due[0].at
 	}
 	d := l.due.Pop()
-	if l.sessions != nil {
-		l.sessions.ahead()
-	}
 	row := l.row(d)
 	r := &workloads.Request{
 		User: -1, Seq: l.seq, Class: workloads.Responsive, Arrival: d.at,

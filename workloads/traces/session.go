@@ -168,61 +168,48 @@ func (b *builder) end() *session {
 	return &session{steps: steps}
 }
 
-// sessionReader reads whole sessions of agents from all files and cycles, in order. Its memory contains the
-// part of the next session that was read ahead.
+// sessionReader reads whole sessions of agents from all files and cycles, in order.
 type sessionReader struct {
 	reader *reader
-	begun  int64 // sessions, over all cycles
-	each   int64 // sessions of a cycle, 0 until it is known
-	build  builder
-	// Of the rows in build:
-	part, play, cycle int
-
-	ready *session // complete, read ahead
-	err   error    // that ended the rows
+	begun  int64    // sessions, over all cycles
+	each   int64    // sessions of a cycle, 0 until it is known
+	ahead  traceRow // the first row of the next session
+	err    error    // that ended the rows
 }
 
 // next returns the next session; io.EOF after the last one.
 func (s *sessionReader) next() (*session, error) {
-	for s.ready == nil && s.err == nil {
-		s.ahead()
+	if s.err == nil && s.ahead.part == 0 { // at the beginning
+		s.read()
 	}
-	next := s.ready
-	if s.ready = nil; next != nil {
-		return next, nil
+	if s.err != nil {
+		return nil, s.err
 	}
-	return nil, s.err
+	first := s.ahead
+	var b builder
+	for s.err == nil && s.ahead.part == first.part && s.ahead.Agent.Play == first.Agent.Play {
+		b.add(s.ahead.Row)
+		s.read()
+	}
+	if s.err != nil && !errors.Is(s.err, io.EOF) {
+		return nil, s.err
+	}
+	session := b.end()
+	session.number, session.cycle = s.begun, first.cycle
+	s.begun++
+	if s.each == 0 && (s.err != nil || s.ahead.cycle > 0) {
+		s.each = s.begun
+	}
+	return session, nil
 }
 
-// ahead reads one more row of the next session, so that it is complete when a live one ends: a session has
-// megabytes, and no request should wait for reading them. next returns the errors.
-func (s *sessionReader) ahead() {
-	if s.ready != nil || s.err != nil {
-		return
+// read reads the next row. In a later cycle a session gets its own blocks, because it would find the blocks of
+// the earlier cycle otherwise.
+func (s *sessionReader) read() {
+	s.ahead, s.err = s.reader.next()
+	if row := &s.ahead; row.cycle > 0 && !row.Common {
+		row.Scope += "~" + strconv.Itoa(row.cycle+1)
 	}
-	row, err := s.reader.next()
-	if s.err = err; err != nil && !errors.Is(err, io.EOF) {
-		return
-	}
-	if err != nil || row.part != s.part || row.Agent.Play != s.play {
-		if s.ready = s.build.end(); s.ready != nil {
-			s.ready.number, s.ready.cycle = s.begun, s.cycle
-			s.begun++
-		}
-		if s.each == 0 && (err != nil || row.cycle > 0) {
-			s.each = s.begun
-		}
-		s.part, s.play, s.cycle = row.part, row.Agent.Play, row.cycle
-	}
-	if err != nil {
-		return
-	}
-	// In a later cycle a session gets its own blocks, because it would find the blocks of the earlier cycle
-	// otherwise.
-	if s.cycle > 0 && !row.Common {
-		row.Scope += "~" + strconv.Itoa(s.cycle+1)
-	}
-	s.build.add(row.Row)
 }
 
 // report adds the sessions of a stage to a report.
