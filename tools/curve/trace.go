@@ -3,6 +3,7 @@ package curve
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -11,6 +12,9 @@ import (
 	"kvbench/workloads/formats"
 	"kvbench/workloads/traces"
 )
+
+// Formats names the formats of block traces.
+func Formats() string { return strings.Join(formats.BlockFormats(), ", ") }
 
 // traceFlags are the flags of the commands that read block traces. They mean the same as the benchmarks'.
 type traceFlags struct {

@@ -14,6 +14,7 @@ import (
 
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/units"
+	"kvbench/tools/curve"
 	"kvbench/tools/load"
 )
 
@@ -103,7 +104,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // cobra returns the library's command.
 func (c Command) cobra(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
-	cmd := &cobra.Command{Use: c.Name + " " + c.Args, Short: c.Short, Long: string(text),
+	long := strings.ReplaceAll(string(text), "{trace formats}", curve.Formats())
+	cmd := &cobra.Command{Use: c.Name + " " + c.Args, Short: c.Short, Long: long,
 		DisableFlagsInUseLine: true}
 	call := &Call{FlagSet: cmd.Flags(), name: c.Name, stdin: stdin, stdout: stdout, stderr: stderr}
 	run := c.New(call)
