@@ -46,21 +46,20 @@ type Config struct {
 // one never overtakes an earlier one, but several may be in flight.
 //
 // A request is a pure function of (seed, user, n), so that a cursor represents all future requests of a
-// user. Taking a request costs O(log users), and memory does not depend on the backlog.
+// user. Taking a request costs O(log users), and a waiting request takes 8 bytes.
 type Users struct {
 	cfg   Config
 	shape Shape
 
 	cursors []*cursor      // by slot
-	future  Heap[userItem] // users whose next request has not arrived
+	future  Heap[userItem] // the next arrivals of users
 	ready   Heap[userItem] // users whose next request has arrived, by priority
-	counted *arrivals      // open-loop
-	tickets int64          // closed-loop: requests that may still be scheduled
+	left    int64          // open-loop: arrivals to come; closed-loop: requests that may still be scheduled
 
-	now       time.Duration // latest time of a Take
-	accounted time.Duration // latest time of an Account
-	requests  int64         // taken, of all classes
-	taken     [workloads.NumClasses]workloads.ClassLoad
+	now      time.Duration // latest time of a Take or an Account
+	requests int64         // taken, of all classes
+	taken    [workloads.NumClasses]int64
+	offered  [workloads.NumClasses]workloads.ClassLoad
 }
 
 var _ workloads.Scalable = (*Users)(nil)
@@ -71,18 +70,17 @@ type cursor struct {
 	user   User
 	stream Stream
 
-	seq                int64 // of the next request
-	arrival            time.Duration
+	seq                int64           // of the next request
+	arrived            []time.Duration // arrivals of the next requests
 	conversation, turn int
 	begun              int64 // seq of the conversation's first request
 	// history holds the entries of the turns before it. Its elements are shared with requests, and
 	// it is only appended to.
 	history []workloads.Entry
 	kept    int // tokens of history, and of the kept common prompt
-	state   cursorState
-	silent  bool // inactive until SetUsers activates it again
-
-	counted int64 // seq of the next request that arrivals has not counted
+	// busy: the next request waits for the entry of the previous one, or in closed loop for its completion.
+	busy   bool
+	silent bool // inactive until SetUsers activates it again
 }
 
 // userItem is a user at the time of an arrival. The item has the sort keys itself: with 10,000 users,
@@ -105,49 +103,27 @@ func (a userItem) Before(b userItem) bool {
 	return a.tie < b.tie
 }
 
-// at returns the user's item in the order of arrivals.
-func (c *cursor) at(arrival time.Duration) userItem {
-	return userItem{at: arrival, tie: int64(c.slot), cursor: c}
-}
-
-type cursorState uint8
-
-const (
-	queued   cursorState = iota // in the heap future or ready
-	blocked                     // waits for Written of its predecessor
-	inFlight                    // closed-loop: waits for Done
-	retired                     // beyond MaxRequests, or silent
-)
-
 // New returns the load at its origin.
 func New(cfg Config) *Users {
 	cfg.ClosedLoop = cfg.ClosedLoop && cfg.Rate <= 0
 	// A decode-only request writes no entry for which the next one could wait.
 	cfg.Overtaking = cfg.Overtaking || cfg.DecodeOnly
 	s := &Users{
-		cfg:     cfg,
-		tickets: math.MaxInt64,
+		cfg:  cfg,
+		left: cmp.Or(cfg.MaxRequests, math.MaxInt64),
 		shape: Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly},
 	}
 	for _, u := range cfg.Users {
 		s.add(u)
 	}
-	for _, c := range s.cursors { // after all exist: a rate is spread over them
-		c.arrival = s.arrivalAfter(c, -1, 0)
+	var first []userItem // after all users exist: a rate is spread over them
+	for _, c := range s.cursors {
+		first = append(first, userItem{at: s.arrivalAfter(c, -1, 0), cursor: c})
 	}
-	limit := cmp.Or(cfg.MaxRequests, math.MaxInt64)
-	if s.cfg.ClosedLoop {
-		s.tickets = limit
-	} else {
-		s.counted = &arrivals{left: limit}
-		for _, c := range s.cursors {
-			s.counted.join(c)
-		}
-	}
-	byArrival := func(a, b *cursor) int { return cmp.Compare(a.arrival, b.arrival) }
-	for _, c := range slices.SortedStableFunc(slices.Values(s.cursors), byArrival) {
-		s.schedule(c) // the earliest users get the tickets
+	slices.SortStableFunc(first, func(a, b userItem) int { return cmp.Compare(a.at, b.at) })
+	for _, it := range first {
+		s.schedule(it.cursor, it.at) // in closed loop the earliest users get the requests
 	}
 	return s
 }
@@ -192,11 +168,9 @@ func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Durati
 // users. Users beyond those of the configuration are drawn from the seed, as in a larger Population.
 func (s *Users) SetUsers(n int, now time.Duration) {
 	s.advance(now)
-	s.counted.advance(s.now, s)
 	if have := len(s.cursors); n > have {
 		for _, u := range Population(s.cfg.Profile, s.cfg.Seed, n, false)[have:] {
-			c := s.add(u)
-			c.state, c.silent = retired, true
+			s.add(u).silent = true
 		}
 	}
 	for i, c := range s.cursors {
@@ -209,9 +183,6 @@ func (s *Users) SetUsers(n int, now time.Duration) {
 	}
 	dropSilent(&s.future)
 	dropSilent(&s.ready)
-	if s.counted != nil {
-		dropSilent(&s.counted.next)
-	}
 }
 
 // dropSilent removes inactive users.
@@ -228,19 +199,17 @@ func dropSilent(h *Heap[userItem]) {
 // silence deactivates a user and drops its backlog.
 func (s *Users) silence(c *cursor) {
 	c.silent = true
-	if c.state == queued {
-		c.state = retired
+	for i := range c.arrived {
+		s.offer(c, c.seq+int64(i), -1)
 	}
-	s.counted.leave(c, s)
+	c.arrived = nil
 }
 
-// wakeUp activates a user. If its last request is still in flight, the user continues after it.
+// wakeUp activates a user. If in closed loop its last request is still in flight, the user continues after it.
 func (s *Users) wakeUp(c *cursor) {
 	c.silent = false
-	c.arrival = s.arrivalAfter(c, c.seq-1, s.now)
-	s.counted.join(c)
-	if c.state == retired {
-		s.schedule(c)
+	if !s.cfg.ClosedLoop || !c.busy {
+		s.schedule(c, s.arrivalAfter(c, c.seq-1, s.now))
 	}
 }
 
