@@ -17,7 +17,7 @@ import (
 // TestTraceAccount compares the counts of arrivals with a list of all rows, for random speeds and random
 // workers.
 func TestTraceAccount(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		cfg := traceConfig(
 			testdata([]string{"burstgpt-small.csv", "burstgpt-v3-small.csv"}[rng.IntN(2)]),
@@ -73,7 +73,8 @@ func TestTraceAccount(t *testing.T) {
 			if seed%2 == 0 {
 				until = now
 			}
-			until = max(until, s.latest)
+			until = max(until, s.now)
+			now = until
 			for _, row := range rows {
 				if row.Arrival > until {
 					break

@@ -70,13 +70,13 @@ type Trace struct {
 
 	// A row is ahead until it arrives. It is offered then, and waits in arrived until its request is made
 	// and queued.
-	ahead       *traceRow
-	arrived     []traceRow
-	arrivedIDs  int   // blocks of arrived
-	queue       queue // requests that were not taken
-	offered     [workloads.NumClasses]workloads.ClassLoad
-	taken       [workloads.NumClasses]int64
-	now, latest time.Duration // latest time of a Take, and of a Take or an Account
+	ahead      *traceRow
+	arrived    []traceRow
+	arrivedIDs int   // blocks of arrived
+	queue      queue // requests that were not taken
+	offered    [workloads.NumClasses]workloads.ClassLoad
+	taken      [workloads.NumClasses]int64
+	now        time.Duration // latest time of a Take or an Account
 }
 
 var (
@@ -109,7 +109,11 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		conversations: newConversations(cfg.Live),
 		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
 	}
-	t.queue.order(cfg.Profile, t.times.timed())
+	for c := range t.queue.priority {
+		if t.times.timed() {
+			t.queue.priority[c] = cfg.Profile.QoS[c].Priority
+		}
+	}
 	// Read up to the start here, before workers wait for requests: it may be millions of rows.
 	if cfg.Start > 0 && t.peek() == nil && t.Err() != nil {
 		return nil, t.Err()
@@ -119,17 +123,16 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 
 // Take implements Source. It may read a block of the input.
 func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
-	t.now = max(t.now, now)
-	t.read(max(t.now, t.latest))
-	r, arrives := t.queue.take(t.now)
+	t.read(now)
+	r := t.queue.take()
 	switch next := t.peek(); {
 	case r != nil:
 	case next == nil && len(t.arrived) == 0 && t.queue.waiting() == 0:
 		return nil, workloads.Exhausted, workloads.Never
-	case next != nil && t.queue.waiting() < maxWaiting:
-		return nil, workloads.Wait, min(arrives, next.arrival)
+	case next == nil || t.queue.waiting() >= maxWaiting:
+		return nil, workloads.Wait, workloads.Never
 	default:
-		return nil, workloads.Wait, arrives
+		return nil, workloads.Wait, next.arrival
 	}
 	if !t.times.timed() {
 		r.Arrival = t.now
@@ -158,9 +161,9 @@ func (t *Trace) peek() *traceRow {
 // read offers the rows that have arrived by a time, and queues their requests. If the order of rows is kept it
 // queues one at a time, which saves the memory of blocks. Rows without a time arrive when they are queued.
 func (t *Trace) read(until time.Duration) {
-	t.latest = until
+	t.now = max(t.now, until)
 	for {
-		ready := t.queue.ready()
+		ready := len(t.queue.ready) > 0
 		if len(t.arrived) > 0 && t.queue.waiting() < maxWaiting &&
 			!(ready && (t.arrived[0].BlockTokens > 0 || !t.times.timed())) {
 			row := &t.arrived[0]
@@ -170,7 +173,7 @@ func (t *Trace) read(until time.Duration) {
 			continue
 		}
 		row := t.peek()
-		if row == nil || row.arrival > until || len(t.arrived) == maxArrived || t.arrivedIDs > maxArrivedIDs ||
+		if row == nil || row.arrival > t.now || len(t.arrived) == maxArrived || t.arrivedIDs > maxArrivedIDs ||
 			!t.times.timed() && (ready || len(t.arrived) > 0) {
 			return
 		}
@@ -248,9 +251,8 @@ func (t *Trace) Report() workloads.TraceReport {
 
 // Close closes the files. After it Take returns Exhausted.
 func (t *Trace) Close() error {
-	t.queue.close()
 	t.close()
-	t.ahead, t.arrived = nil, nil
+	t.queue, t.ahead, t.arrived = queue{closed: true}, nil, nil
 	return nil
 }
 
@@ -258,20 +260,20 @@ func (t *Trace) Close() error {
 // wait.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	if t.times.timed() {
-		t.read(max(t.latest, t.now, until))
+		t.read(until)
 	}
 	loads := slices.Clone(t.offered[:])
 	for c := range loads {
 		load, class := &loads[c], workloads.Class(c)
-		load.Queued = load.Offered - t.taken[c]
-		if load.Oldest = workloads.Never; load.Queued == 0 {
+		load.Queued, load.Oldest = load.Offered-t.taken[c], workloads.Never
+		if load.Queued == 0 {
 			continue
 		}
-		load.Oldest = t.queue.oldest(class)
-		for i := 0; i < len(t.arrived) && load.Oldest == workloads.Never; i++ {
-			if row := &t.arrived[i]; t.class(row) == class {
-				load.Oldest = row.arrival
-			}
+		ofClass := func(row traceRow) bool { return t.class(&row) == class }
+		if queued := t.queue.all[c]; len(queued) > 0 {
+			load.Oldest = queued[0].Arrival
+		} else if i := slices.IndexFunc(t.arrived, ofClass); i >= 0 {
+			load.Oldest = t.arrived[i].arrival
 		}
 	}
 	return loads
