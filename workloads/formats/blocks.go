@@ -150,7 +150,7 @@ func blockFormatOf(path string) (format blockFormat, err error) {
 	}
 	var signs []string
 	for _, f := range blockFormats() {
-		signs = append(signs, fmt.Sprintf("%s (%s)", f.sign, f.name))
+		signs = append(signs, fmt.Sprintf("%s (%s)", f.name, f.sign))
 	}
 	return format, fmt.Errorf("trace %s: %w: want %s", path, err, strings.Join(signs, ", "))
 }

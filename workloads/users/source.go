@@ -169,7 +169,11 @@ func (s *Users) full(c *cursor, r *workloads.Request) bool {
 // for its completion.
 func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
-	c.arrived = c.arrived[1:]
+	if len(c.arrived) > 1 {
+		c.arrived = c.arrived[1:]
+	} else {
+		c.arrived = c.arrived[:0] // its memory is used again
+	}
 	p := &s.cfg.Profile
 	if s.cfg.KeepPrompt && c.turn == 1 {
 		c.kept = r.SystemPromptTokens
