@@ -84,8 +84,7 @@ var (
 	_ io.Closer        = (*Trace)(nil)
 )
 
-// maxArrived and maxArrivedIDs limit the backlog that waits besides the queue, to some 100 MB. Rows
-// beyond it arrive late.
+// maxArrived and maxArrivedIDs limit the backlog before the queue, to some 100 MB. Rows beyond it arrive late.
 const (
 	maxArrived    = 1 << 18
 	maxArrivedIDs = 1 << 23
@@ -169,6 +168,7 @@ func (t *Trace) read(until time.Duration) {
 			row := &t.arrived[0]
 			t.queue.add(t.request(row), t.cfg.Overtaking)
 			t.arrivedIDs -= len(row.Blocks)
+			*row = traceRow{} // so that its blocks can be freed
 			t.arrived = t.arrived[1:]
 			continue
 		}
