@@ -43,11 +43,11 @@ func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 	}
 	for range kills {
 		killAfter(t, cache, 1+rng.IntN(60))
-		left := workdir.Left(workdir.Options{CacheDir: cache})
+		left := workdir.Reclaimable(workdir.Options{CacheDir: cache})
 		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: cache})
 		require.NoError(t, err)
-		assert.Zero(t, workdir.Left(workdir.Options{CacheDir: cache}))
-		all += left.Bytes
+		assert.Zero(t, workdir.Reclaimable(workdir.Options{CacheDir: cache}))
+		all += left.Freed
 		reclaimed += d.Reclaimed().Files
 		require.NoError(t, d.Close())
 		require.Equal(t, before, workdir.Tree(t, cache))
