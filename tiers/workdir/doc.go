@@ -16,5 +16,6 @@
 //   - Only empty directories are removed that have the sticky bit. The system call that creates the
 //     suite's directories sets it, so that even an empty one is recognised after a kill.
 //
-// Tests kill runs at each state and at random, and compare whole trees.
+// Tests here recover each state in which a kill can leave a directory; benchmarks/e2e kills runs at
+// random. Both compare whole trees.
 package workdir

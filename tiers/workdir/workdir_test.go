@@ -18,12 +18,6 @@ import (
 	"kvbench/tiers"
 )
 
-// For the tests outside the package that kill a run over real tiers.
-var (
-	Tree       = tree
-	UsersFiles = usersFiles
-)
-
 // tree lists everything below root with its kind and content, to compare before and after.
 func tree(t *testing.T, root string) []string {
 	t.Helper()
