@@ -168,10 +168,10 @@ func (d *Dir) sweep(ctx context.Context) error {
 	})
 }
 
-// step is how many bytes of a file one call releases. On a disk mounted discard, removing 1 GiB in one
+// stepBytes is how many bytes of a file one call releases. On a disk mounted discard, removing 1 GiB in one
 // call took 1.4 s: the process could not end meanwhile, and showed no progress. In steps of twice this
 // size no call took longer than 0.2 s, and all of them together no longer than the single call.
-const step = 32 << 20
+const stepBytes = 32 << 20
 
 // remove removes a file in steps. A file with another hard link keeps its content, because the user
 // would lose it.
@@ -180,11 +180,12 @@ func (d *Dir) remove(ctx context.Context, path string, info fs.FileInfo) error {
 		return d.place.remove(ctx, n, func() error { return d.call("remove", path, call) })
 	}
 	size := info.Size()
-	for size > step && info.Sys().(*syscall.Stat_t).Nlink == 1 {
-		if remove(Amount{Bytes: step}, func() error { return os.Truncate(path, size-step) }) != nil {
+	for size > stepBytes && info.Sys().(*syscall.Stat_t).Nlink == 1 {
+		shorten := func() error { return os.Truncate(path, size-stepBytes) }
+		if remove(Amount{Bytes: stepBytes}, shorten) != nil {
 			break // removing the file fails as well, with its reason
 		}
-		size -= step
+		size -= stepBytes
 	}
 	return remove(Amount{1, size}, func() error {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

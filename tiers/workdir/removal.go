@@ -43,8 +43,8 @@ type Place struct {
 	counted     bool // total is valid
 	total, done Amount
 
-	step    sync.Mutex // held while a file is removed, for as long as the disk takes
-	stopped bool       // no more removals; guarded by step
+	removing sync.Mutex // held while a file is removed, for as long as the disk takes
+	stopped  bool       // no more removals; guarded by removing
 }
 
 // Add adds a place, instead of an earlier one with its path. Count may be called at any time.
@@ -93,8 +93,8 @@ func (r *Removal) Progress() (done, total int64) {
 
 // remove executes a step of the removal, which removes n, unless ctx or Remaining has ended it.
 func (p *Place) remove(ctx context.Context, n Amount, call func() error) error {
-	p.step.Lock()
-	defer p.step.Unlock()
+	p.removing.Lock()
+	defer p.removing.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -143,8 +143,8 @@ func (r *Removal) Remaining() Remains {
 func (p *Place) remaining() (n Count, known bool) {
 	counted := make(chan Count, 1)
 	go func() {
-		p.step.Lock() // waits for the file that is being removed
-		defer p.step.Unlock()
+		p.removing.Lock() // waits for the file that is being removed
+		defer p.removing.Unlock()
 		p.stopped = true
 		if n, err := p.count(); err == nil {
 			counted <- n

@@ -77,7 +77,7 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 // A large file is removed in steps; a file with another hard link keeps its content.
 func TestLargeFilesAreRemovedInSteps(t *testing.T) {
 	cache, mine := t.TempDir(), t.TempDir()+"/mine"
-	const size = 3*step + 5
+	const size = 3*stepBytes + 5
 	create := func(d *Dir, key string) (path string) {
 		t.Helper()
 		fan, name := Name(tiers.Object{Key: key})
@@ -95,11 +95,11 @@ func TestLargeFilesAreRemovedInSteps(t *testing.T) {
 	require.ErrorIs(t, d.Remove(&ending{t.Context(), 3}), context.Canceled)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
-	assert.EqualValues(t, step+5, info.Size())
+	assert.EqualValues(t, stepBytes+5, info.Size())
 
 	d, err = Open(t.Context(), Options{CacheDir: cache})
 	require.NoError(t, err)
-	assert.Equal(t, Amount{1, step + 5}, d.Reclaimed())
+	assert.Equal(t, Amount{1, stepBytes + 5}, d.Reclaimed())
 	require.NoError(t, os.Link(create(d, "b"), mine))
 	require.NoError(t, d.Close())
 	info, err = os.Stat(mine)
