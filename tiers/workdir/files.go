@@ -78,6 +78,31 @@ func created(info fs.FileInfo) bool {
 	return info.IsDir() && info.Mode()&fs.ModeSticky != 0 && info.Mode()&0o022 == 0
 }
 
+// makeDir creates a directory unless it exists.
+func makeDir(path string) error {
+	err := os.Mkdir(path, dirMode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	// Some FUSE servers create it without the sticky bit. If this fails, an empty directory may stay.
+	if info, statErr := os.Lstat(path); err == nil && statErr == nil && !created(info) {
+		_ = os.Chmod(path, info.Mode()|fs.ModeSticky)
+	}
+	return err
+}
+
+// makeDirs creates a directory, and missing ones above it.
+func makeDirs(path string) error {
+	err := makeDir(path)
+	if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+		return err
+	}
+	if err := makeDirs(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return makeDir(path)
+}
+
 // removeEmpty removes a directory that the suite has created, and those above it, while they are empty.
 func removeEmpty(path string) {
 	for {

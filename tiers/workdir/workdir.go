@@ -127,7 +127,7 @@ func (d *Dir) open() (err error) {
 		if info, err := os.Lstat(d.path); err == nil && !info.IsDir() {
 			return notOurs(d.path)
 		}
-		if err = os.MkdirAll(d.path, dirMode); err != nil {
+		if err = makeDirs(d.path); err != nil {
 			err = fail("make the directory", d.path, err)
 		} else if err = d.lockMarker(); err == nil {
 			return nil
@@ -258,7 +258,7 @@ func (d *Dir) Fan(name string) (int, error) {
 		return fd, nil
 	}
 	path := d.path + "/" + name
-	if err := os.Mkdir(path, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := makeDir(path); err != nil {
 		return -1, err
 	}
 	fd, err := OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
