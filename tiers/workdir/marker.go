@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -62,16 +61,13 @@ func openMarker(path string, flags int) (*os.File, error) {
 
 // lockMarker opens the marker, or creates it in an empty directory, locks it and reads it. The lock is
 // exclusive, or shared if a process of the same run holds it. The kernel releases it however the
-// process ends. ENOENT and EEXIST mean that another run has removed or created the marker meanwhile.
+// process ends. ENOENT means that another run has removed the directory or the marker meanwhile.
 func (d *Dir) lockMarker() error {
-	// A writable descriptor would prevent a read-only remount of the filesystem during the run.
-	f, err := openMarker(d.marker(), os.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := d.nothingInside(); err != nil {
-			return err
-		}
-		f, err = openMarker(d.marker(), os.O_RDONLY|os.O_CREATE|os.O_EXCL)
+	if err := d.nothingElse(); err != nil {
+		return err
 	}
+	// A writable descriptor would prevent a read-only remount of the filesystem during the run.
+	f, err := openMarker(d.marker(), os.O_RDONLY|os.O_CREATE)
 	if err != nil {
 		return fail("open", d.marker(), err)
 	}
@@ -130,8 +126,8 @@ func (d *Dir) locked(f *os.File, err error) error {
 	return nil
 }
 
-// nothingInside refuses a directory that contains a user's files.
-func (d *Dir) nothingInside() error {
+// nothingElse refuses a directory with files and without a marker: it is a user's.
+func (d *Dir) nothingElse() error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return fail("list", d.path, err)
@@ -139,7 +135,7 @@ func (d *Dir) nothingInside() error {
 	var names []string
 	for _, e := range entries {
 		if names = append(names, e.Name()); e.Name() == markerName {
-			return fail("make", d.marker(), unix.EEXIST) // another run was quicker
+			return nil
 		}
 	}
 	if len(names) > 0 {

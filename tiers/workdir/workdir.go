@@ -132,7 +132,7 @@ func (d *Dir) open() (err error) {
 		} else if err = d.lockMarker(); err == nil {
 			return nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
