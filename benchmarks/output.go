@@ -153,10 +153,7 @@ func summaries(results []*result.Result) {
 // left describes in one line what is in the cache directory when the process ends, "" if nothing is. One line
 // covers all ranks of this host: the user removes their files together, or starts the run again.
 func (s *session) left() string {
-	n := s.removal.Left()
-	if n.Known && n.Files == 0 {
-		n.Dirs = nil
-	}
+	n := s.removal.Remaining()
 	others := s.leftByOthers()
 	n.Dirs = append(n.Dirs, others.Dirs...)
 	n.Files, n.Bytes = n.Files+others.Files, n.Bytes+others.Bytes
@@ -196,7 +193,7 @@ func (s *session) leftByOthers() (left workdir.Remains) {
 	if within(patience, func() {
 		for _, dir := range cacheDirs(s.points[0]) {
 			for _, rank := range ranks {
-				n := workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+				n := workdir.Reclaimable(workdir.Options{CacheDir: dir, Rank: rank})
 				if n.Files > 0 {
 					found.Dirs = append(found.Dirs, filepath.Join(dir, fmt.Sprint("rank_", rank)))
 					found.Files, found.Bytes = found.Files+n.Files, found.Bytes+n.Bytes

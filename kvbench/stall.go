@@ -57,10 +57,6 @@ func (t *trial) stuck(limit time.Duration) (all []ioengine.Stuck) {
 // unanswered returns an error if a call has been in flight for longer than the limit.
 func (t *trial) unanswered(limit time.Duration) error {
 	stuck := t.stuck(limit)
-	// The work directory removes files without the engine.
-	if path, since := t.cfg.Storage.Removal.Waits(); path != "" && since > limit {
-		stuck = append(stuck, ioengine.Stuck{What: "removal of files", Path: path, For: since})
-	}
 	if len(stuck) == 0 {
 		return nil
 	}
