@@ -220,15 +220,9 @@ func (t *trial) openBucket(ctx context.Context) error {
 	c.Store.Observer = t.objects
 	// Pauses between attempts are random: clients of one run should not retry at the same time.
 	c.Store.Random = rand.Float64
-	var tier *objecttier.Tier
-	ended, err := t.await(ctx, patience, stage("looking at the store"), func() (err error) {
-		tier, err = t.openShared(ctx, c)
-		return err
-	})
-	switch {
-	case !ended:
-		return context.Cause(ctx)
-	case err != nil:
+	t.stage("looking at the store")
+	tier, err := t.openShared(ctx, c)
+	if err != nil {
 		return fmt.Errorf("opening the storage tier: %w", err)
 	}
 	t.bucket = tier
@@ -387,13 +381,6 @@ func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir
 		}
 	}
 	return dir, err
-}
-
-// removing is the live line's data during a removal of files.
-func (t *trial) removing(stage string) Snapshot {
-	s := Snapshot{Stage: stage, Free: -1}
-	s.Done, s.Of = t.cfg.Storage.Removal.Progress()
-	return s
 }
 
 // onClose registers a close function, called before those registered earlier.

@@ -153,7 +153,6 @@ type trial struct {
 	bucket        *objecttier.Tier     // nil without one
 	objects       *record.Objects      // its requests, nil without it
 	engine        ioengine.Engine      // of the files, nil without them
-	hung          chan struct{}        // closed when it has not answered for longer than it may
 	dirs          []*directory         // where they lie
 	nodes         []int                // the NUMA nodes of their devices, empty if unknown
 	prepared      chan struct{}        // closed when the workload's preparation has returned
@@ -161,11 +160,13 @@ type trial struct {
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
-	climbed chan struct{}           // closed when the sweep has ended; nil: there is none
-	shown   sync.Mutex              // held while a snapshot is shown
+	live    liveLine
 	stop    context.CancelCauseFunc // cancels the operations; nil before the load
 	ending  ending
 	stopped atomic.Int64 // ns of the load in which this process did not run
+	drained atomic.Int64 // ns in which the workers ended after the window
+
+	watchdog
 
 	// What the process and the kernel had counted when the window opened.
 	usage host.Usage
@@ -188,6 +189,13 @@ type ending struct {
 	by      string
 	over    context.Context // ends with the first reason, or with the caller's context
 	cancel  context.CancelCauseFunc
+}
+
+// replace replaces the failure by a more specific one.
+func (e *ending) replace(failure error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failure = failure
 }
 
 // simulation is a trial's state in virtual time.
@@ -252,27 +260,8 @@ func (e *Env) Rest(ctx context.Context) error {
 // Showing shows a stage of the given length (0: unknown), at once and each second until the
 // returned function is called, with the storage's unanswered requests.
 func (e *Env) Showing(stage string, total time.Duration) (over func()) {
-	if e.trial.cfg.Progress == nil {
-		return func() {}
-	}
-	begun := e.Clock.Now()
-	ctx, stop := context.WithCancel(context.Background())
-	var mu sync.Mutex // a tick may come at the very end
-	show := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if ctx.Err() == nil {
-			e.trial.show(Snapshot{Stage: stage, Elapsed: e.Clock.Now() - begun, Total: total,
-				Free: -1})
-		}
-	}
-	show()
-	e.Clock.Every(ctx, time.Second, show)
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stop()
-	}
+	e.trial.show(Snapshot{Stage: stage, Total: total, Free: -1})
+	return func() { e.trial.stage("") }
 }
 
 // Quiet waits until the device behind the storage tier has no discards left, and returns since
@@ -349,19 +338,6 @@ func (e *Env) Succeeded(operations int64) { e.Rec.Succeeded(e.Clock.Now(), opera
 func (e *Env) Show(s Snapshot) {
 	s.Free = e.trial.freeSpace()
 	e.trial.show(s)
-}
-
-// show passes a snapshot to Config.Progress, one at a time: a stopped stage of the preparation may
-// still be showing when the next one begins.
-func (t *trial) show(s Snapshot) {
-	for _, stuck := range t.stuck(ioengine.StallAfter) {
-		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
-	}
-	if t.cfg.Progress != nil {
-		t.shown.Lock()
-		defer t.shown.Unlock()
-		t.cfg.Progress(s)
-	}
 }
 
 // Call makes a call that the storage may not answer, like calls of the I/O engine.

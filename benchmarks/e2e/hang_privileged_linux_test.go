@@ -113,8 +113,7 @@ func TestAResultsDirectoryThatHangsLosesNoResult(t *testing.T) {
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	s.shows(t, "writing the result to "+b.results)
 	eventually(t, "the end of the files", func() bool { return !exists(b.cache) })
-	server.Answer(t)
-	o := p.end()
+	o := p.end() // the directory still hangs
 	assert.Equal(t, 130, o.code)
 	assert.Contains(t, o.stderr, "the result of MaxStorageStress may be nowhere else than here, "+
 		"because of this: the storage does not answer: "+b.results)
