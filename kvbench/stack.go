@@ -35,6 +35,11 @@ import (
 // closeStorage closes what it has opened.
 func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
+	if cfg.StorageBytes > 0 && cfg.Levels == nil && cfg.Bucket == nil {
+		if err := t.openEngine(); err != nil {
+			return err
+		}
+	}
 	if !cfg.Simulated {
 		want, got := cfg.Buffers()
 		if t.engine != nil { // which reads and writes files
@@ -167,15 +172,16 @@ func (t *trial) openEngine() error {
 	threads, _ := host.Procs(runtime.NumCPU())
 	use := ioengine.Use{Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}
 	for _, dir := range cfg.dirs() { // opening reports a directory that does not answer
-		fs, _ := new(host.Asked).Filesystem(dir, patienceForSpace,
-			func(ask func() error) error { return ask() })
+		fs, _ := host.FilesystemOf(dir)
 		use.Inline = use.Inline || host.FUSE(fs.Type)
 	}
 	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now)
 	if err != nil {
 		return err
 	}
+	t.mu.Lock()
 	t.engine, io.Engine = e, choice.Name
+	t.mu.Unlock()
 	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
 	// Closed last, after the memory that is registered with it. Close waits for late answers of the
 	// storage as long as the caller waits for the trial's end.

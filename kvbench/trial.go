@@ -73,11 +73,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.Rec.Timeless = sim != nil && sim.Device == nil
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
 	t.prepared = make(chan struct{})
-	if cfg.Storage.StorageBytes > 0 && cfg.Storage.Levels == nil && cfg.Storage.Bucket == nil {
-		if err := t.openEngine(); err != nil {
-			return nil, err
-		}
-	}
+	t.free.Store(-1)
 	if sim != nil { // virtual time has one thread
 		t.run(ctx)
 	} else {
@@ -95,6 +91,10 @@ func (t *trial) run(ctx context.Context) {
 	}
 	t.describe()
 	t.opened.Store(true)
+	if len(t.dirs) > 0 {
+		t.lookAtSpace()
+		t.Clock.Every(t.ending.over, time.Second, t.lookAtSpace)
+	}
 	t.startTracing(ctx)
 	if t.tracer != nil {
 		// Not for the window: detaching fexit takes up to a second.

@@ -191,7 +191,7 @@ func (t *trial) guard(ctx context.Context) {
 // look looks at the calls in flight.
 func (t *trial) look() {
 	limit := t.cfg.Storage.IOTimeout
-	if limit > 0 && t.engine != nil && t.rush.Err() == nil {
+	if limit > 0 && t.cfg.Storage.Bucket == nil && t.rush.Err() == nil { // a store has time-outs of its own
 		if calls := t.inFlight(limit); len(calls) > 0 {
 			what, age := oldest(calls)
 			err := Unanswered(what, age, limit)
@@ -205,8 +205,11 @@ func (t *trial) look() {
 // stuck returns the calls of the engine, and the read of the input, that have been in flight for
 // longer than the limit.
 func (t *trial) stuck(limit time.Duration) (all []ioengine.Stuck) {
-	if t.engine != nil {
-		all = t.engine.Stuck(nil, limit)
+	t.mu.Lock()
+	engine := t.engine
+	t.mu.Unlock()
+	if engine != nil {
+		all = engine.Stuck(nil, limit)
 	}
 	if t.counted != nil {
 		if path, since := t.counted.Waits(); since > limit {

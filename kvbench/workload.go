@@ -163,6 +163,7 @@ type trial struct {
 	live    liveLine
 	stop    context.CancelCauseFunc // cancels the operations; nil before the load
 	ending  ending
+	free    atomic.Int64 // bytes behind the storage tier, with several directories the least; -1: unknown
 	stopped atomic.Int64 // ns of the load in which this process did not run
 	drained atomic.Int64 // ns in which the workers ended after the window
 
@@ -175,8 +176,7 @@ type trial struct {
 
 // directory is one of the directories that the trial works in.
 type directory struct {
-	path  string
-	space host.Asked // its filesystem
+	path string
 	// Where there are several:
 	device host.Device
 	stat   host.BlockStat // when the window opened
@@ -333,10 +333,9 @@ func (e *Env) Looker() (l Looker, all bool) {
 // percent of failures among all ends the trial.
 func (e *Env) Succeeded(operations int64) { e.Rec.Succeeded(e.Clock.Now(), operations) }
 
-// Show looks at the free space, whose end ends the trial, and shows a stage of the
-// preparation on the live line. It is called about once a second.
+// Show shows a stage of the preparation on the live line. It is called about once a second.
 func (e *Env) Show(s Snapshot) {
-	s.Free = e.trial.freeSpace()
+	s.Free = e.trial.free.Load()
 	e.trial.show(s)
 }
 
@@ -356,20 +355,18 @@ func (t *trial) place() string {
 	return t.dirs[0].path
 }
 
-// patienceForSpace is how long the live line waits for a number that may be stale by one poll.
-const patienceForSpace = 100 * time.Millisecond
-
-// freeSpace returns the free bytes behind the storage tier, with several directories the least, -1
-// if they are unknown. It ends the run when they fall below the floor that other users keep. A
-// filesystem that does not answer does not block it.
-func (t *trial) freeSpace() int64 {
+// lookAtSpace reads the free space of the storage tier's filesystems, and ends the run when it falls below the
+// floor that other users keep.
+func (t *trial) lookAtSpace() {
 	least, roots := int64(-1), t.cfg.Storage.roots()
 	for i, d := range t.dirs {
-		fs, known := d.space.Filesystem(d.path, patienceForSpace, func(ask func() error) error {
-			return t.Call("statfs", d.path, ask)
-		})
-		if !known {
-			return -1
+		var fs host.Filesystem
+		if t.Call("statfs", d.path, func() (err error) {
+			fs, err = host.FilesystemOf(d.path)
+			return err
+		}) != nil {
+			least = -1
+			break
 		}
 		if floor := roots[i].Floor; floor > 0 && fs.Free < floor {
 			t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d "+
@@ -380,7 +377,7 @@ func (t *trial) freeSpace() int64 {
 			least = fs.Free
 		}
 	}
-	return least
+	t.free.Store(least)
 }
 
 func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
