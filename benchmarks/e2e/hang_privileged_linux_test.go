@@ -181,6 +181,12 @@ func abortedServer(t *testing.T) hangs {
 	}}
 }
 
+// frozenDisk is an ext4 that an administrator freezes: not even SIGKILL ends a write.
+func frozenDisk(t *testing.T) hangs {
+	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{DirectIO: true})
+	return hangs{l.Dir, func(int) func() { return l.Freeze(t) }}
+}
+
 // hanging is a run whose storage hangs.
 type hanging struct {
 	name   string
@@ -213,6 +219,50 @@ func TestStorageThatHangsFreezesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			parallel(t)
 			inTime(t, func() stopping { return c.play(t) })
+		})
+	}
+}
+
+// TestARunWithoutATerminalEndsWhileItsStorageHangs with its result and its exit code. Where the kernel
+// keeps the process, the last line says so, and the process ends when the storage answers.
+func TestARunWithoutATerminalEndsWhileItsStorageHangs(t *testing.T) {
+	parallel(t)
+	for _, c := range []hanging{
+		{"disk", hangingDisk, "psync", requests, ""},
+		{"server", hangingServer, "uring", requests, ""},
+		{"frozen", frozenDisk, "psync", requests, ""},
+		{"frozen ring", frozenDisk, "uring", requests, ""},
+		{"preparing", frozenDisk, "psync", "-test.bench=Synthetic -precondition " +
+			"-precondition-size-gb=50 -storage-capacity-gb=1", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			parallel(t)
+			inTime(t, func() (s stopping) {
+				h := c.on(t)
+				b := newBench(t)
+				b.cache = filepath.Join(h.dir, "kv")
+				p := b.start(append(append(b.places(), "-test.benchtime=10m",
+					"-io-engine="+c.engine), strings.Fields(c.args)...)...)
+				b.working()
+				answer := h.stop(p.Process.Pid)
+				stopped := time.Now()
+				eventually(t, "calls that hang", func() bool { return time.Since(stopped) > time.Second })
+				begun := time.Now()
+				require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+				eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
+				s.durable = time.Since(begun)
+				eventually(t, "the last line", func() bool {
+					return strings.Contains(p.errout.String(), "\nthe kernel keeps this process until "+
+						"the storage has completed the ")
+				})
+				s.end = time.Since(begun)
+				answer()
+				o := p.end()
+				assert.Equal(t, 143, o.code)
+				assert.Contains(t, o.stdout, "--- FAIL: Benchmark")
+				interrupted(t, b)
+				return s
+			})
 		})
 	}
 }
