@@ -186,11 +186,11 @@ func (s *session) run(m *testing.M) int {
 	// All leave before any prints a summary: what a rank did later would be in no log.
 	s.clients.leave()
 	s.epilogue()
-	if what := s.left(); what != "" {
-		fmt.Fprint(os.Stderr, "\n", what, "\n")
-	}
 	if s.kept != "" {
 		fmt.Fprint(os.Stderr, "\n", s.kept, "\n")
+	}
+	if what := s.left(); what != "" {
+		fmt.Fprint(os.Stderr, "\n", what, "\n")
 	}
 	return code
 }

@@ -224,7 +224,7 @@ func TestStorageThatHangsFreezesNothing(t *testing.T) {
 }
 
 // TestARunWithoutATerminalEndsWhileItsStorageHangs with its result and its exit code. Where the kernel
-// keeps the process, the last line says so, and the process ends when the storage answers.
+// keeps the process, a line says so, and the process ends when the storage answers.
 func TestARunWithoutATerminalEndsWhileItsStorageHangs(t *testing.T) {
 	parallel(t)
 	for _, c := range []hanging{
@@ -251,7 +251,7 @@ func TestARunWithoutATerminalEndsWhileItsStorageHangs(t *testing.T) {
 				require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 				eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
 				s.durable = time.Since(begun)
-				eventually(t, "the last line", func() bool {
+				eventually(t, "the reason", func() bool {
 					return strings.Contains(p.errout.String(), "\nthe kernel keeps this process until "+
 						"the storage has completed the ")
 				})
