@@ -109,8 +109,9 @@ func places(v *params.Values) string {
 
 const namedFiles = "one of the files and directories that the parameters name"
 
-// A process that ends waits for a filesystem that may hang for at most patience, and for the reader of its
-// output for at most promptly.
+// A process that ends, or that nothing was run in, waits for at most patience: for a filesystem that may hang,
+// and for other ranks, which have to be informed, or have to clean up. It waits for the reader of its output for
+// at most promptly. (The times of a trial are in kvbench/watchdog.go.)
 const (
 	patience = 2 * time.Second
 	promptly = 300 * time.Millisecond

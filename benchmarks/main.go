@@ -227,16 +227,13 @@ func (s *session) serveMetrics() (err error) {
 	return err
 }
 
-// leaving is how long an ended run may take to inform the other ranks.
-const leaving = 2 * time.Second
-
 // join calls gather, which looks at the directories of all ranks: a signal ends the run also where
 // they hang.
 func (s *session) join() error {
-	ctx, stop := lasting(s.ctx, leaving)
+	ctx, stop := lasting(s.ctx, patience)
 	defer stop()
 	var err error
-	if !kvbench.Guard(ctx, leaving, func() {}, func() { err = s.gather() }) {
+	if !kvbench.Guard(ctx, patience, func() {}, func() { err = s.gather() }) {
 		return context.Cause(ctx)
 	}
 	return err

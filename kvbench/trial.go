@@ -91,6 +91,7 @@ func (t *trial) run(ctx context.Context) {
 	}
 	t.describe()
 	t.opened.Store(true)
+	t.stage("")
 	if len(t.dirs) > 0 {
 		t.lookAtSpace()
 		t.Clock.Every(t.ending.over, time.Second, t.lookAtSpace)
@@ -288,14 +289,14 @@ func (t *trial) closeWindow() {
 		}
 		t.measured()
 	}
-	if t.counted != nil {
-		t.counted.CloseWindow(end, opened)
-	}
 	t.Rec.Close()
 	if t.sim != nil {
 		t.sim.over, t.info.MediumBusy = true, t.sim.device.Busy
 	}
-	t.tierInfo()      // before what is in flight gives back its room
+	t.tierInfo() // before what is in flight releases its capacity
+	if t.counted != nil {
+		t.counted.CloseWindow(end, opened) // which waits for the input
+	}
 	if !t.hurried() { // else the result comes first
 		t.stop(errWindowOver)
 		t.stage(waiting)

@@ -26,8 +26,8 @@ import (
 type grace struct {
 	// drain: the result is made from the counters, if the trial has not come to that by then.
 	drain time.Duration
-	// publish: the result's directory is not waited for any longer. The files have to be removed,
-	// too, and the caller has the result.
+	// publish: the result's directory is not waited for any longer, from the result on. The files
+	// have to be removed, too, and the caller has the result.
 	publish time.Duration
 	// remove: the removal of files stops, between two of them. The next run removes the others.
 	remove time.Duration
@@ -48,11 +48,9 @@ var (
 // watchdog is the state of the watchdog, and of the trial's end.
 type watchdog struct {
 	// rush ends when the trial has to end soon: with the caller's context, or by hurry.
-	rush  context.Context
-	hurry context.CancelCauseFunc
-	// publishing and removing end when result and removal are waited for no longer.
-	publishing, removing         context.Context
-	stopPublishing, stopRemoving func()
+	rush     context.Context
+	hurry    context.CancelCauseFunc
+	removing context.Context // ends when the removal of files has to stop
 
 	opened    atomic.Bool   // the storage is
 	finishing atomic.Bool   // the result is being made, or has been
@@ -68,13 +66,22 @@ type watchdog struct {
 func (w *watchdog) begin(ctx context.Context) (stop func()) {
 	w.finished = make(chan struct{})
 	w.rush, w.hurry = context.WithCancelCause(ctx)
-	w.publishing, w.stopPublishing = context.WithCancel(context.WithoutCancel(ctx))
-	w.removing, w.stopRemoving = context.WithCancel(context.WithoutCancel(ctx))
-	return func() {
-		w.hurry(nil)
-		w.stopPublishing()
-		w.stopRemoving()
-	}
+	removing, end := w.after(func(g grace) time.Duration { return g.remove })
+	w.removing = removing
+	return func() { end(); w.hurry(nil) }
+}
+
+// after returns a context that ends some time after the trial has to end, or after this call if that is later.
+func (w *watchdog) after(part func(grace) time.Duration) (context.Context, func()) {
+	ctx, end := context.WithCancel(context.WithoutCancel(w.rush))
+	ignore := context.AfterFunc(w.rush, func() {
+		g := unattended
+		if i := (Interrupted{}); errors.As(context.Cause(w.rush), &i) && i.Attended {
+			g = attended
+		}
+		time.AfterFunc(part(g), end)
+	})
+	return ctx, func() { ignore(); end() }
 }
 
 // note adds an error to what Run returns.
@@ -158,18 +165,11 @@ func Guard(ctx context.Context, interval time.Duration, look, work func()) (ende
 
 // guard runs the trial, and returns when it has ended or is abandoned.
 func (t *trial) guard(ctx context.Context) {
-	abandoned, abandon := context.WithCancel(context.Background())
-	defer abandon()
-	defer context.AfterFunc(t.rush, func() {
-		g := unattended
-		if i := (Interrupted{}); errors.As(context.Cause(t.rush), &i) && i.Attended {
-			g = attended
-		}
-		time.AfterFunc(g.drain, t.finish)
-		time.AfterFunc(g.publish, t.stopPublishing)
-		time.AfterFunc(g.remove, t.stopRemoving)
-		time.AfterFunc(g.abandon, abandon)
-	})()
+	drained, stop := t.after(func(g grace) time.Duration { return g.drain })
+	defer stop()
+	defer context.AfterFunc(drained, t.finish)()
+	abandoned, stop := t.after(func(g grace) time.Duration { return g.abandon })
+	defer stop()
 	// Eight times in IOTimeout: the trial ends an eighth late at most.
 	interval := time.Second
 	if limit := t.cfg.Storage.IOTimeout; limit > 0 {
@@ -273,12 +273,12 @@ func (t *trial) publish(res *result.Result) {
 		return
 	}
 	t.stage("writing the result to " + c.PublishTo)
-	limit := clock.Never
-	if timeout := c.Storage.IOTimeout; timeout > 0 {
-		limit = max(timeout, attended.publish) // a result takes many calls
-	}
-	ctx, stop := context.WithTimeout(t.publishing, limit)
+	ctx, stop := t.after(func(g grace) time.Duration { return g.publish })
 	defer stop()
+	if timeout := c.Storage.IOTimeout; timeout > 0 {
+		ctx, stop = context.WithTimeout(ctx, max(timeout, attended.publish)) // a result takes many calls
+		defer stop()
+	}
 	began := time.Now()
 	Guard(ctx, time.Minute, func() {}, work)
 	t.stage(waiting)
