@@ -100,7 +100,7 @@ func (s *session) runLine(b *testing.B, l *line) {
 	}
 	o := t.run(func(t *trial) outcome { return s.measure(b, t) })
 	// B.Run makes the other calls only if the first one has passed (testing/benchmark.go). This holds
-	// with -rank-failure continue, too. The log tells the user that the missing results were not lost.
+	// with -rank-failure continue, too. The log shows that the missing results were not lost.
 	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 {
 		b.Logf("%d of %d trials are not begun: the testing package ends a benchmark whose first "+
 			"trial fails", l.v.Count-1, l.v.Count)

@@ -117,10 +117,8 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 			in.Status = result.StatusIncomplete
 		}
 	}
-	select {
-	case <-t.prepared:
+	if t.prepared.Load() { // else it may be in a system call that hangs, and its data must not be read
 		t.workload.Report(in)
-	default: // Prepare still runs, for example in a system call that hangs: its data must not be read
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)

@@ -72,7 +72,6 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.Rec = record.New(shards)
 	t.Rec.Timeless = sim != nil && sim.Device == nil
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
-	t.prepared = make(chan struct{})
 	t.free.Store(-1)
 	if sim != nil { // virtual time has one thread
 		t.run(ctx)
@@ -152,7 +151,7 @@ func (t *trial) prepare() error {
 		begun := t.Clock.Now()
 		since, err := t.Quiet(ctx)
 		if err != nil {
-			close(t.prepared)
+			t.prepared.Store(true)
 			return err
 		}
 		if took := since - begun; took > longQuiet {
@@ -161,7 +160,7 @@ func (t *trial) prepare() error {
 		}
 	}
 	err := t.workload.Prepare(ctx, &t.Env)
-	close(t.prepared)
+	t.prepared.Store(true)
 	if err != nil {
 		return err
 	}
@@ -198,16 +197,16 @@ func (t *trial) load(ctx context.Context) {
 	})
 	t.watch(opctx)
 	t.lookAtTrace(opctx)
-	if t.phase.Warmup > 0 && t.undisturbed(ctx, warm.Wait(t.ending.over)) {
+	if t.phase.Warmup > 0 && t.undisturbed(warm.Wait(t.ending.over)) {
 		t.openWindow(opctx)
 	}
-	t.awaitEnd(ctx)
+	t.awaitEnd()
 	t.closeWindow()
 	t.climb(t.rush)
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.
-func (t *trial) awaitEnd(ctx context.Context) {
+func (t *trial) awaitEnd() {
 	wait := clock.Never
 	if t.phase.Window > 0 {
 		wait = t.phase.Window - (t.Clock.Now() - t.windowStart())
@@ -216,24 +215,19 @@ func (t *trial) awaitEnd(ctx context.Context) {
 	if v, ok := t.Clock.(*clock.Virtual); ok && err == nil && v.Still() {
 		err = clock.ErrStill // a load that hangs is no measurement, though its time has passed
 	}
-	if t.undisturbed(ctx, err) {
+	if t.undisturbed(err) {
 		t.End(result.EndedByDeadline)
 	}
 }
 
 // undisturbed says, given what it returned, whether a wait for the next stage of the load
 // came to its own end.
-func (t *trial) undisturbed(ctx context.Context, err error) bool {
-	switch by, failure := t.ended(); {
-	case err == nil:
-		return true
-	case errors.Is(err, clock.ErrStill):
+func (t *trial) undisturbed(err error) bool {
+	if errors.Is(err, clock.ErrStill) {
 		t.Fail(errors.New("the simulation stands still: every worker waits and nothing will "+
 			"happen"), result.EndedByError)
-	case by == "" && failure == nil:
-		t.Fail(context.Cause(ctx), result.EndedBySignal)
 	}
-	return false
+	return err == nil
 }
 
 // openWindow opens the window, in one step with the workload's counts.

@@ -31,6 +31,7 @@ type endingTrial struct {
 	publish  time.Duration
 	cleaning time.Duration
 	timeout  time.Duration // of I/O
+	settle   time.Duration
 
 	stages []string
 	took   time.Duration // from the end of the load to the end of Run
@@ -62,7 +63,7 @@ func (e endingTrial) run(t *testing.T) endingTrial {
 		begun := time.Now()
 		since := func() time.Duration { return time.Since(begun) - 2*time.Minute }
 		cfg := onNull()
-		cfg.PublishTo, cfg.Storage.IOTimeout = "/res", e.timeout
+		cfg.PublishTo, cfg.Storage.IOTimeout, cfg.Settle = "/res", e.timeout, e.settle
 		cfg.Progress = func(s Snapshot) {
 			if n := len(e.stages); n == 0 || e.stages[n-1] != s.Stage {
 				e.stages = append(e.stages, s.Stage)
@@ -116,6 +117,8 @@ func TestATrialEndsWhereverItHangs(t *testing.T) {
 			attended.drain, time.Hour - time.Minute, result.StatusIncomplete, waiting},
 		"preparing, timeout": {endingTrial{ends: byTimeout, inWindow: true, prepare: forEver},
 			unattended.drain, unattended.abandon, result.StatusFailed, ""},
+		"resting, signal": {endingTrial{ends: bySignal, settle: time.Hour},
+			0, late, result.StatusComplete, "resting"},
 		"removal, signal": {endingTrial{ends: bySignal, cleaning: forEver},
 			0, late + unattended.abandon, result.StatusComplete, waiting},
 		"removal, user": {endingTrial{ends: byUser, cleaning: time.Hour},
@@ -153,6 +156,9 @@ func TestATrialEndsWhereverItHangs(t *testing.T) {
 				assert.ErrorIs(t, e.err, assert.AnError)
 			case c.ends == byTimeout && !c.inWindow:
 				assert.ErrorContains(t, e.err, "after the result was written: ")
+			}
+			if c.workers == forEver && !c.inWindow {
+				assert.EqualValues(t, c.made, e.res.DrainNS)
 			}
 			if c.publish == forEver {
 				assert.ErrorContains(t, e.err,

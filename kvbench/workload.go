@@ -155,7 +155,7 @@ type trial struct {
 	engine        ioengine.Engine      // of the files, nil without them
 	dirs          []*directory         // where they lie
 	nodes         []int                // the NUMA nodes of their devices, empty if unknown
-	prepared      chan struct{}        // closed when the workload's preparation has returned
+	prepared      atomic.Bool          // the workload's preparation has returned
 	tracer        *collector.Collector // nil without tracing
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error

@@ -144,8 +144,8 @@ func TestATraceThatHangsFreezesNothing(t *testing.T) {
 	assert.Equal(t, 130, o.code, o.stderr)
 	r := interrupted(t, b)
 	assert.Contains(t, strings.Join(r.Warnings, "\n"), trace+" did not answer when the window ended")
-	total := r.Load["total"]
-	assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
+	assert.Empty(t, r.Load)
+	assert.Positive(t, r.Requests.Completed)
 }
 
 // hangs is storage that a test can stop in the middle of anything.
@@ -214,7 +214,7 @@ const (
 
 // TestStorageThatHangsFreezesNothing: while the storage completes nothing, the live line goes on, and
 // Ctrl-C writes the result with the unanswered requests. The process, whose threads are in the
-// kernel, ends when the storage answers; where nobody waits for that, it says so. Each load, storage
+// kernel, ends when the storage answers; under a launcher it says so. Each load, storage
 // and engine stands here once.
 func TestStorageThatHangsFreezesNothing(t *testing.T) {
 	parallel(t)
@@ -291,7 +291,6 @@ func (c hanging) play(t *testing.T) (times stopping) {
 		"until the storage has completed the "))
 	if c.who == user {
 		times.end = time.Since(answered)
-		assert.NotContains(t, o.stderr, "left behind ")
 	}
 	r := interrupted(t, b)
 	assert.Equal(t, c.engine, r.IO.Engine)
@@ -302,6 +301,7 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	}
 	if left, err := os.ReadDir(b.cache); !errors.Is(err, syscall.ENOTCONN) { // aborted
 		assert.Empty(t, left)
+		assert.Equal(t, c.who != user, strings.Contains(o.stderr, "left behind "))
 	}
 	return times
 }

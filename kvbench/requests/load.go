@@ -232,6 +232,7 @@ func (l *Load) Report(in *record.Info) {
 	if !l.closed.Load() && l.dispatch.silent() > 0 {
 		in.Warnings = append(in.Warnings, fmt.Sprintf("%s did not answer when the window ended: "+
 			"the offered load is not known", l.cfg.input()))
+		in.LoadUnknown = true
 		return
 	}
 	spent := &l.after.spent
