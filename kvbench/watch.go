@@ -21,6 +21,7 @@ const (
 
 // liveLine is the latest snapshot.
 type liveLine struct {
+	drawing   sync.Mutex // held during a call of Config.Progress, for as long as a stopped terminal takes
 	mu        sync.Mutex
 	last      Snapshot
 	at, drawn time.Time // when it was taken, and shown
@@ -47,13 +48,21 @@ func (t *trial) show(s Snapshot) {
 // stage may hang.
 func (t *trial) redraw() {
 	l := &t.live
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now, s := time.Now(), l.last
-	if s.Stage == "" || l.over || t.cfg.Progress == nil || now.Sub(l.drawn) < progressInterval {
+	if t.cfg.Progress == nil || !l.drawing.TryLock() {
 		return
 	}
+	defer l.drawing.Unlock()
+	l.mu.Lock()
+	now, s := time.Now(), l.last
+	due := s.Stage != "" && !l.over && now.Sub(l.drawn) >= progressInterval
+	if due {
+		l.drawn = now
+	}
 	s.Elapsed += now.Sub(l.at)
+	l.mu.Unlock()
+	if !due {
+		return
+	}
 	if s.Stage == opening || s.Stage == removing {
 		s.Done, s.Of = t.cfg.Storage.Removal.Progress()
 		if s.Stage == opening && s.Of > 0 {
@@ -63,7 +72,6 @@ func (t *trial) redraw() {
 	for _, stuck := range t.stuck(ioengine.StallAfter) {
 		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
 	}
-	l.drawn = now
 	t.cfg.Progress(s)
 }
 
