@@ -117,6 +117,9 @@ const (
 	promptly = 300 * time.Millisecond
 )
 
+// inPatience is patience after any end.
+func inPatience(error) time.Duration { return patience }
+
 // within runs work, which may hang, and reports whether work ended within the limit. If it did not, the caller
 // must not read anything that work writes.
 func within(limit time.Duration, work func()) (ended bool) {

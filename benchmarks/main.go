@@ -230,7 +230,7 @@ func (s *session) serveMetrics() (err error) {
 // join calls gather, which looks at the directories of all ranks: a signal ends the run also where
 // they hang.
 func (s *session) join() error {
-	ctx, stop := lasting(s.ctx, patience)
+	ctx, stop := kvbench.After(s.ctx, inPatience)
 	defer stop()
 	var err error
 	if !kvbench.Guard(ctx, patience, func() {}, func() { err = s.gather() }) {

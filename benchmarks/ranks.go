@@ -362,7 +362,7 @@ func (c *clients) conclude(own outcome) outcome {
 	// When its files are gone: the next trial of all ranks begins with what the filesystem then has
 	// free.
 	c.member.Done(text)
-	patient, stop := lasting(c.s.ctx, patience)
+	patient, stop := kvbench.After(c.s.ctx, inPatience)
 	defer stop()
 	if c.leader != nil {
 		all := c.merged(c.leader.Collect(patient))
@@ -382,15 +382,6 @@ func (c *clients) conclude(own outcome) outcome {
 		own.err = err
 	}
 	return own
-}
-
-// lasting is a context that ends some time after another one has.
-func lasting(ctx context.Context, after time.Duration) (context.Context, func()) {
-	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(after, func() { end(context.Cause(ctx)) })
-	})
-	return longer, func() { stop(); end(nil) }
 }
 
 // progress is what a rank does, and in which trial: a rank that is behind is at another one.

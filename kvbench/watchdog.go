@@ -71,17 +71,25 @@ func (w *watchdog) begin(ctx context.Context) (stop func()) {
 	return func() { end(); w.hurry(nil) }
 }
 
-// after returns a context that ends some time after the trial has to end, or after this call if that is later.
+// after returns a context that ends some time after the trial has to end.
 func (w *watchdog) after(part func(grace) time.Duration) (context.Context, func()) {
-	ctx, end := context.WithCancel(context.WithoutCancel(w.rush))
-	ignore := context.AfterFunc(w.rush, func() {
-		g := unattended
-		if i := (Interrupted{}); errors.As(context.Cause(w.rush), &i) && i.Attended {
-			g = attended
+	return After(w.rush, func(cause error) time.Duration {
+		if i := (Interrupted{}); errors.As(cause, &i) && i.Attended {
+			return part(attended)
 		}
-		time.AfterFunc(part(g), end)
+		return part(unattended)
 	})
-	return ctx, func() { ignore(); end() }
+}
+
+// After returns a context that ends some time after another one has, or after this call if that is
+// later. It ends with the cause of the other one.
+func After(ctx context.Context, wait func(cause error) time.Duration) (context.Context, func()) {
+	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		time.AfterFunc(wait(cause), func() { end(cause) })
+	})
+	return longer, func() { stop(); end(nil) }
 }
 
 // note adds an error to what Run returns.
