@@ -96,7 +96,10 @@ func common(plans []*params.Values) []result.Parameter {
 // word: readers of the merged streams would take it for configuration.
 func (s *session) epilogue() {
 	summaries(slices.DeleteFunc(slices.Clone(s.results),
-		func(r *result.Result) bool { return slices.Contains(s.shown, r) }))
+		func(r *result.Result) bool { return s.unwritten[r] != nil }))
+	for r, why := range s.unwritten {
+		printUnsaved(r, why.Error())
+	}
 	list := func(title string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
@@ -221,8 +224,9 @@ const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 // for a stopped terminal.
 func (s *session) lastWords() {
 	within(promptly, func() {
-		none := s.unsaved.running.Load()
-		s.unsaved.print("another signal came before it was written")
+		if r := s.unsaved.Swap(nil); r != nil {
+			printUnsaved(r, "another signal came before it was written")
+		}
 		// What is being written under another name would stay there.
 		if path, _ := saving.Load().(string); path != "" {
 			dir, name := filepath.Split(path)
@@ -231,7 +235,7 @@ func (s *session) lastWords() {
 				_ = os.Remove(part)
 			}
 		}
-		if none {
+		if s.running.Load() {
 			fmt.Fprint(os.Stderr, "\nno result of this trial was written, because another signal "+
 				"came\n")
 		}

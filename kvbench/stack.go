@@ -35,6 +35,11 @@ import (
 // closeStorage closes what it has opened.
 func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
+	if cfg.StorageBytes > 0 && cfg.Levels == nil && cfg.Bucket == nil {
+		if err := t.openEngine(); err != nil {
+			return err
+		}
+	}
 	if !cfg.Simulated {
 		want, got := cfg.Buffers()
 		if t.engine != nil { // which reads and writes files
@@ -164,15 +169,16 @@ func (t *trial) openEngine() error {
 	threads, _ := host.Procs(runtime.NumCPU())
 	use := ioengine.Use{Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}
 	for _, dir := range cfg.dirs() { // opening reports a directory that does not answer
-		fs, _ := new(host.Asked).Filesystem(dir, patienceForSpace,
-			func(ask func() error) error { return ask() })
+		fs, _ := host.FilesystemOf(dir)
 		use.Inline = use.Inline || host.FUSE(fs.Type)
 	}
 	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now)
 	if err != nil {
 		return err
 	}
+	t.mu.Lock()
 	t.engine, io.Engine = e, choice.Name
+	t.mu.Unlock()
 	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
 	// Closed last, after the memory that is registered with it. Close waits for late answers of the
 	// storage as long as the caller waits for the trial's end.
@@ -217,15 +223,9 @@ func (t *trial) openBucket(ctx context.Context) error {
 	c.Store.Observer = t.objects
 	// Pauses between attempts are random: clients of one run should not retry at the same time.
 	c.Store.Random = rand.Float64
-	var tier *objecttier.Tier
-	ended, err := t.await(ctx, patience, stage("looking at the store"), func() (err error) {
-		tier, err = t.openShared(ctx, c)
-		return err
-	})
-	switch {
-	case !ended:
-		return context.Cause(ctx)
-	case err != nil:
+	t.stage("looking at the store")
+	tier, err := t.openShared(ctx, c)
+	if err != nil {
 		return fmt.Errorf("opening the storage tier: %w", err)
 	}
 	t.bucket = tier
@@ -367,13 +367,6 @@ func (t *trial) openDir(ctx context.Context, opt workdir.Options) (dir *workdir.
 			return nil, failed
 		}
 	}
-}
-
-// removing is the live line's data during a removal of files.
-func (t *trial) removing(stage string) Snapshot {
-	s := Snapshot{Stage: stage, Free: -1}
-	s.Done, s.Of = t.cfg.Storage.Removal.Progress()
-	return s
 }
 
 // onClose registers a close function, called before those registered earlier.
