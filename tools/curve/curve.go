@@ -3,14 +3,13 @@ package curve
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
@@ -34,7 +33,7 @@ type Options struct {
 }
 
 // NewOptions adds the flags to a flag set.
-func NewOptions(fs *pflag.FlagSet) *Options {
+func NewOptions(fs *flag.FlagSet) *Options {
 	o := &Options{trace: newTraceFlags(fs)}
 	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
 	fs.StringVar(&o.dtype, "kv-dtype", model.OwnType, "")

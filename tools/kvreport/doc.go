@@ -1,7 +1,7 @@
 // Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
 //
 //	main.go       the table of commands; help/: a text for each
-//	frame.go      Call: commands by spf13/cobra, flags with one dash, help, answers, exit codes
+//	frame.go      Main, and Call: flags anywhere on the line, help, answers, exit codes
 //	output.go     output files that are whole or absent
 //	json.go, csv.go, documents.go (xlsx and html), fio.go, turns.go, gate.go,
 //	aggregate.go, submission.go, discover.go, datasize.go, curve.go, convert.go, device.go,
