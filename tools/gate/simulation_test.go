@@ -172,22 +172,22 @@ func BenchmarkFigures(b *testing.B) {
 // judged is a gate of benchmarks that each have one metric.
 func judged(t *testing.T, benchmarks [][2]stats.Cell, loss float64) *Report {
 	t.Helper()
-	var c stats.Collection
+	var records []*load.Record
 	units := benchfmt.UnitMetadataMap{}
 	key := benchfmt.UnitMetadataKey{Unit: "read-B/s", Key: "better"}
 	units[key] = &benchfmt.UnitMetadata{UnitMetadataKey: key, Value: "higher"}
 	for i, cells := range benchmarks {
 		for side, cell := range cells {
 			for k, v := range cell.Values {
-				rec := &load.Record{Name: fmt.Sprintf("B%d", i),
+				rec := &load.Record{Source: sides[side], Name: fmt.Sprintf("B%d", i),
 					Config: []load.Setting{{Key: "turn", Value: cell.Blocks[k]}},
 					Values: []benchfmt.Value{{Value: v * (1 - loss*float64(side)),
 						Unit: "read-B/s"}}}
-				c.Add([]string{"old", "new"}[side], rec)
+				records = append(records, rec)
 			}
 		}
 	}
-	r, err := Judge(c.Table(units), Options{Alpha: alpha, Limits: Limits{Default: DefaultLimit}})
+	r, err := Judge(stats.Gather(records, units), Options{Alpha: alpha, Limits: Limits{Default: DefaultLimit}})
 	require.NoError(t, err)
 	return r
 }

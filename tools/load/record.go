@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/tracing"
 )
@@ -155,6 +157,17 @@ func (rec *Record) Parameter(name string) any {
 		return nil
 	}
 	return rec.Result.Parameter(name)
+}
+
+// Failure is how a trial without values ended, empty for a trial with values.
+func (rec *Record) Failure() string {
+	switch {
+	case len(rec.Values) > 0:
+		return ""
+	case rec.Result != nil:
+		return merge.Fate(rec.Result)
+	}
+	return cmp.Or(rec.Missing, "no values on its line")
 }
 
 // Clients are the records of a trial's ranks, itself where there is one client.
