@@ -227,22 +227,21 @@ func real(t *testing.T) map[string][][2][]float64 {
 	t.Helper()
 	all := map[string][][2][]float64{}
 	for side, name := range sides {
-		_, err := load.Each([]string{"testdata/alternating/" + name + ".txt"}, load.Options{},
-			func(rec *load.Record) error {
-				turn, err := strconv.Atoi(rec.Block())
-				require.NoError(t, err)
-				list := all[rec.Name]
-				if turn > len(list) {
-					list = append(list, [2][]float64{})
-				}
-				i := slices.IndexFunc(rec.Values, func(v benchfmt.Value) bool {
-					return strings.HasSuffix(v.Unit, "B/s")
-				})
-				list[turn-1][side] = append(list[turn-1][side], rec.Values[i].Value)
-				all[rec.Name] = list
-				return nil
-			})
+		records, _, err := load.All([]string{"testdata/alternating/" + name + ".txt"}, load.Options{})
 		require.NoError(t, err)
+		for _, rec := range records {
+			turn, err := strconv.Atoi(rec.Block())
+			require.NoError(t, err)
+			list := all[rec.Name]
+			if turn > len(list) {
+				list = append(list, [2][]float64{})
+			}
+			i := slices.IndexFunc(rec.Values, func(v benchfmt.Value) bool {
+				return strings.HasSuffix(v.Unit, "B/s")
+			})
+			list[turn-1][side] = append(list[turn-1][side], rec.Values[i].Value)
+			all[rec.Name] = list
+		}
 	}
 	return all
 }

@@ -98,13 +98,10 @@ func (r *reader) fold() error {
 		for len(group) > 0 {
 			n := leading(group)
 			trial, err := joined(group[:n], ranks[filepath.Dir(key)])
-			if err == nil {
-				err = r.each(trial)
-			}
 			if err != nil {
 				return err
 			}
-			group = group[n:]
+			r.list, group = append(r.list, trial), group[n:]
 		}
 	}
 	return nil
