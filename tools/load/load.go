@@ -102,7 +102,8 @@ func (r *reader) emit(rec *Record) error {
 			return fmt.Errorf("%s: %w", rec.place(), err)
 		}
 	}
-	if r.Trials && rec.isRank() {
+	if trial, rank, ok := rec.member(); ok && r.Trials {
+		rec.trial, rec.rank = trial, rank
 		r.held = append(r.held, rec)
 		return nil
 	}

@@ -41,6 +41,8 @@ type Record struct {
 
 	// Ranks are the records that were merged, nil for one client.
 	Ranks []*Record `json:"-"`
+	trial string    // of a rank, equal for all ranks of the trial
+	rank  int
 
 	// The file is a saved text of bpftrace, with nothing else of the above but File and Name.
 	Bpftrace *Bpftrace `json:"-"`
