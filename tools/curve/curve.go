@@ -19,7 +19,7 @@ import (
 
 // Options are the command's flags. Flags that a benchmark has, too, mean the same.
 type Options struct {
-	// The model, the number of ranks, and whether bytes are those of one or of all.
+	// The model, the number of ranks, and whether bytes count one rank or all ranks.
 	model  string
 	dtype  string // of cached numbers
 	tp     int
@@ -192,7 +192,7 @@ type Report struct {
 	Points             []Point  `json:"points"`
 
 	ideal int64 // hits of a cache without limit
-	// The bytes of a token that count, by -tp-io: one rank's, or those of all together.
+	// The bytes of a token that count, by -tp-io: one rank's or all ranks'.
 	kept float64
 }
 

@@ -60,7 +60,7 @@ func (l loopFile) fio(args ...string) []string {
 		"--norandommap", "--output=/dev/null"}, args...)
 }
 
-// options are those of a command line.
+// options parses a command line.
 func options(t testing.TB, args ...string) *trace.Options {
 	t.Helper()
 	fs := flag.NewFlagSet("", flag.ContinueOnError)

@@ -35,8 +35,8 @@ type Options struct {
 
 // All reads all arguments in order and returns their records. It ends with an error for an argument
 // that cannot be read: a file that does not exist, is empty, truncated or holds no result. A bad line
-// within text is reported to Options.Warn and the rest is read. The directions of units are those of
-// the Unit lines, and what the suite knows of its own.
+// within text is reported to Options.Warn and the rest is read. The directions of units come from the
+// Unit lines, and from the suite's own table for units without a Unit line.
 func All(args []string, o Options) ([]*Record, benchfmt.UnitMetadataMap, error) {
 	if len(args) == 0 {
 		return nil, nil, errors.New("no input; name benchmark output, result files, result " +
@@ -49,8 +49,8 @@ func All(args []string, o Options) ([]*Record, benchfmt.UnitMetadataMap, error) 
 			return nil, r.units, err
 		}
 	}
-	// The suite's own directions, because result files have no Unit lines. At the end, because what
-	// an input says of a unit stands.
+	// Result files have no Unit lines. A Unit line of any input takes precedence, so that the table
+	// comes last.
 	for _, u := range result.Directed() {
 		if r.units.Get(u.Name, "better") == nil {
 			addUnit(r.units, u.Name, "better", u.Better)
@@ -68,7 +68,7 @@ type reader struct {
 
 	records int             // that were emitted, ranks included
 	seen    map[string]bool // result files that have a record, by place and by content
-	again   int             // result files that were met once more
+	again   int             // result files that had a record already
 	held    []*Record       // of ranks, until all of the argument are known
 	merged  map[string]bool // trials that came with one result of all their ranks
 }

@@ -126,7 +126,7 @@ func locate(path, text string) string {
 	return path
 }
 
-// What the testing package prints around the log of a benchmark. The formats are those of go test,
+// What the testing package prints around the log of a benchmark. The formats are the formats of go test,
 // with and without -v; the log's own lines begin with the place in the source.
 const (
 	benchLog = "--- BENCH: "
@@ -271,14 +271,14 @@ func (p *packageText) log(line string, at int) {
 	}
 	rec := p.record(at)
 	rec.Path = path
-	// A record that no result line completes is that of a benchmark that failed.
+	// A benchmark that failed leaves a record that no result line completes.
 	if p.logOf != logOfNone {
 		p.next = rec
 	}
 }
 
-// unit takes in a Unit line. What was said first stands: two inputs that contradict each other
-// cannot both be right, and the comparison would change its sign.
+// unit takes in a Unit line. The first direction of a unit counts: of two inputs that contradict each
+// other one is wrong, and the comparison would change its sign.
 func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
 	if have := p.r.units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
 		p.r.warn(p.file, line,

@@ -96,7 +96,7 @@ func (r *reader) fold() error {
 	return nil
 }
 
-// leading is how many of the ranks are those of the first trial.
+// leading counts the ranks of the first trial, which stand at the beginning of the group.
 func leading(group []*Record) (n int) {
 	seen := map[int]bool{}
 	for n < len(group) && (group[0].Python ||
@@ -127,9 +127,9 @@ func (rec *Record) began() (at time.Time) {
 	return at
 }
 
-// joined is the record of a trial: its result is merged from those of the ranks, and its values are
-// those of the line that one client would have printed. n is the number of ranks that a trial of the
-// Python benchmark should have.
+// joined makes the record of a trial. Its result is merged from the results of the ranks, and its
+// values are the values of the line that one client would have printed. n is the number of ranks that
+// a trial of the Python benchmark should have.
 func joined(ranks []*Record, n int) (rec *Record, err error) {
 	first := ranks[0]
 	if first.Python && n == 1 && len(ranks) == 1 {

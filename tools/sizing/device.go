@@ -187,7 +187,7 @@ func read(r *result.Result) (m measured, ok bool) {
 	return m, m.read > 0 || m.write > 0
 }
 
-// Formats are those of Device, for an error and a help text.
+// Formats lists the formats of Device, for an error and a help text.
 const Formats = "text or json"
 
 // document is a drive in JSON. Rates are bytes/s and requests/s, times nanoseconds; 0 of a rate of

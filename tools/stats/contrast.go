@@ -11,7 +11,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Contrast compares the trials of a new side with those of an old one. Where they were measured in
+// Contrast compares the trials of a new side with the trials of an old one. Where they were measured in
 // blocks, trials are compared within a block alone, so that changes from block to block do not count. It is
 // immutable and safe for several goroutines.
 //
@@ -121,7 +121,7 @@ type permuted struct {
 	new   int
 }
 
-// sums are those of the new side's ranks and of all.
+// sums returns the sum of the new side's ranks and of all ranks.
 func (d permuted) sums() (new, all int) {
 	for i, rank := range d.ranks {
 		all += rank

@@ -14,8 +14,8 @@ import (
 	"kvbench/tools/load"
 )
 
-// order and titles are those of the suite's list of units, by their tidied names. Bandwidths come
-// first, because they are what most people look for.
+// order and titles come from the suite's list of units, by their tidied names. Bandwidths come first,
+// because they are what most people look for.
 var order, titles = func() ([]string, map[string]string) {
 	list, titles := []string{"read-B/s", "write-B/s"}, map[string]string{}
 	for _, u := range result.Lines {
