@@ -261,11 +261,25 @@ func TestShownKeepsTheEnds(t *testing.T) {
 	}
 }
 
-// The order of reading holds for results that have other sections.
-func TestTitles(t *testing.T) {
-	titles := Titles([][]Section{Sections(stored(t)), nil, Sections(fixture(t, "result_parts.json"))})
+// The order of reading holds for results that have other sections, and their rows share columns.
+func TestJoin(t *testing.T) {
+	joined := Join([][]Section{Sections(stored(t)), nil, Sections(fixture(t, "result_parts.json"))})
+	var titles []string
+	for _, j := range joined {
+		titles = append(titles, j.Title)
+		for _, row := range j.Rows {
+			assert.Len(t, row, len(j.Columns))
+		}
+	}
 	want := "Simulation Autoscaling Settings Replay Verdict Objects Endpoints Tiers Harness"
 	assert.Equal(t, strings.Fields(want), slices.DeleteFunc(titles, func(s string) bool {
 		return !strings.Contains(want, s) || strings.Contains(s, " ")
 	}))
+	column := func(name string) Column { return Column{Name: name} }
+	one := Section{Columns: []Column{column("a"), column("b")}, Rows: [][]any{{1, 2}}}
+	other := Section{Columns: []Column{column("c"), column("a")}, Rows: [][]any{{3, 4}}}
+	both := Join([][]Section{{one}, {other}})[0]
+	assert.Equal(t, []Column{column("a"), column("b"), column("c")}, both.Columns)
+	assert.Equal(t, [][]any{{1, 2, ""}, {4, "", 3}}, both.Rows)
+	assert.Equal(t, []int{0, 1}, both.RowOf)
 }
