@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"kvbench/kvbench/result"
+	"kvbench/tools/golden"
 )
 
 // TestScripts runs the scripts of testdata/scripts. Rewrite them with -rewrite.
@@ -27,8 +26,7 @@ import (
 //	log, summary, short, fio    what these functions write; of a job the lines with sizes
 //	trials                      each line is a trial: name, status, verdict, rate of reads or removals
 //
-// Lines of the input are keys of the result, in this command alone but for result, with values in YAML
-// and units as people write them: 2GiB, 30ms.
+// Lines of the input are keys of the result (golden.Changed), in this command alone but for result.
 func TestScripts(t *testing.T) {
 	sections := map[string]func(*result.Result) Section{"checkpoints": checkpoints, "knee": knee,
 		"plain": plain, "block": blockIO, "verdict": verdict, "tiers": tiers, "roots": roots,
@@ -51,11 +49,11 @@ func TestScripts(t *testing.T) {
 				} else if !d.HasArg("more") {
 					base = []byte("{}")
 				}
-				base = changed(t, base, d.Input)
+				base = golden.Changed(t, base, d.Input)
 				return ""
 			}
 			r := &result.Result{}
-			require.NoError(t, json.Unmarshal(changed(t, base, d.Input), r))
+			require.NoError(t, json.Unmarshal(golden.Changed(t, base, d.Input), r))
 			if d.HasArg("derive") {
 				r.Derive()
 			}
@@ -100,58 +98,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-var quantity = regexp.MustCompile(`(-?[0-9.]+)(KiB|MiB|GiB|us|ms|s)\b`)
-
-// value reads YAML with units.
-func value(t *testing.T, text string) (v any) {
-	t.Helper()
-	text = quantity.ReplaceAllStringFunc(text, func(s string) string {
-		m := quantity.FindStringSubmatch(s)
-		n, err := strconv.ParseFloat(m[1], 64)
-		require.NoError(t, err)
-		unit := map[string]float64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "us": 1e3, "ms": 1e6,
-			"s": 1e9}[m[2]]
-		return strconv.FormatFloat(n*unit, 'f', -1, 64)
-	})
-	require.NoError(t, yaml.Unmarshal([]byte(text), &v), text)
-	return v
-}
-
-// changed is a JSON object with other values under dotted keys.
-func changed(t *testing.T, object []byte, input string) []byte {
-	t.Helper()
-	var all any
-	require.NoError(t, json.Unmarshal(object, &all))
-	for line := range strings.Lines(input) {
-		key, text, _ := strings.Cut(line, ": ")
-		all = with(all, strings.Split(key, "."), value(t, text))
-	}
-	text, err := json.Marshal(all)
-	require.NoError(t, err)
-	return text
-}
-
-// with puts a value below a path of keys and indexes.
-func with(at any, path []string, v any) any {
-	if len(path) == 0 {
-		return v
-	}
-	if list, is := at.([]any); is {
-		i, _ := strconv.Atoi(path[0])
-		list[i] = with(list[i], path[1:], v)
-		return list
-	}
-	m, is := at.(map[string]any)
-	if !is {
-		m = map[string]any{}
-	}
-	m[path[0]] = with(m[path[0]], path[1:], v)
-	return m
-}
-
 func scriptTrials(t *testing.T, input string) (all []*result.Result) {
 	for line := range strings.Lines(input) {
-		trial := value(t, line).([]any)
+		trial := golden.Value(t, line).([]any)
 		rate, err := strconv.ParseFloat(fmt.Sprint(trial[3]), 64)
 		require.NoError(t, err)
 		r := &result.Result{Name: trial[0].(string), Status: trial[1].(string),
