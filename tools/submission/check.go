@@ -150,8 +150,8 @@ func (c *Check) option(group string, files []merge.File, o *merge.Option) {
 	}
 }
 
-// pause is the rest between two options that ran one after the other.
-type pause struct {
+// pauseBetween is the rest between two options that ran one after the other.
+type pauseBetween struct {
 	before, after int    // options
 	path          string // of the first result after it
 	length        time.Duration
@@ -159,7 +159,7 @@ type pause struct {
 
 // pauses are the pauses between options, in the order of time: from the end of one's last window to
 // the beginning of the next one's first. Only rank 0 counts: it has one clock.
-func pauses(t *merge.Tree) (list []pause) {
+func pauses(t *merge.Tree) (list []pauseBetween) {
 	type span struct {
 		option   int
 		path     string
@@ -186,7 +186,7 @@ func pauses(t *merge.Tree) (list []pause) {
 	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	for i := 1; i < len(spans); i++ {
 		a, b := spans[i-1], spans[i]
-		list = append(list, pause{a.option, b.option, b.path, b.from.Sub(a.to)})
+		list = append(list, pauseBetween{a.option, b.option, b.path, b.from.Sub(a.to)})
 	}
 	return list
 }
