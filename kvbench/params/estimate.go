@@ -175,8 +175,8 @@ func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
 		toGiB(m.Harness), toGiB(have), source)
 	// Buffers and harness are needed in any case: what can give way is the cpu tier.
 	if fit := have - m.Pool - m.Harness; fit > 0 && m.CPUTier > 0 {
-		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f", toGiB(fit), needs,
-			toGiB(m.CPUTier))
+		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f",
+			math.Floor(toGiB(fit)*100)/100, needs, toGiB(m.CPUTier))
 	}
 	return fmt.Errorf("memory: %s; give fewer -workers (now %d), a smaller -chunk-size or "+
 		"-io-depth, or no cpu tier", needs, workers)

@@ -23,6 +23,7 @@ import (
 //	unused BENCHMARK…                the same, and all benchmarks are selected: see Unused
 //	yaml                             each line is a file, whose lines end with \n
 //	environment                      each line is a variable: see UnknownEnvironment
+//	capacity, memory                 what a machine has for a run
 //	early                            what IOTimeout finds on each command line
 //
 // A refusal is a line of the output, or "ok". Show prints parameters and keys with their origins;
@@ -51,6 +52,14 @@ func TestScripts(t *testing.T) {
 				}
 			case "environment":
 				out.WriteString(UnknownEnvironment(strings.Split(d.Input, "\n")).Error() + "\n")
+			case "capacity", "memory":
+				for line := range strings.Lines(d.Input) {
+					if d.Cmd == "memory" {
+						out.WriteString(scriptMemory(line) + "\n")
+					} else {
+						out.WriteString(scriptCapacity(t, line) + "\n")
+					}
+				}
 			case "each", "unused", "early":
 				for line := range strings.Lines(d.Input) {
 					in, args := scriptCommand(t, directories.Replace(line))
