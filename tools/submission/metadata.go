@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
+	"kvbench/tools/view/xlsx"
 )
 
 // values are keys of a JSON object, or parameters on record as they were given.
@@ -25,25 +24,14 @@ type values = map[string]any
 var fixedParameters = []string{"model", "num-users", "benchtime", "gpu-mem-gb", "cpu-mem-gb",
 	"max-concurrent-allocs", "generation-mode", "performance-profile"}
 
-// parameter is the value that a result has on record; numbers are numbers, and the window is in
+// parameter is the value that a result has on record, null where it was not given; the window is in
 // seconds.
 func parameter(r *result.Result, name string) any {
-	i := slices.IndexFunc(r.Parameters, func(p result.Parameter) bool { return p.Name == name })
-	if i < 0 {
-		return nil
-	}
-	text := fmt.Sprint(r.Parameters[i].Value)
-	if text == "" || text == "–" {
-		return nil // the text of results for a value that was not given
-	}
-	if d, err := time.ParseDuration(text); err == nil && name == "benchtime" {
+	v := r.Parameter(name)
+	if d, err := time.ParseDuration(fmt.Sprint(v)); err == nil && name == "benchtime" {
 		return d.Seconds()
 	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) { // JSON lacks these
-		return n
-	}
-	return text
+	return xlsx.Typed(v)
 }
 
 // metadata is kv_cache_<start>_metadata.json: the keys of mlpstorage's that a validator reads, in
