@@ -122,8 +122,8 @@ func (v *Values) requiredAnyway(p *parameter) bool {
 		!(option && v.Bench.Option == 0 && v.inClosed())
 }
 
-// Recorded refuses parameters that a result has on record and that are not those of a run of the
-// closed division with these values.
+// Recorded compares the parameters that a result has on record with the closed division, which these
+// values are of, and returns a violation for each difference.
 func (v *Values) Recorded(list []result.Parameter) (bad Violations) {
 	closed := *v
 	for _, r := range list {
@@ -150,7 +150,7 @@ func (v *Values) Differences() []result.Difference {
 		return nil
 	}
 	var list []result.Difference
-	// Nothing is compared before this is said: the closed division has four benchmarks.
+	// The closed division has four benchmarks. Another one differs before any parameter is compared.
 	if !v.inClosed() && v.Bench.Name != "" {
 		var names []string
 		for _, b := range benchmarks {
@@ -191,8 +191,8 @@ func (v *Values) Differences() []result.Difference {
 }
 
 // Comparable reports whether a parameter decides what a run measures: results in which it differs
-// cannot be compared. Places (directories, ranks), what is only shown, and Go's own flags are not,
-// and neither is a name that is no parameter.
+// cannot be compared. Directories, ranks, output options and Go's own flags do not decide it; nor
+// does a name that is no parameter.
 func Comparable(name string) bool {
 	p := find(name)
 	return p != nil && !p.has(action, place, goFlag)

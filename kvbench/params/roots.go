@@ -50,9 +50,9 @@ func formatDirectories(list []string) string {
 // commaOfName stands for a comma that separates nothing. No path has a zero byte.
 const commaOfName = "\x00"
 
-// rootLayouts are the layouts of which several directories can have a part each. vLLM's filesystem
-// tier and LMCache's connector choose one by the hash of a block; other engines have one directory,
-// or what they put side by side in a file would be torn apart.
+// rootLayouts are the layouts that can spread over several directories. vLLM's filesystem tier and
+// LMCache's connector choose a directory by the hash of a block. Other engines have one directory,
+// or keep several blocks in one file.
 var rootLayouts = []string{"entry", "block", "slots", "vllm-fs", "lmcache-fs"}
 
 // roots checks several directories of one storage tier.
@@ -112,7 +112,7 @@ func liesIn(dir, other string) bool {
 	return true
 }
 
-// real is a path without symbolic links, as far as it exists.
+// real is a path with the symbolic links of its existing part resolved.
 func real(dir string) string {
 	rest := ""
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {

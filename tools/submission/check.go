@@ -216,7 +216,7 @@ func (c *Check) options(t *merge.Tree) {
 	}
 }
 
-// rehearsed reports whether a result is that of a rehearsal.
+// rehearsed reports whether a result comes from a rehearsal.
 func rehearsed(f merge.File) bool { return f.Result.Notice == result.RehearsalNotice }
 
 // result checks one file by itself: each rule is a condition and the text for its violation.

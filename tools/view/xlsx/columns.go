@@ -34,8 +34,8 @@ var columnText string
 // pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow.
 const pythonColumns = 99
 
-// summaryColumns are those of the Python benchmark's sheet in its order, then ours: those of
-// columns.txt, and the units of the line that the tags of a result's fields describe.
+// summaryColumns are the columns of the Python benchmark's sheet in its order, then ours: the rest of
+// columns.txt, and the units of the benchmark line from the tags of a result's fields.
 func summaryColumns() (list []column) {
 	for line := range strings.Lines(columnText) {
 		title, from, ok := strings.Cut(strings.TrimSpace(line), "  ")
