@@ -181,9 +181,9 @@ func stalls(r *result.Result) (s Section) {
 	s.line("", "%s took the storage %s and longer, the whole trial counted",
 		units.Plural(all.Count, "request"), ns(all.AfterNS))
 	for _, l := range all.Longest[:min(shownStalls, len(all.Longest))] {
-		end, what := "answered", l.Operation
+		end, what := "completed", l.Operation
 		if !l.Answered {
-			end = "NOT answered"
+			end = "NOT completed"
 		}
 		if l.Bytes > 0 {
 			what = fmt.Sprintf("%s of %s at offset %d", what, bytes(l.Bytes), l.Offset)

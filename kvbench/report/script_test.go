@@ -31,7 +31,9 @@ func TestScripts(t *testing.T) {
 	sections := map[string]func(*result.Result) Section{"checkpoints": checkpoints, "knee": knee,
 		"plain": plain, "block": blockIO, "verdict": verdict, "tiers": tiers, "roots": roots,
 		"prompts": prompts, "time": requestTime, "tokens": firstTokens, "kernel": kernel,
-		"endpoints": endpoints, "validation": validation, "settings": settings, "harness": harness}
+		"endpoints": endpoints, "validation": validation, "settings": settings, "harness": harness,
+		"stalls": stalls, "policy": policy, "clients": clients, "simulation": simulation,
+		"failures": failures}
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		base := []byte("{}")
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
