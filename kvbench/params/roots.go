@@ -50,9 +50,9 @@ func formatDirectories(list []string) string {
 // commaOfName stands for a comma that separates nothing. No path has a zero byte.
 const commaOfName = "\x00"
 
-// rootLayouts are the layouts that can spread over several directories. vLLM's filesystem tier and
-// LMCache's connector choose a directory by the hash of a block. Other engines have one directory,
-// or keep several blocks in one file.
+// rootLayouts are the layouts of which several directories can have a part each. vLLM's filesystem
+// tier and LMCache's connector choose one by the hash of a block; other engines have one directory,
+// or what they put side by side in a file would be torn apart.
 var rootLayouts = []string{"entry", "block", "slots", "vllm-fs", "lmcache-fs"}
 
 // roots checks several directories of one storage tier.
