@@ -62,7 +62,6 @@ tool (
 tool kvbench/tools/kvreport
 
 require (
-	github.com/NVIDIA/go-nvml v0.13.0-1
 	github.com/agnivade/levenshtein v1.2.2
 	github.com/bits-and-blooms/bloom/v3 v3.7.1
 	github.com/cockroachdb/datadriven v1.0.3

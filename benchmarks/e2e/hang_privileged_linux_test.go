@@ -336,7 +336,7 @@ func checkStalls(t *testing.T, b *bench, r *result.Result) {
 	summary, err := os.ReadFile(filepath.Join(filepath.Dir(resultFiles(t, b.results)[0]),
 		"summary.txt"))
 	require.NoError(t, err)
-	assert.Contains(t, string(summary), "NOT answered: "+longest.Operation)
+	assert.Contains(t, string(summary), "NOT completed: "+longest.Operation)
 }
 
 // TestIOTimeoutEndsATrial: it fails, and no other trial begins.
