@@ -101,7 +101,7 @@ type Policy struct {
 // order of eviction. The order "bucket" evicts the buckets of the layout that has some.
 func PolicyOf(tier, promote, order string) Policy {
 	p := Policy{Order: order, Policy: cache.Policy{
-		Place: cache.Placement(slices.Index(cache.Placements, tier)), Evict: evict.Orders[order]}}
+		Place: cache.Placement(slices.Index(cache.Placements, tier)), Evict: evict.Named(order)}}
 	if promote == "on-hit" {
 		p.Promote = cache.OnHit
 	}

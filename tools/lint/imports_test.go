@@ -64,8 +64,8 @@ var mayImport = map[string]string{
 	"kvbench/merge":       "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
 	"kvbench/environment": "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
-		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/users " +
-		"workloads/formats tracing/host",
+		"tiers tiers/evict workloads workloads/model workloads/compute workloads/checkpoint " +
+		"workloads/users workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
 		"kvbench/environment tiers/... tracing/... workloads " +
 		"workloads/iotrace",
