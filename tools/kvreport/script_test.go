@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TRACES", filepath.Join(here, "../../testdata"))
 			env.Setenv("LOAD", filepath.Join(here, "../load/testdata"))
+			env.Setenv("GATE", filepath.Join(here, "../gate/testdata"))
 			env.Setenv("FIO", filepath.Join(here, "testdata/fio"))
 			env.Setenv("GOLDEN", filepath.Join(here, "../golden/testdata"))
 			return nil
