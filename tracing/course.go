@@ -53,23 +53,23 @@ func (c *Counts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// NewGrowth returns a Growth of the counts by row (row 0 begins at 1) of each interval, or false if all
-// are 0. It omits empty rows at both ends.
-func NewGrowth(intervals int, rows func(interval int) map[int]int64) (g Growth, ok bool) {
+// NewGrowth returns a Growth of the counts of each interval by row (row 0 begins at 1), or false if all are
+// 0. It omits empty rows at both ends.
+func NewGrowth(intervals []map[int]int64) (g Growth, ok bool) {
 	first, last := math.MaxInt, -1
-	for i := range intervals {
-		for k := range rows(i) {
+	for _, rows := range intervals {
+		for k := range rows {
 			first, last = min(first, k), max(last, k)
 		}
 	}
 	for k := first; k <= last; k++ {
 		g.From = append(g.From, math.Exp2(float64(k)/2))
 	}
-	for i := range intervals {
-		counts, list := rows(i), Counts(nil)
-		for _, k := range slices.Sorted(maps.Keys(counts)) {
+	for _, rows := range intervals {
+		list := Counts(nil)
+		for _, k := range slices.Sorted(maps.Keys(rows)) {
 			list = append(list, make([]int64, k-first+1-len(list))...)
-			list[k-first] = counts[k]
+			list[k-first] = rows[k]
 		}
 		g.Counts = append(g.Counts, list)
 	}
@@ -118,19 +118,13 @@ func (r *Recorder) Look(t *Trace) {
 	r.add(t)
 }
 
-// last returns the end of the last interval.
-func (r *Recorder) last() (s snapshot) {
-	if n := len(r.ends); n > 0 {
-		s = r.ends[n-1]
-	}
-	return s
-}
-
 // add ends an interval. A histogram that is missing in this snapshot keeps its counts: the next snapshot
 // adds to them.
 func (r *Recorder) add(t *Trace) {
-	before := r.last()
-	now := snapshot{t.Capture.Window().Seconds(), map[string]map[int]int64{}}
+	before, now := snapshot{}, snapshot{t.Capture.Window().Seconds(), map[string]map[int]int64{}}
+	if n := len(r.ends); n > 0 {
+		before = r.ends[n-1]
+	}
 	if now.at <= before.at {
 		return
 	}
@@ -167,23 +161,22 @@ func (r *Recorder) Course(end *Trace) *Course {
 	for _, s := range r.ends {
 		c.At = append(c.At, s.at)
 	}
-	for key := range r.last().counts {
+	for key := range r.ends[0].counts {
 		if end != nil && followed(&end.Histograms)[key].Count == 0 {
 			continue // not in the complete trace: its snapshots do not add up to it
 		}
-		grown := func(interval int) map[int]int64 {
-			rows := map[int]int64{}
-			for k, n := range r.ends[interval].counts[key] {
-				if interval > 0 {
-					n -= r.ends[interval-1].counts[key][k]
-				}
-				if n > 0 {
-					rows[k] = n
+		var intervals []map[int]int64
+		var before map[int]int64
+		for _, s := range r.ends {
+			grown := map[int]int64{}
+			for k, n := range s.counts[key] {
+				if n > before[k] {
+					grown[k] = n - before[k]
 				}
 			}
-			return rows
+			intervals, before = append(intervals, grown), s.counts[key]
 		}
-		if g, ok := NewGrowth(len(r.ends), grown); ok {
+		if g, ok := NewGrowth(intervals); ok {
 			c.Histograms[key] = g
 		}
 	}
