@@ -243,7 +243,7 @@ func (v *Values) objectText(tokens int) string {
 const mostRanks = 64
 
 // layoutsThat names the engines' layouts that can do something.
-func layoutsThat(can func(tiers.EngineLayout) bool) string {
+func layoutsThat(can func(tiers.LayoutSpec) bool) string {
 	var names []string
 	for _, l := range tiers.EngineLayouts {
 		if can(l) {
@@ -259,7 +259,7 @@ func (r *resolver) tensorRanks() {
 	if v.TPIO != "all" {
 		return
 	}
-	known := func(l tiers.EngineLayout) bool { return l.Ranks != tiers.RanksUnsaid }
+	known := func(l tiers.LayoutSpec) bool { return l.Ranks != tiers.RanksUnsaid }
 	l, _ := v.EngineLayout()
 	r.want(known(l), "tp-io", "one but with -layout %s: how ranks share files of the others is not "+
 		"documented", layoutsThat(known))
@@ -273,7 +273,7 @@ func (r *resolver) layerwise() {
 	if !v.Layerwise {
 		return
 	}
-	can := func(l tiers.EngineLayout) bool { return l.Layerwise }
+	can := func(l tiers.LayoutSpec) bool { return l.Layerwise }
 	l, _ := v.EngineLayout()
 	r.want(l.Layerwise, "layerwise", "false but with -layout %s: the other engines' files have all "+
 		"layers, and no others load any by themselves", layoutsThat(can))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 
@@ -14,41 +15,75 @@ import (
 	"kvbench/tracing/host"
 )
 
-// probeDirect determines the tier's I/O mode. It probes direct I/O with a block of a file, because some
-// filesystems refuse only the read or write.
-func (t *Tier) probeDirect(want bool) error {
-	info, err := host.FilesystemOf(t.dir.Path())
-	if err != nil {
-		return err
-	}
-	if info.Memory {
-		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.dir.Path(),
-			info.Type)
-	}
-	t.traits.Align, t.traits.Description = 1, "buffered I/O on "+info.Type
-	if !want {
+// Probe writes and reads one object before the run, in the layout of an engine; own layouts were probed
+// by New. The engine itself has no such step. A name that is too long, or direct I/O that opens and then
+// fails, ends the run before it measures anything.
+func (t *Tier) Probe(ctx context.Context) error {
+	if !t.imitates() {
 		return nil
 	}
-	// Open files for direct I/O from here on, unless the probe fails.
-	t.direct = true
+	// Do not report the probe's calls: they are not part of the engine's call sequence.
+	defer func(note func(string)) { t.calls.note = note }(t.calls.note)
+	t.calls.note = nil
+	page := tiers.Buffer{B: buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)}
+	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Layer: t.traits.Layers,
+		Size: min(t.cfg.Layout.Bytes, pageSize)}
+	move := func(to tiers.Submitter) error {
+		done := make(chan error, 1)
+		to.Submit(&tiers.IO{Buf: page, N: int(o.Size),
+			Done: func(io *tiers.IO) { done <- io.Err }})
+		return <-done
+	}
+	w, err := t.begin(ctx, ioengine.Write, []tiers.Object{o})
+	if err == nil {
+		if err = move(w); err == nil {
+			err = w.Commit(ctx)
+		}
+		err = errors.Join(err, w.Abort())
+	}
+	if err == nil {
+		var r *extent
+		if r, err = t.begin(ctx, ioengine.Read, []tiers.Object{o}); err == nil {
+			err = errors.Join(move(r), r.Close())
+		}
+		err = errors.Join(err, t.Remove(ctx, o))
+	}
+	// Buffer and offset are page-aligned: EINVAL means that the filesystem has no direct I/O.
+	if t.direct && errors.Is(err, unix.EINVAL) {
+		need := "a filesystem that accepts it, or another -layout"
+		if t.spec.Either {
+			need = "a filesystem that accepts it, or -io buffered"
+		}
+		return &tiers.UnsupportedError{Feature: "direct I/O of layout " + t.spec.Name,
+			Reason: err.Error(), Need: need}
+	}
+	return err
+}
+
+// probeDirect determines the I/O mode of an own layout. It probes direct I/O with a block of a file,
+// because some filesystems refuse only the read or write.
+func (t *Tier) probeDirect(ctx context.Context, info host.Filesystem) error {
+	if !t.direct {
+		return nil
+	}
 	align := 0
-	err = t.tryFile(func(f *file, fd int) (err error) {
+	err := t.tryFile(func(fd int, path string) error {
 		align = directAlign(fd)
 		block := buffer.Aligned(make([]byte, 2*align), align, align)
-		if err := t.try(ioengine.Write, f, fd, block); err != nil {
+		if err := t.try(ctx, ioengine.Write, fd, path, block); err != nil {
 			return err
 		}
-		in, err := t.open(f, *f.first)
+		in, err := t.openRead(path)
 		if err != nil {
 			return err
 		}
-		defer t.closeRead(f, in)
-		return t.try(ioengine.Read, f, in, block)
+		defer func() { _ = t.calls.close(in, path) }()
+		return t.try(ctx, ioengine.Read, in, path, block)
 	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		t.direct = false
 		t.warn("%v; using buffered I/O instead", &tiers.UnsupportedError{
-			Feature: "direct I/O in " + t.dir.Path(), Need: "a filesystem that accepts O_DIRECT",
+			Feature: "direct I/O in " + t.calls.path, Need: "a filesystem that accepts O_DIRECT",
 			Reason: fmt.Sprintf("%s refuses it (%v)", info.Type, err),
 		})
 		return nil
@@ -57,31 +92,28 @@ func (t *Tier) probeDirect(want bool) error {
 		return fmt.Errorf("try direct I/O: %w", err)
 	}
 	if why := directIgnored(info); why != "" {
-		t.warn("direct I/O in %s is accepted but means nothing: %s", t.dir.Path(), why)
+		t.warn("direct I/O in %s is accepted but means nothing: %s", t.calls.path, why)
 	}
-	t.traits.Align, t.traits.Description = align, "direct I/O on "+info.Type
+	t.traits.Align = align
 	return nil
 }
 
 // tryFile calls do with a temporary file. Its name is one of the work directory's names, so that it is
 // reclaimed after a kill.
-func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
-	p := t.policy
-	t.policy = policy{places: 1} // one file per object
-	defer func() { t.policy = p }()
-	f := &file{first: &tiers.Object{Key: "probe", Gen: ^uint64(0), Size: 1}, making: &making{}}
-	if err := t.makeFile(f); err != nil {
+func (t *Tier) tryFile(do func(fd int, path string) error) error {
+	path := t.pathOf(tiers.Object{Key: "probe", Gen: ^uint64(0)})
+	fd, err := t.makeFile(path, unix.O_WRONLY)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.seal(f), t.unlink(f)) }()
-	return do(f, f.making.fd)
+	return errors.Join(do(fd, path), t.calls.close(fd, path), t.calls.unlink(path))
 }
 
 // try writes or reads one block at the start of a file and waits.
-func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
+func (t *Tier) try(ctx context.Context, kind ioengine.Kind, fd int, path string, block []byte) error {
 	op := &ioengine.Op{Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block)}
-	if err := t.await(context.Background(), op, func() {}); err != nil {
-		return t.error(kind.String(), *f.first, f, 0, err)
+	if err := t.await(ctx, &t.limits.stores, op, nil); err != nil {
+		return &fs.PathError{Op: kind.String(), Path: t.calls.path + "/" + path, Err: err}
 	}
 	return nil
 }
@@ -93,27 +125,27 @@ const maxUnit = 64 << 10
 // holeUnit returns the unit that a hole frees: a block of the filesystem.
 func (t *Tier) holeUnit(least int64) int64 {
 	var s unix.Statfs_t
-	err := workdir.Retry(func() error { return unix.Statfs(t.dir.Path(), &s) })
+	err := workdir.Retry(func() error { return unix.Statfs(t.calls.path, &s) })
 	if err != nil || int64(s.Bsize) > maxUnit {
 		return least
 	}
 	return tiers.AlignUp(least, max(1, int64(s.Bsize)))
 }
 
-// probeHoles punches a hole into a file and checks that it frees space.
-func (t *Tier) probeHoles() error {
-	return t.tryFile(func(f *file, fd int) error {
-		data := buffer.Aligned(make([]byte, 4*t.unit), int(3*t.unit), t.traits.Align)
+// probeHoles punches a hole of unit bytes into a file and checks that it frees space.
+func (t *Tier) probeHoles(ctx context.Context, unit int64) error {
+	return t.tryFile(func(fd int, path string) error {
+		data := buffer.Aligned(make([]byte, 4*unit), int(3*unit), t.traits.Align)
 		for i := range data {
 			data[i] = byte(i) | 1 // not zero: a filesystem could store zeros as a hole
 		}
-		if err := t.try(ioengine.Write, f, fd, data); err != nil {
+		if err := t.try(ctx, ioengine.Write, fd, path, data); err != nil {
 			return err
 		}
 		var before, after int64
-		err := t.call("punch a hole into", f, func() (err error) {
+		err := t.calls.call("punch a hole into", path, func() (err error) {
 			if before, err = blocks(fd); err == nil {
-				err = punch(fd, t.unit, t.unit)
+				err = punch(fd, unit, unit)
 			}
 			if err == nil {
 				after, err = blocks(fd)
@@ -123,18 +155,18 @@ func (t *Tier) probeHoles() error {
 		switch freed := 512 * (before - after); {
 		case unsupported(err):
 			return &tiers.UnsupportedError{
-				Feature: "several blocks in a file in " + t.dir.Path(),
+				Feature: "several blocks in a file in " + t.calls.path,
 				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout " +
 					"whose files hold no more than one block (-layout block) or that frees none " +
 					"(slots)",
 				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which "+
-					"deleting one of them means (punch a hole: %v)", err),
+					"deleting one of them means (punch a hole: %v)", errors.Unwrap(err)),
 			}
 		case err != nil:
-			return t.error("punch a hole into", *f.first, f, t.unit, err)
-		case freed < t.unit:
+			return err
+		case freed < unit:
 			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free "+
-				"less than they count", t.unit, freed, t.dir.Path())
+				"less than they count", unit, freed, t.calls.path)
 		}
 		return nil
 	})

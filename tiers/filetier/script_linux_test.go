@@ -117,8 +117,9 @@ func (s *script) open(d *datadriven.TestData) {
 		case "places":
 			arg.Scan(s.t, 0, &cfg.Layout.Places)
 		default:
-			kinds := []string{"files", "slots", "packed", "named"}
-			cfg.Layout.Kind = tiers.LayoutKind(slices.Index(kinds, arg.Key))
+			if cfg.Layout.Kind = arg.Key; arg.Key == "files" {
+				cfg.Layout.Kind = tiers.LayoutFiles
+			}
 		}
 	}
 	*s = script{t: s.t, dir: dir.Path(), objects: map[string]tiers.Object{}}

@@ -82,8 +82,8 @@ func victim(t *testing.T, dir string) {
 		fmt.Println("open")
 		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: dir})
 		require.NoError(t, err)
-		layout := tiers.Layout{Kind: tiers.LayoutKind(run % 3), Bytes: 300_000, Places: 3}
-		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Direct: run%2 == 0,
+		layout := tiers.Layout{Kind: tiers.Layouts[run%4].Name, Bytes: 300_000, Places: 3}
+		tier, err := filetier.New(t.Context(), filetier.Config{Dir: d, Engine: engine, Direct: run%2 == 0,
 			Layout: layout, Capacity: 3_000_000})
 		if errors.Is(err, tiers.ErrNotSupported) { // no holes on this platform
 			require.NoError(t, d.Close())

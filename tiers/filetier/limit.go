@@ -1,4 +1,4 @@
-package enginetier
+package filetier
 
 import (
 	"sync"
@@ -29,7 +29,7 @@ type limit struct {
 // held is a request that waits for a thread. Its wait ends at *passed. A real server would have
 // let it wait as well, so the verdict does not attribute the wait to this process.
 type held struct {
-	op     *ioengine.Op
+	ops    []*ioengine.Op // one
 	passed *time.Duration
 }
 
@@ -42,6 +42,14 @@ func newLimits(engine ioengine.Engine, loads, stores int, lent bool) *limits {
 	return l
 }
 
+// threads returns the limit of the direction of a request.
+func (l *limits) threads(kind ioengine.Kind) *limit {
+	if kind == ioengine.Read {
+		return &l.loads
+	}
+	return &l.stores
+}
+
 // free reports whether an idle thread can take a request of this direction.
 func (l *limit) free() bool {
 	if l.of.lent {
@@ -50,9 +58,10 @@ func (l *limit) free() bool {
 	return l.busy < l.most
 }
 
-// submit submits a request now or when another one has completed. The wait does not count as service
-// time: an IO's Begun is when its call is made.
-func (l *limit) submit(op *ioengine.Op, passed *time.Duration) {
+// submit submits a request now or when another one has completed. It sets *passed to the end of the
+// wait, or 0. The wait does not count as service time: an IO's Begun is when its call is made. The
+// argument list of one operation is the caller's, because Submit would allocate it for each request.
+func (l *limit) submit(passed *time.Duration, op ...*ioengine.Op) {
 	*passed = 0
 	if l.most > 0 {
 		l.of.mu.Lock()
@@ -64,7 +73,7 @@ func (l *limit) submit(op *ioengine.Op, passed *time.Duration) {
 		l.busy++
 		l.of.mu.Unlock()
 	}
-	l.of.engine.Submit(op)
+	l.of.engine.Submit(op...)
 }
 
 // left ends a request at the time now and submits the next queued request, in the order of order.
@@ -83,9 +92,9 @@ func (l *limit) left(now time.Duration) {
 		}
 	}
 	l.of.mu.Unlock()
-	if next.op != nil {
+	if next.ops != nil {
 		*next.passed = now
-		l.of.engine.Submit(next.op)
+		l.of.engine.Submit(next.ops...)
 	}
 }
 

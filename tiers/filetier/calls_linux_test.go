@@ -1,4 +1,4 @@
-package enginetier_test
+package filetier_test
 
 import (
 	"fmt"
@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/enginetier"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/privtest"
 	"kvbench/tiers/tiertest"
 )
 
@@ -31,7 +30,7 @@ import (
 //	create a; commit; abort                       a writer that stays
 func TestCalls(t *testing.T) {
 	datadriven.Walk(t, "testdata/calls", func(t *testing.T, path string) {
-		s := &script{}
+		s := &callScript{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t
 			s.Reset()
@@ -46,17 +45,17 @@ func TestCalls(t *testing.T) {
 }
 
 // script is one tier and the text of the calls made so far.
-type script struct {
+type callScript struct {
 	strings.Builder // of the command
 	t               *testing.T
-	tier            *enginetier.Tier
+	tier            *filetier.Tier
 	dir             string
 	bytes           int64
 	reader          tiers.Reader
 	writer          tiers.Writer
 }
 
-func (s *script) run(d *datadriven.TestData) (err error) {
+func (s *callScript) run(d *datadriven.TestData) (err error) {
 	ctx := s.t.Context()
 	each := func(do func(o tiers.Object) error) error {
 		for _, arg := range d.CmdArgs {
@@ -100,38 +99,33 @@ func (s *script) run(d *datadriven.TestData) (err error) {
 	return err
 }
 
-func (s *script) object(key string) tiers.Object {
+func (s *callScript) object(key string) tiers.Object {
 	return tiers.Object{Key: key, Gen: 1, Size: s.bytes}
 }
 
 // open makes a tier whose calls are recorded.
-func (s *script) open(d *datadriven.TestData) {
-	*s = script{t: s.t}
+func (s *callScript) open(d *datadriven.TestData) {
+	*s = callScript{t: s.t}
 	engine := tiertest.NewEngine(tiertest.Psync(s.t))
-	cfg := enginetier.Config{Dir: tiertest.Dir(s.t), Engine: engine, Model: "org/model",
-		Layers: 2, Capacity: 64 << 10, Layout: d.CmdArgs[0].Key}
+	cfg := filetier.Config{Dir: tiertest.Dir(s.t), Engine: engine, Capacity: 64 << 10,
+		Layout:    tiers.Layout{Kind: d.CmdArgs[0].Key},
+		Imitation: filetier.Imitation{Model: "org/model", Layers: 2}}
 	for _, arg := range d.CmdArgs[1:] {
 		switch arg.Key {
 		case "direct":
 			cfg.Direct = true
 		case "bytes":
-			arg.Scan(s.t, 0, &cfg.Bytes)
+			arg.Scan(s.t, 0, &cfg.Layout.Bytes)
 		case "layers":
 			arg.Scan(s.t, 0, &cfg.Layers)
 		default:
 			d.Fatalf(s.t, "unknown argument %s", arg)
 		}
 	}
-	s.dir, s.bytes = cfg.Dir.Path()+"/engine", cfg.Bytes
+	s.dir, s.bytes = cfg.Dir.Path()+"/engine", cfg.Layout.Bytes
 	cfg.Note = func(call string) { fmt.Fprintln(s, short(call)) }
 	engine.See(func(op *ioengine.Op) { fmt.Fprintln(s, moved(op)) })
-	var err error
-	s.tier, err = enginetier.New(s.t.Context(), cfg)
-	require.NoError(s.t, err)
-	s.t.Cleanup(func() { require.NoError(s.t, s.tier.Close()) })
-	if cfg.Direct && !s.tier.Direct() {
-		privtest.Need(s.t, fmt.Errorf("no direct I/O here: %v", s.tier.Warnings()))
-	}
+	s.tier = tiertest.Files(s.t, cfg)
 }
 
 // moved formats the call of a read or write.
@@ -173,17 +167,17 @@ func short(call string) string {
 }
 
 // store writes an object with one request.
-func (s *script) store(o tiers.Object) error { return store(s.t, s.tier, o) }
+func (s *callScript) store(o tiers.Object) error { return store(s.t, s.tier, o) }
 
 // load reads an object and compares it.
-func (s *script) load(o tiers.Object) error { return load(s.t, s.tier, o) }
+func (s *callScript) load(o tiers.Object) error { return load(s.t, s.tier, o) }
 
-func (s *script) move(to tiers.Submitter, o tiers.Object, write bool) error {
+func (s *callScript) move(to tiers.Submitter, o tiers.Object, write bool) error {
 	return move(s.t, to, o, write)
 }
 
 // disk lists the files after a command, by name and size.
-func (s *script) disk() string {
+func (s *callScript) disk() string {
 	var text strings.Builder
 	require.NoError(s.t, filepath.WalkDir(s.dir, func(path string, e os.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {

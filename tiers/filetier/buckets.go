@@ -1,4 +1,4 @@
-package enginetier
+package filetier
 
 import (
 	"context"
@@ -21,9 +21,7 @@ import (
 // in the engine a thread writes buckets behind the requests. While one bucket is written and another
 // one is full no third one begins: it would only hold memory, and each worker could have one.
 type buckets struct {
-	t     *Tier
-	calls *calls
-
+	base
 	writing chan struct{} // a semaphore of one: the request that writes a bucket
 
 	mu      sync.Mutex
@@ -67,15 +65,16 @@ type place struct {
 	dead      bool
 }
 
-func newBuckets(t *Tier) *buckets {
-	return &buckets{t: t, calls: &t.calls, writing: make(chan struct{}, 1),
-		fewer: make(chan struct{}), at: make(map[tiers.ID]*place)}
+func init() {
+	layouts["mooncake-bucket"] = func(b base) layout {
+		return &buckets{base: b, writing: make(chan struct{}, 1), fewer: make(chan struct{})}
+	}
 }
 
 // start creates no file: a bucket's file is created when the bucket is full.
 func (b *buckets) start(context.Context) error {
-	if b.t.cfg.Bytes > tiers.BucketBytes {
-		return fmt.Errorf("an object of %d bytes is larger than a bucket of %d", b.t.cfg.Bytes,
+	if bytes := b.t.cfg.Layout.Bytes; bytes > tiers.BucketBytes {
+		return fmt.Errorf("an object of %d bytes is larger than a bucket of %d", bytes,
 			tiers.BucketBytes)
 	}
 	b.t.traits.CountsAtCommit = true // a request only copies memory
@@ -97,7 +96,7 @@ func (b *buckets) begin() (*bucket, error) {
 		k.mem, b.spare = b.spare[n-1], b.spare[:n-1]
 		return k, nil
 	}
-	size := min(tiers.BucketBytes, tiers.BucketKeys*b.t.cfg.Bytes)
+	size := min(tiers.BucketBytes, tiers.BucketKeys*b.t.cfg.Layout.Bytes)
 	// Untouched pages take no memory, so a bucket that small objects do not fill costs little.
 	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -110,9 +109,10 @@ func (b *buckets) begin() (*bucket, error) {
 
 // create reserves a range of the bucket's memory for an object. The bucket is complete when it has
 // no capacity for another object of the usual size.
-func (b *buckets) create(ctx context.Context, o tiers.Object) (*file, error) {
-	if o.Size > b.t.cfg.Bytes {
-		return nil, fmt.Errorf("%d bytes are more than an object's %d", o.Size, b.t.cfg.Bytes)
+func (b *buckets) create(ctx context.Context, s *span) error {
+	o, most := s.run[0].o, b.t.cfg.Layout.Bytes
+	if o.Size > most {
+		return fmt.Errorf("%d bytes are more than an object's %d", o.Size, most)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,14 +127,14 @@ func (b *buckets) create(ctx context.Context, o tiers.Object) (*file, error) {
 		}
 		b.mu.Lock()
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 	k := b.filling
 	if k == nil {
 		var err error
 		if k, err = b.begin(); err != nil {
-			return nil, err
+			return err
 		}
 		b.filling = k
 	}
@@ -143,22 +143,23 @@ func (b *buckets) create(ctx context.Context, o tiers.Object) (*file, error) {
 	k.pending++
 	k.live++
 	k.places = append(k.places, p)
-	b.at[o.ID()] = p
-	if !k.fits(b.t.cfg.Bytes) { // complete
+	s.run[0].in, s.mem = p, p.mem
+	if !k.fits(most) { // complete
 		k.closed, b.filling = true, nil
 	}
-	return &file{o: o, fd: -1, mem: p.mem, in: k}, nil
+	return nil
 }
 
 // commit makes an object readable. The last object's commit writes the bucket.
-func (b *buckets) commit(ctx context.Context, f *file) error {
+func (b *buckets) commit(ctx context.Context, s *span) error {
+	p := s.run[0].in.(*place)
 	b.mu.Lock()
-	b.at[f.o.ID()].committed = true
-	write := b.settle(f.in)
+	p.committed = true
+	write := b.settle(p.in)
 	b.mu.Unlock()
-	err := b.finish(ctx, f.in, write)
+	err := b.finish(ctx, p.in, write)
 	b.mu.Lock()
-	f.written, b.written = b.written, 0
+	s.written, b.written = b.written, 0
 	b.mu.Unlock()
 	return err
 }
@@ -174,18 +175,28 @@ func (b *buckets) settle(k *bucket) (write bool) {
 }
 
 // abandon removes an object that is not committed: its bytes are not written with the bucket.
-func (b *buckets) abandon(f *file) error {
+func (b *buckets) abandon(s *span) error {
+	if s.mem == nil { // it has no place
+		return nil
+	}
+	p := s.run[0].in.(*place)
 	b.mu.Lock()
-	p := b.at[f.o.ID()]
-	delete(b.at, f.o.ID())
 	p.dead = true
-	f.in.live--
-	write := !p.committed && b.settle(f.in) // committed: the write of the bucket has failed
-	over := b.over(f.in)
-	rest := b.recycle(f.in)
+	p.in.live--
+	write := !p.committed && b.settle(p.in) // committed: the write of the bucket has failed
+	return errors.Join(b.unlock(p.in), b.finish(context.Background(), p.in, write))
+}
+
+// unlock ends a change of a bucket: it releases mu, and then memory and files that nothing uses any more.
+func (b *buckets) unlock(k *bucket) error {
+	over := b.over(k)
+	rest := b.recycle(k)
 	b.mu.Unlock()
-	return errors.Join(b.finish(context.Background(), f.in, write), unmap(rest),
-		b.unlink(f.in, over))
+	err := unmap(rest)
+	if over { // the index first
+		err = errors.Join(err, b.t.unlink(k.name+".meta"), b.t.unlink(k.name+".bucket"))
+	}
+	return err
 }
 
 // finish writes a bucket if write is set.
@@ -211,10 +222,7 @@ func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 	if k.written = err == nil; k.written {
 		b.written += size
 	}
-	rest := b.recycle(k)
-	over := b.over(k)
-	b.mu.Unlock()
-	return errors.Join(err, unmap(rest), b.unlink(k, over))
+	return errors.Join(err, b.unlock(k))
 }
 
 // write writes the objects of a bucket to its file, one after the other, and their offsets to its
@@ -242,9 +250,7 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	written := func() {
 		b.mu.Lock()
 		k.copying--
-		rest := b.recycle(k) // if the call completes after its caller has returned
-		b.mu.Unlock()
-		_ = unmap(rest)
+		_ = b.unlock(k) // if the call completes after its caller has returned
 	}
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
 	path := k.name + ".bucket"
@@ -253,7 +259,7 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 		written()
 		return size, err
 	}
-	if err := b.t.last(ctx, &b.t.limits.stores, path, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+	if err := b.t.last(ctx, path, &ioengine.Op{Kind: ioengine.Write, FD: fd,
 		N: n, Vec: vec}, written); err != nil {
 		return size, err
 	}
@@ -267,68 +273,52 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 
 // open opens an object in memory while its bucket is not written, and in the bucket's file, which is
 // opened for each object, afterwards.
-func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
-	b.mu.Lock()
-	p := b.at[o.ID()]
-	if p == nil {
-		b.mu.Unlock()
-		return nil, tiers.ErrNotFound
-	}
+func (b *buckets) open(_ context.Context, s *span) (err error) {
+	p := s.run[0].in.(*place)
 	k := p.in
+	s.path = k.name + ".bucket"
+	b.mu.Lock()
 	k.readers++
-	f := &file{o: o, fd: -1, path: k.name + ".bucket", in: k, at: p.off}
-	written := k.written
-	if !written {
+	if !k.written {
 		k.copying++
-		f.mem = p.mem
+		s.mem = p.mem
 	}
+	s.at = p.off
 	b.mu.Unlock()
-	if !written {
-		return f, nil
+	if s.mem != nil {
+		return nil
 	}
-	var err error
-	if f.fd, err = b.calls.open(f.path, unix.O_RDONLY, 0); err != nil {
-		return nil, errors.Join(err, b.done(f))
+	if s.fd, err = b.calls.open(s.path, unix.O_RDONLY, 0); err != nil {
+		return errors.Join(err, b.done(s))
 	}
-	f.whole = single
-	return f, nil
+	s.whole = single
+	return nil
 }
 
 // done releases the memory or the descriptor of an object that was read. The last reader of a bucket
 // without live objects removes its files.
-func (b *buckets) done(f *file) (err error) {
-	if f.fd >= 0 {
-		err = b.calls.close(f.fd, f.path)
+func (b *buckets) done(s *span) (err error) {
+	if s.fd >= 0 {
+		err = b.calls.close(s.fd, s.path)
 	}
+	k := s.run[0].in.(*place).in
 	b.mu.Lock()
-	k := f.in
 	k.readers--
-	if f.mem != nil {
+	if s.mem != nil {
 		k.copying--
 	}
-	over := b.over(k)
-	rest := b.recycle(k)
-	b.mu.Unlock()
-	return errors.Join(err, unmap(rest), b.unlink(k, over))
+	return errors.Join(err, b.unlock(k))
 }
 
 // remove removes one object. The engine only removes whole buckets, and so does the cache
 // (evict.NewBuckets). But concurrent requests mix their objects in one file here, so a file may exist
 // longer than the bucket in the cache.
-func (b *buckets) remove(o tiers.Object) error {
+func (b *buckets) remove(e *entry) error {
+	p := e.in.(*place)
 	b.mu.Lock()
-	p := b.at[o.ID()]
-	if p == nil {
-		b.mu.Unlock()
-		return tiers.ErrNotFound
-	}
-	delete(b.at, o.ID())
 	p.dead = true
 	p.in.live--
-	over := b.over(p.in)
-	rest := b.recycle(p.in)
-	b.mu.Unlock()
-	return errors.Join(unmap(rest), b.unlink(p.in, over))
+	return b.unlock(p.in)
 }
 
 // over reports, once, that the files of a bucket have no live object and no reader. Callers hold mu.
@@ -366,17 +356,6 @@ func unmap(mem []byte) error {
 	return os.NewSyscallError("munmap", unix.Munmap(mem))
 }
 
-// unlink removes the files of a bucket, its index first.
-func (b *buckets) unlink(k *bucket, over bool) error {
-	if !over || b.t.leaves.Load() {
-		return nil
-	}
-	return errors.Join(b.calls.unlink(k.name+".meta"), b.calls.unlink(k.name+".bucket"))
-}
-
-// lookUp makes no call: the engine has its index in memory.
-func (b *buckets) lookUp([]tiers.Object) error { return nil }
-
 // takes returns the bytes of an object and its key, which stand in the file without padding.
 func (b *buckets) takes(o tiers.Object) int64 { return o.Size + hashBytes }
 
@@ -389,8 +368,8 @@ func (b *buckets) close() (err error) {
 		err = errors.Join(err, unmap(mem))
 	}
 	b.spare = nil
-	for _, p := range b.at { // complete buckets whose write has failed
-		if k := p.in; k.pending == 0 && k.copying == 0 {
+	for _, e := range b.t.entries { // complete buckets whose write has failed
+		if k := e.in.(*place).in; k.pending == 0 && k.copying == 0 {
 			err = errors.Join(err, unmap(k.mem))
 			k.mem = nil
 		}

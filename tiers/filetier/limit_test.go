@@ -1,4 +1,4 @@
-package enginetier
+package filetier
 
 import (
 	"context"
@@ -61,9 +61,9 @@ func TestThreadsOfAnEngine(t *testing.T) {
 				n++
 				switch what {
 				case "r":
-					l.loads.submit(&ioengine.Op{Kind: ioengine.Read, FD: n}, &passed[n])
+					l.loads.submit(&passed[n], &ioengine.Op{Kind: ioengine.Read, FD: n})
 				case "w":
-					l.stores.submit(&ioengine.Op{Kind: ioengine.Write, FD: n}, &passed[n])
+					l.stores.submit(&passed[n], &ioengine.Op{Kind: ioengine.Write, FD: n})
 				default:
 					n--
 					i := slices.IndexFunc(d.has, func(op string) bool {
