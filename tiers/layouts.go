@@ -21,7 +21,7 @@ const (
 // calls.
 type LayoutSpec struct {
 	Name string // of an engine's layout the part before the first hyphen is the engine
-	Help string // completes the sentence "NAME keeps …"; "": the user cannot choose it
+	Help string // how it keeps objects, for people; "": the user cannot choose it
 	// Blocks: only for block traces, because the layout is made of blocks of one size.
 	Blocks bool
 	// Several: several directories can each have a part of the objects.
@@ -100,7 +100,7 @@ const hashPattern = `[0-9a-f]{64}`
 // To add a layout, add its line here and a file in package filetier that makes its calls.
 var Layouts = []LayoutSpec{
 	{Name: LayoutFiles, Help: "a file for each entry, flushed", Several: true},
-	{Name: "block", Help: "a file for each block of a trace, flushed", Several: true},
+	{Name: "block", Help: "the same", Several: true},
 	{Name: LayoutSlots, Help: "one preallocated file, no flush", Several: true, Blocks: true},
 	{Name: LayoutPacked, Help: "N consecutive blocks in a file, flushed as written", Several: true,
 		Blocks: true},

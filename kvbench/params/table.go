@@ -58,6 +58,7 @@ var (
 // read reads the lines of a table.
 func read(text string) (list []*parameter) {
 	group := ""
+	text = layoutTexts().Replace(text)
 	for line := range strings.Lines(text) {
 		if title, heading := strings.CutPrefix(line, "## "); heading {
 			group = strings.TrimSpace(title)
