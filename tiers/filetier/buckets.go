@@ -15,6 +15,12 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
+func init() {
+	layouts["mooncake-bucket"] = func(b base) layout {
+		return &buckets{base: b, writing: make(chan struct{}, 1), fewer: make(chan struct{})}
+	}
+}
+
 // buckets is Mooncake's bucket backend. Objects wait in memory until a bucket is full. One call then
 // writes all keys and values of the bucket, and its index follows. The files are removed with the
 // bucket's last object. The request that fills a bucket writes it, one bucket at a time, and waits;
@@ -31,7 +37,6 @@ type buckets struct {
 	spare   [][]byte      // free list: new memory would have to be cleared
 	last    int64         // number of the newest bucket
 	written int64         // bytes of objects in files that no commit has reported yet
-	at      map[tiers.ID]*place
 }
 
 // fullBuckets limits the buckets that are being written or wait for it. With two the storage gets
@@ -45,30 +50,20 @@ type bucket struct {
 	mem     []byte // mapped, outside the Go heap; nil once it is released
 	end     int64  // bytes of mem in use
 	places  []*place
-	pending int // objects that are neither committed nor abandoned
-	closed  bool
+	pending int  // objects that are neither committed nor abandoned
+	closed  bool // takes no more objects
 	written bool // the file exists
-	live    int  // objects that are not removed
-	readers int
-	copying int // users of mem: readers, and the kernel while it writes
-	gone    bool
+	live    int  // objects that are neither abandoned nor freed
+	copying int  // users of mem: readers, and the kernel while it writes
 }
 
 // place is an object's place in a bucket.
 type place struct {
-	o         tiers.Object
-	in        *bucket
-	mem       []byte
-	key       string
-	off       int64 // in the file
-	committed bool
-	dead      bool
-}
-
-func init() {
-	layouts["mooncake-bucket"] = func(b base) layout {
-		return &buckets{base: b, writing: make(chan struct{}, 1), fewer: make(chan struct{})}
-	}
+	o    tiers.Object
+	in   *bucket
+	mem  []byte
+	off  int64 // in the file
+	kept bool  // committed and not removed
 }
 
 // start creates no file: a bucket's file is created when the bucket is full.
@@ -81,10 +76,8 @@ func (b *buckets) start(context.Context) error {
 	return nil
 }
 
-// fits reports whether a bucket has capacity for another object of n bytes.
-func (k *bucket) fits(n int64) bool {
-	return k.end+n <= int64(len(k.mem)) && len(k.places) < tiers.BucketKeys
-}
+// takes returns the bytes of an object and its key, which stand in the file without padding.
+func (b *buckets) takes(o tiers.Object) int64 { return o.Size + hashBytes }
 
 // begin creates a bucket. Callers hold mu. Its memory is mapped, so that the kernel has it back when
 // the bucket is written: the garbage collector would keep as much again as is in use.
@@ -109,7 +102,7 @@ func (b *buckets) begin() (*bucket, error) {
 
 // create reserves a range of the bucket's memory for an object. The bucket is complete when it has
 // no capacity for another object of the usual size.
-func (b *buckets) create(ctx context.Context, s *span) error {
+func (b *buckets) create(ctx context.Context, s *span) (err error) {
 	o, most := s.run[0].o, b.t.cfg.Layout.Bytes
 	if o.Size > most {
 		return fmt.Errorf("%d bytes are more than an object's %d", o.Size, most)
@@ -130,21 +123,19 @@ func (b *buckets) create(ctx context.Context, s *span) error {
 			return context.Cause(ctx)
 		}
 	}
-	k := b.filling
-	if k == nil {
-		var err error
-		if k, err = b.begin(); err != nil {
+	if b.filling == nil {
+		if b.filling, err = b.begin(); err != nil {
 			return err
 		}
-		b.filling = k
 	}
-	p := &place{o: o, in: k, mem: k.mem[k.end : k.end+o.Size], key: hash(o)}
+	k := b.filling
+	p := &place{o: o, in: k, mem: k.mem[k.end : k.end+o.Size]}
+	s.run[0].in, s.mem = p, p.mem
 	k.end += o.Size
 	k.pending++
 	k.live++
 	k.places = append(k.places, p)
-	s.run[0].in, s.mem = p, p.mem
-	if !k.fits(most) { // complete
+	if k.end+most > int64(len(k.mem)) || len(k.places) == tiers.BucketKeys { // complete
 		k.closed, b.filling = true, nil
 	}
 	return nil
@@ -153,8 +144,9 @@ func (b *buckets) create(ctx context.Context, s *span) error {
 // commit makes an object readable. The last object's commit writes the bucket.
 func (b *buckets) commit(ctx context.Context, s *span) error {
 	p := s.run[0].in.(*place)
+	s.closed = true
 	b.mu.Lock()
-	p.committed = true
+	p.kept = true
 	write := b.settle(p.in)
 	b.mu.Unlock()
 	err := b.finish(ctx, p.in, write)
@@ -162,6 +154,19 @@ func (b *buckets) commit(ctx context.Context, s *span) error {
 	s.written, b.written = b.written, 0
 	b.mu.Unlock()
 	return err
+}
+
+// abandon removes an object that is not committed, or whose commit has failed to write the bucket.
+func (b *buckets) abandon(s *span) error {
+	if s.mem == nil { // it has no place
+		return nil
+	}
+	p := s.run[0].in.(*place)
+	b.mu.Lock()
+	p.kept = false
+	p.in.live--
+	write := !s.closed && b.settle(p.in)
+	return errors.Join(b.unlock(p.in), b.finish(context.Background(), p.in, write))
 }
 
 // settle counts one object of a bucket as committed or abandoned. It reports whether the caller must
@@ -172,31 +177,6 @@ func (b *buckets) settle(k *bucket) (write bool) {
 		b.full++
 	}
 	return write
-}
-
-// abandon removes an object that is not committed: its bytes are not written with the bucket.
-func (b *buckets) abandon(s *span) error {
-	if s.mem == nil { // it has no place
-		return nil
-	}
-	p := s.run[0].in.(*place)
-	b.mu.Lock()
-	p.dead = true
-	p.in.live--
-	write := !p.committed && b.settle(p.in) // committed: the write of the bucket has failed
-	return errors.Join(b.unlock(p.in), b.finish(context.Background(), p.in, write))
-}
-
-// unlock ends a change of a bucket: it releases mu, and then memory and files that nothing uses any more.
-func (b *buckets) unlock(k *bucket) error {
-	over := b.over(k)
-	rest := b.recycle(k)
-	b.mu.Unlock()
-	err := unmap(rest)
-	if over { // the index first
-		err = errors.Join(err, b.t.unlink(k.name+".meta"), b.t.unlink(k.name+".bucket"))
-	}
-	return err
 }
 
 // finish writes a bucket if write is set.
@@ -231,23 +211,23 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	b.mu.Lock()
 	var vec [][]byte
 	var index strings.Builder
-	n, end := 0, int64(0)
+	end := int64(0)
 	for _, p := range k.places {
-		if p.dead || !p.committed {
+		if !p.kept {
 			continue
 		}
-		p.off = end + int64(len(p.key))
+		key := hash(p.o)
+		p.off = end + hashBytes
 		end = p.off + p.o.Size
 		size += p.o.Size
-		vec = append(vec, []byte(p.key), p.mem)
-		n += len(p.key) + len(p.mem)
-		fmt.Fprintf(&index, "%s %d %d\n", p.key, p.off, p.o.Size)
+		vec = append(vec, []byte(key), p.mem)
+		fmt.Fprintf(&index, "%s %d %d\n", key, p.off, p.o.Size)
 	}
 	k.copying++
 	b.mu.Unlock()
 	// The kernel reads the memory until the call completes, perhaps long after this function has
 	// stopped waiting. Until then the memory must not be reused for the next bucket.
-	written := func() {
+	copied := func() {
 		b.mu.Lock()
 		k.copying--
 		_ = b.unlock(k) // if the call completes after its caller has returned
@@ -256,11 +236,11 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	path := k.name + ".bucket"
 	fd, err := b.calls.open(path, flags, 0o644)
 	if err != nil {
-		written()
+		copied()
 		return size, err
 	}
-	if err := b.t.last(ctx, path, &ioengine.Op{Kind: ioengine.Write, FD: fd,
-		N: n, Vec: vec}, written); err != nil {
+	if err := b.t.last(ctx, path, &ioengine.Op{Kind: ioengine.Write, FD: fd, N: int(end), Vec: vec},
+		copied); err != nil {
 		return size, err
 	}
 	path = k.name + ".meta"
@@ -275,108 +255,93 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 // opened for each object, afterwards.
 func (b *buckets) open(_ context.Context, s *span) (err error) {
 	p := s.run[0].in.(*place)
-	k := p.in
-	s.path = k.name + ".bucket"
+	s.path = p.in.name + ".bucket"
 	b.mu.Lock()
-	k.readers++
-	if !k.written {
-		k.copying++
+	if !p.in.written {
+		p.in.copying++
 		s.mem = p.mem
 	}
 	s.at = p.off
 	b.mu.Unlock()
-	if s.mem != nil {
-		return nil
+	if s.mem == nil {
+		s.whole = single
+		s.fd, err = b.calls.open(s.path, unix.O_RDONLY, 0)
 	}
-	if s.fd, err = b.calls.open(s.path, unix.O_RDONLY, 0); err != nil {
-		return errors.Join(err, b.done(s))
-	}
-	s.whole = single
-	return nil
+	return err
 }
 
-// done releases the memory or the descriptor of an object that was read. The last reader of a bucket
-// without live objects removes its files.
-func (b *buckets) done(s *span) (err error) {
-	if s.fd >= 0 {
-		err = b.calls.close(s.fd, s.path)
+// done releases the memory or the descriptor of an object that was read.
+func (b *buckets) done(s *span) error {
+	if s.mem == nil {
+		return b.calls.close(s.fd, s.path)
 	}
 	k := s.run[0].in.(*place).in
 	b.mu.Lock()
-	k.readers--
-	if s.mem != nil {
-		k.copying--
-	}
-	return errors.Join(err, b.unlock(k))
+	k.copying--
+	return b.unlock(k)
 }
 
-// remove removes one object. The engine only removes whole buckets, and so does the cache
-// (evict.NewBuckets). But concurrent requests mix their objects in one file here, so a file may exist
-// longer than the bucket in the cache.
+// remove marks an object: its bytes are not written with the bucket. The engine only removes whole
+// buckets, and so does the cache (evict.NewBuckets). But concurrent requests mix their objects in one
+// file here, so a file may exist longer than the bucket in the cache.
 func (b *buckets) remove(e *entry) error {
-	p := e.in.(*place)
 	b.mu.Lock()
-	p.dead = true
-	p.in.live--
-	return b.unlock(p.in)
+	defer b.mu.Unlock()
+	e.in.(*place).kept = false
+	return nil
 }
 
-// over reports, once, that the files of a bucket have no live object and no reader. Callers hold mu.
-func (b *buckets) over(k *bucket) bool {
-	if !k.written || k.gone || k.live > 0 || k.readers > 0 {
-		return false
-	}
-	k.gone = true
-	return true
+// free ends the use of a bucket by an object. The last object removes the files.
+func (b *buckets) free(e *entry) error {
+	k := e.in.(*place).in
+	b.mu.Lock()
+	k.live--
+	return b.unlock(k)
 }
 
-// recycle puts the memory of a bucket on the free list once the bucket is written or needs no write.
-// If the free list is full it returns the memory, which the caller unmaps without the lock. Callers
-// hold mu.
-func (b *buckets) recycle(k *bucket) (rest []byte) {
-	settled := k.written || k.closed && k.pending == 0 && k.live == 0
-	if !settled || k.copying > 0 || k.mem == nil {
-		return nil
+// unlock ends a change of a bucket: it releases mu, and then memory and files that nothing uses any
+// more. Memory is recycled once the bucket is written or needs no write.
+func (b *buckets) unlock(k *bucket) (err error) {
+	over := k.written && k.live == 0
+	var rest []byte
+	if k.copying == 0 && (k.written || k.closed && k.pending == 0 && k.live == 0) {
+		rest, k.mem = k.mem, nil
+		if rest != nil && len(b.spare) < 2 {
+			b.spare, rest = append(b.spare, rest), nil
+		}
 	}
-	if rest = k.mem; len(b.spare) < 2 {
-		b.spare, rest = append(b.spare, k.mem), nil
+	b.mu.Unlock()
+	if rest != nil {
+		err = unmap(rest)
 	}
-	k.mem = nil
-	for _, p := range k.places {
-		p.mem = nil
+	if over { // the index first
+		err = errors.Join(err, b.t.unlink(k.name+".meta"), b.t.unlink(k.name+".bucket"))
 	}
-	return rest
+	return err
 }
 
 // unmap releases memory.
-func unmap(mem []byte) error {
-	if mem == nil {
-		return nil
-	}
-	return os.NewSyscallError("munmap", unix.Munmap(mem))
-}
+func unmap(mem []byte) error { return os.NewSyscallError("munmap", unix.Munmap(mem)) }
 
-// takes returns the bytes of an object and its key, which stand in the file without padding.
-func (b *buckets) takes(o tiers.Object) int64 { return o.Size + hashBytes }
-
-// close discards the objects of the bucket that is not full, and unmaps all memory that is not in
-// use.
+// close discards the objects of buckets that are not written, and unmaps all memory.
 func (b *buckets) close() (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	rest := map[*bucket]bool{}
+	if b.filling != nil {
+		rest[b.filling] = true
+	}
+	for _, e := range b.t.entries {
+		rest[e.in.(*place).in] = true
+	}
+	for k := range rest {
+		if k.mem != nil {
+			b.spare = append(b.spare, k.mem)
+		}
+	}
 	for _, mem := range b.spare {
 		err = errors.Join(err, unmap(mem))
 	}
-	b.spare = nil
-	for _, e := range b.t.entries { // complete buckets whose write has failed
-		if k := e.in.(*place).in; k.pending == 0 && k.copying == 0 {
-			err = errors.Join(err, unmap(k.mem))
-			k.mem = nil
-		}
-	}
-	if k := b.filling; k != nil && k.pending == 0 && k.copying == 0 {
-		err = errors.Join(err, unmap(k.mem)) // nil if the loop above has unmapped it
-		k.mem, b.filling = nil, nil
-	}
+	b.spare, b.filling = nil, nil
 	return err
 }

@@ -179,22 +179,18 @@ func (x *extent) Submit(io *tiers.IO) {
 		return
 	}
 	var mu sync.Mutex
-	var errs []error
+	var failed error
 	left := to - from + 1
-	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0
+	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0 // not known of several calls
 	done := func(part *tiers.IO) {
 		mu.Lock()
-		errs = append(errs, part.Err)
+		failed = errors.Join(failed, part.Err)
 		io.Memory += part.Memory
-		if io.Begun == 0 || part.Begun < io.Begun {
-			io.Begun, io.Passed = part.Begun, part.Passed
-		}
-		io.Ended = max(io.Ended, part.Ended)
 		left--
 		over := left == 0
 		mu.Unlock()
 		if over {
-			io.End(errors.Join(errs...))
+			io.End(failed)
 		}
 	}
 	for i := from; i <= to; i++ {

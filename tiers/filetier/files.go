@@ -13,18 +13,22 @@ import (
 )
 
 func init() {
-	layouts[tiers.LayoutFiles] = func(b base) layout { return &files{base: b} }
+	layouts[tiers.LayoutFiles] = func(b base) layout { return newFiles(b, false) }
 	layouts["block"] = layouts[tiers.LayoutFiles]
-	layouts[tiers.LayoutNamed] = func(b base) layout { return &files{base: b, exact: true} }
+	layouts[tiers.LayoutNamed] = func(b base) layout { return newFiles(b, true) }
 }
 
 // files is the suite's layout of one file per object. The file is preallocated, flushed, and removed when
 // its last reader has closed it.
 type files struct {
-	base
+	perFile
 	// exact: the file has exactly the size of its object, without the padding of direct I/O, for readers
 	// that look for files by their names. Its flush includes all metadata.
 	exact bool
+}
+
+func newFiles(b base, exact bool) *files {
+	return &files{perFile{base: b, path: b.t.pathOf}, exact}
 }
 
 func (l *files) start(context.Context) error {
@@ -37,7 +41,7 @@ func (l *files) start(context.Context) error {
 func (l *files) takes(o tiers.Object) int64 { return o.Size }
 
 func (l *files) create(_ context.Context, s *span) (err error) {
-	path := l.t.pathOf(s.run[0].o)
+	path := l.path(s.run[0].o)
 	if s.fd, err = l.t.makeFile(path, unix.O_WRONLY); err != nil {
 		return err
 	}
@@ -53,29 +57,15 @@ func (l *files) commit(ctx context.Context, s *span) error {
 	return l.calls.close(s.fd, s.path)
 }
 
-func (l *files) abandon(s *span) (err error) {
-	if s.path == "" {
-		return nil
-	}
-	if !s.closed {
-		err = l.calls.close(s.fd, s.path)
-	}
-	return errors.Join(err, l.t.unlink(s.path))
-}
-
 func (l *files) open(_ context.Context, s *span) (err error) {
-	s.path = l.t.pathOf(s.run[0].o)
+	s.path = l.path(s.run[0].o)
 	s.fd, err = l.t.openRead(s.path)
 	return err
 }
 
-// done closes a descriptor that was not written through, so that the close cannot fail.
-func (l *files) done(s *span) error {
-	_ = l.calls.close(s.fd, s.path)
-	return nil
-}
+func (l *files) remove(*entry) error { return nil }
 
-func (l *files) free(e *entry) error { return l.t.unlink(l.t.pathOf(e.o)) }
+func (l *files) free(e *entry) error { return l.t.unlink(l.path(e.o)) }
 
 // The rest of this file is common to the suite's own layouts.
 

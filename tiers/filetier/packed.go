@@ -150,10 +150,7 @@ func (l *packed) open(_ context.Context, s *span) (err error) {
 	return err
 }
 
-func (l *packed) done(s *span) error {
-	_ = l.calls.close(s.fd, s.path) // as in files
-	return nil
-}
+func (l *packed) done(s *span) error { return l.calls.close(s.fd, s.path) }
 
 // free frees the place of an object: the last place of a file by removing the file, any other place by a
 // hole. The space is free when it returns.

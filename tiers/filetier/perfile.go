@@ -10,8 +10,8 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// perFile is the common part of the engines' layouts with one file per object: the file is written under
-// a temporary name and renamed.
+// perFile is the common part of the layouts with one file per object: engines write it under a temporary
+// name and rename it.
 type perFile struct {
 	base
 	model string                                    // in file names; each engine replaces the slashes differently

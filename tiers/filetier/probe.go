@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"golang.org/x/sys/unix"
 
@@ -25,29 +24,7 @@ func (t *Tier) Probe(ctx context.Context) error {
 	// Do not report the probe's calls: they are not part of the engine's call sequence.
 	defer func(note func(string)) { t.calls.note = note }(t.calls.note)
 	t.calls.note = nil
-	page := tiers.Buffer{B: buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)}
-	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Layer: t.traits.Layers,
-		Size: min(t.cfg.Layout.Bytes, pageSize)}
-	move := func(to tiers.Submitter) error {
-		done := make(chan error, 1)
-		to.Submit(&tiers.IO{Buf: page, N: int(o.Size),
-			Done: func(io *tiers.IO) { done <- io.Err }})
-		return <-done
-	}
-	w, err := t.begin(ctx, ioengine.Write, []tiers.Object{o})
-	if err == nil {
-		if err = move(w); err == nil {
-			err = w.Commit(ctx)
-		}
-		err = errors.Join(err, w.Abort())
-	}
-	if err == nil {
-		var r *extent
-		if r, err = t.begin(ctx, ioengine.Read, []tiers.Object{o}); err == nil {
-			err = errors.Join(move(r), r.Close())
-		}
-		err = errors.Join(err, t.Remove(ctx, o))
-	}
+	err := t.probe(ctx, min(t.cfg.Layout.Bytes, pageSize), nil)
 	// Buffer and offset are page-aligned: EINVAL means that the filesystem has no direct I/O.
 	if t.direct && errors.Is(err, unix.EINVAL) {
 		need := "a filesystem that accepts it, or another -layout"
@@ -60,28 +37,61 @@ func (t *Tier) Probe(ctx context.Context) error {
 	return err
 }
 
+// probe writes an object and reads it back, and removes it. Also, if not nil, uses the written file.
+func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) error {
+	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Layer: t.traits.Layers, Size: size}
+	w, err := t.begin(ctx, ioengine.Write, []tiers.Object{o})
+	if err != nil {
+		return err
+	}
+	s := &w.spans[0]
+	if t.direct && !t.imitates() {
+		t.traits.Align = directAlign(s.fd)
+	}
+	whole := int(tiers.AlignUp(size, int64(max(pageSize, t.traits.Align))))
+	page := tiers.Buffer{B: buffer.Aligned(make([]byte, 2*whole), whole, max(pageSize, t.traits.Align))}
+	for i := range page.B {
+		page.B[i] = byte(i) | 1 // not zero: a filesystem could store zeros as a hole
+	}
+	move := func(to *extent) error {
+		done := make(chan error, 1)
+		to.Submit(&tiers.IO{Buf: page, N: int(size), Done: func(io *tiers.IO) { done <- io.Err }})
+		return <-done
+	}
+	err = move(w)
+	if err == nil && also != nil {
+		err = also(s)
+	}
+	if err == nil {
+		err = w.Commit(ctx)
+	}
+	if err = errors.Join(err, w.Abort()); err != nil {
+		return err
+	}
+	r, err := t.begin(ctx, ioengine.Read, []tiers.Object{o})
+	if err == nil {
+		err = errors.Join(move(r), r.Close())
+	}
+	return errors.Join(err, t.Remove(ctx, o))
+}
+
+// probeFile is probe with a file of its own. Its name is one of the work directory's names, so that it is
+// reclaimed after a kill.
+func (t *Tier) probeFile(ctx context.Context, size int64, also func(s *span) error) error {
+	defer func(l layout) { t.layout = l }(t.layout)
+	t.layout = layouts[tiers.LayoutFiles](base{t, &t.calls})
+	return t.probe(ctx, size, also)
+}
+
 // probeDirect determines the I/O mode of an own layout. It probes direct I/O with a block of a file,
 // because some filesystems refuse only the read or write.
 func (t *Tier) probeDirect(ctx context.Context, info host.Filesystem) error {
 	if !t.direct {
 		return nil
 	}
-	align := 0
-	err := t.tryFile(func(fd int, path string) error {
-		align = directAlign(fd)
-		block := buffer.Aligned(make([]byte, 2*align), align, align)
-		if err := t.try(ctx, ioengine.Write, fd, path, block); err != nil {
-			return err
-		}
-		in, err := t.openRead(path)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = t.calls.close(in, path) }()
-		return t.try(ctx, ioengine.Read, in, path, block)
-	})
+	err := t.probeFile(ctx, pageSize, nil)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
-		t.direct = false
+		t.direct, t.traits.Align = false, 1
 		t.warn("%v; using buffered I/O instead", &tiers.UnsupportedError{
 			Feature: "direct I/O in " + t.calls.path, Need: "a filesystem that accepts O_DIRECT",
 			Reason: fmt.Sprintf("%s refuses it (%v)", info.Type, err),
@@ -93,27 +103,6 @@ func (t *Tier) probeDirect(ctx context.Context, info host.Filesystem) error {
 	}
 	if why := directIgnored(info); why != "" {
 		t.warn("direct I/O in %s is accepted but means nothing: %s", t.calls.path, why)
-	}
-	t.traits.Align = align
-	return nil
-}
-
-// tryFile calls do with a temporary file. Its name is one of the work directory's names, so that it is
-// reclaimed after a kill.
-func (t *Tier) tryFile(do func(fd int, path string) error) error {
-	path := t.pathOf(tiers.Object{Key: "probe", Gen: ^uint64(0)})
-	fd, err := t.makeFile(path, unix.O_WRONLY)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(fd, path), t.calls.close(fd, path), t.calls.unlink(path))
-}
-
-// try writes or reads one block at the start of a file and waits.
-func (t *Tier) try(ctx context.Context, kind ioengine.Kind, fd int, path string, block []byte) error {
-	op := &ioengine.Op{Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block)}
-	if err := t.await(ctx, &t.limits.stores, op, nil); err != nil {
-		return &fs.PathError{Op: kind.String(), Path: t.calls.path + "/" + path, Err: err}
 	}
 	return nil
 }
@@ -134,21 +123,14 @@ func (t *Tier) holeUnit(least int64) int64 {
 
 // probeHoles punches a hole of unit bytes into a file and checks that it frees space.
 func (t *Tier) probeHoles(ctx context.Context, unit int64) error {
-	return t.tryFile(func(fd int, path string) error {
-		data := buffer.Aligned(make([]byte, 4*unit), int(3*unit), t.traits.Align)
-		for i := range data {
-			data[i] = byte(i) | 1 // not zero: a filesystem could store zeros as a hole
-		}
-		if err := t.try(ctx, ioengine.Write, fd, path, data); err != nil {
-			return err
-		}
+	return t.probeFile(ctx, 3*unit, func(s *span) error {
 		var before, after int64
-		err := t.calls.call("punch a hole into", path, func() (err error) {
-			if before, err = blocks(fd); err == nil {
-				err = punch(fd, unit, unit)
+		err := t.calls.call("punch a hole into", s.path, func() (err error) {
+			if before, err = blocks(s.fd); err == nil {
+				err = punch(s.fd, unit, unit)
 			}
 			if err == nil {
-				after, err = blocks(fd)
+				after, err = blocks(s.fd)
 			}
 			return err
 		})
