@@ -37,8 +37,8 @@ type LayoutSpec struct {
 	// Stores and Loads limit the calls that move bytes and are in flight, all requests of the engine
 	// together; 0 = one for each request.
 	Stores, Loads int
-	// Lent: idle threads of one direction also take calls of the other direction.
-	Lent bool
+	// Shared: idle threads of one direction also take calls of the other direction.
+	Shared bool
 	// Depth is how many objects of one request are in flight concurrently.
 	Depth int
 	// LooksUp: before it loads any object of a request, the engine looks the objects up in the
@@ -107,7 +107,7 @@ var Layouts = []LayoutSpec{
 	{Name: LayoutNamed},
 	{Name: "vllm-fs", Help: "a file for each object of all ranks", Several: true,
 		Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
-		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether, Hybrid: HybridGroups,
+		Stores: 16, Loads: 16, Shared: true, Ranks: RanksTogether, Hybrid: HybridGroups,
 		Full: "removes nothing, ever",
 		FilePattern: `[^/]+_[0-9a-f]{12}_r0/[0-9a-f]{3}/[0-9a-f]{2}_g[0-9]+/` + hashPattern +
 			`\.bin(?:_[0-9]+\.tmp)?|[^/]+_[0-9a-f]{12}_r0/config\.json|` +

@@ -281,7 +281,7 @@ func layoutTexts() *strings.Replacer {
 		"{tokens}", byNumber(func(l tiers.LayoutSpec) int { return l.Tokens }),
 		"{loads}", byNumber(func(l tiers.LayoutSpec) int { return l.Loads }),
 		"{stores}", byNumber(func(l tiers.LayoutSpec) int { return l.Stores }),
-		"{lending}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Lent }),
+		"{sharing}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Shared }),
 		"{layerwise}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Layerwise }),
 		"{with buckets}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Buckets }),
 		"{shared by ranks}", layoutsThat(func(l tiers.LayoutSpec) bool {

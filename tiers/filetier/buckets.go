@@ -49,7 +49,7 @@ type bucket struct {
 	name    string
 	mem     []byte // mapped, outside the Go heap; nil once it is released
 	end     int64  // bytes of mem in use
-	places  []*place
+	places  []*bucketEntry
 	pending int  // objects that are neither committed nor abandoned
 	closed  bool // takes no more objects
 	written bool // the file exists
@@ -57,8 +57,8 @@ type bucket struct {
 	copying int  // users of mem: readers, and the kernel while it writes
 }
 
-// place is an object's place in a bucket.
-type place struct {
+// bucketEntry is an object's place in a bucket.
+type bucketEntry struct {
 	o    tiers.Object
 	in   *bucket
 	mem  []byte
@@ -129,8 +129,8 @@ func (b *buckets) create(ctx context.Context, s *span) (err error) {
 		}
 	}
 	k := b.filling
-	p := &place{o: o, in: k, mem: k.mem[k.end : k.end+o.Size]}
-	s.run[0].in, s.mem = p, p.mem
+	p := &bucketEntry{o: o, in: k, mem: k.mem[k.end : k.end+o.Size]}
+	s.run[0].file, s.mem = p, p.mem
 	k.end += o.Size
 	k.pending++
 	k.live++
@@ -143,7 +143,7 @@ func (b *buckets) create(ctx context.Context, s *span) (err error) {
 
 // commit makes an object readable. The last object's commit writes the bucket.
 func (b *buckets) commit(ctx context.Context, s *span) error {
-	p := s.run[0].in.(*place)
+	p := s.run[0].file.(*bucketEntry)
 	s.closed = true
 	b.mu.Lock()
 	p.kept = true
@@ -161,7 +161,7 @@ func (b *buckets) abandon(s *span) error {
 	if s.mem == nil { // it has no place
 		return nil
 	}
-	p := s.run[0].in.(*place)
+	p := s.run[0].file.(*bucketEntry)
 	b.mu.Lock()
 	p.kept = false
 	p.in.live--
@@ -239,7 +239,7 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 		copied()
 		return size, err
 	}
-	if err := b.t.last(ctx, path, &ioengine.Op{Kind: ioengine.Write, FD: fd, N: int(end), Vec: vec},
+	if err := b.t.submitLast(ctx, path, &ioengine.Op{Kind: ioengine.Write, FD: fd, N: int(end), Vec: vec},
 		copied); err != nil {
 		return size, err
 	}
@@ -254,7 +254,7 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 // open opens an object in memory while its bucket is not written, and in the bucket's file, which is
 // opened for each object, afterwards.
 func (b *buckets) open(_ context.Context, s *span) (err error) {
-	p := s.run[0].in.(*place)
+	p := s.run[0].file.(*bucketEntry)
 	s.path = p.in.name + ".bucket"
 	b.mu.Lock()
 	if !p.in.written {
@@ -275,7 +275,7 @@ func (b *buckets) done(s *span) error {
 	if s.mem == nil {
 		return b.calls.close(s.fd, s.path)
 	}
-	k := s.run[0].in.(*place).in
+	k := s.run[0].file.(*bucketEntry).in
 	b.mu.Lock()
 	k.copying--
 	return b.unlock(k)
@@ -287,13 +287,13 @@ func (b *buckets) done(s *span) error {
 func (b *buckets) remove(e *entry) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e.in.(*place).kept = false
+	e.file.(*bucketEntry).kept = false
 	return nil
 }
 
 // free ends the use of a bucket by an object. The last object removes the files.
 func (b *buckets) free(e *entry) error {
-	k := e.in.(*place).in
+	k := e.file.(*bucketEntry).in
 	b.mu.Lock()
 	k.live--
 	return b.unlock(k)
@@ -332,7 +332,7 @@ func (b *buckets) close() (err error) {
 		rest[b.filling] = true
 	}
 	for _, e := range b.t.entries {
-		rest[e.in.(*place).in] = true
+		rest[e.file.(*bucketEntry).in] = true
 	}
 	for k := range rest {
 		if k.mem != nil {

@@ -47,8 +47,8 @@ func (c *calls) call(what, path string, do func() error) error {
 	return err
 }
 
-// in makes a system call on a name in a directory, by the directory's descriptor.
-func (c *calls) in(what, path string, do func(dir int, name string) error) error {
+// at makes a system call on a name in a directory, by the directory's descriptor.
+func (c *calls) at(what, path string, do func(dir int, name string) error) error {
 	return c.call(what, path, func() error {
 		if c.root >= 0 {
 			return do(c.root, path)
@@ -69,7 +69,7 @@ func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 	if flags&unix.O_CREAT != 0 {
 		what = "create"
 	}
-	err = c.in(what, path, func(dir int, name string) (err error) {
+	err = c.at(what, path, func(dir int, name string) (err error) {
 		fd, err = workdir.OpenAt(dir, name, flags, mode)
 		return err
 	})
@@ -125,7 +125,7 @@ func (c *calls) rename(from, to string) error {
 // unlink removes a file's name. Open descriptors stay valid.
 func (c *calls) unlink(path string) error {
 	c.announce("unlinkat %s", path)
-	return c.in("remove", path, func(dir int, name string) error {
+	return c.at("remove", path, func(dir int, name string) error {
 		return unix.Unlinkat(dir, name, 0)
 	})
 }

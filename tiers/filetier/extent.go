@@ -27,7 +27,7 @@ type extent struct {
 	one   [1]span       // the memory of spans, usually
 	kind  ioengine.Kind // of its requests: Read or Write
 
-	over  atomic.Bool  // closed, committed or aborted
+	ended atomic.Bool  // closed, committed or aborted
 	users atomic.Int64 // the owner and the requests in flight
 }
 
@@ -80,11 +80,11 @@ func (x *extent) Start(i int) int64 {
 	return x.spans[n].start + x.spans[n].offset(i)
 }
 
-// enter adds a request to the users of the extent, unless its owner has left.
-func (x *extent) enter() bool {
+// acquire adds a request to the users of the extent, unless its owner has left.
+func (x *extent) acquire() bool {
 	for n := x.users.Load(); n > 0; n = x.users.Load() {
 		if x.users.CompareAndSwap(n, n+1) {
-			if x.over.Load() {
+			if x.ended.Load() {
 				x.completed(nil, nil)
 				return false
 			}
@@ -110,8 +110,8 @@ func (x *extent) completed(io *tiers.IO, err error) {
 	}
 }
 
-// leave ends the use of the extent by its owner. The last user ends the extent.
-func (x *extent) leave() error {
+// release ends the use of the extent by its owner. The last user ends the extent.
+func (x *extent) release() error {
 	if x.users.Add(-1) > 0 {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (x *extent) end() error {
 		if err := x.t.layout.done(s); err != nil {
 			errs = append(errs, x.t.error("close", s.run[0].o, -1, err))
 		}
-		errs = append(errs, x.t.leave(s.run...))
+		errs = append(errs, x.t.release(s.run...))
 	}
 	return errors.Join(errs...)
 }
@@ -147,12 +147,12 @@ func (s *span) undo() error {
 	} else {
 		err = t.layout.abandon(s)
 	}
-	t.mu.Lock()
 	for _, e := range s.run {
+		t.mu.Lock()
 		delete(t.entries, e.o.ID())
-		t.count(e, false)
+		t.mu.Unlock()
+		t.uncount(e)
 	}
-	t.mu.Unlock()
 	if err != nil {
 		return t.error("remove", s.run[0].o, -1, err)
 	}
@@ -233,7 +233,7 @@ func (s *span) submit(io *tiers.IO) {
 		io.End(s.error(off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N, off,
 			size)))
 		return
-	case !x.enter(): // before the engine's Submit, during which the request may complete
+	case !x.acquire(): // before the engine's Submit, during which the request may complete
 		io.End(s.error(off, tiers.ErrClosed))
 		return
 	}
@@ -252,7 +252,7 @@ func (s *span) submit(io *tiers.IO) {
 	op := &r.op
 	op.Kind, op.FD, op.Off, op.N = x.kind, s.fd, s.at+off, n
 	op.Buf = tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}
-	op.Vec, op.AtPosition, op.Leaves = nil, false, t.drops
+	op.Vec, op.AtPosition, op.Leaves = nil, false, t.dropsCache
 	if off == 0 && end == size && s.whole != nil {
 		s.whole(op)
 	}
@@ -263,7 +263,7 @@ func (s *span) submit(io *tiers.IO) {
 // extent.
 func (r *request) done(op *ioengine.Op) {
 	s, io := r.s, r.io
-	s.x.t.limits.threads(s.x.kind).left(op.Ended)
+	s.x.t.limits.threads(s.x.kind).done(op.Ended)
 	io.Begun, io.Ended, io.Memory = op.Begun, op.Ended, 0
 	// A file of exactly its object's size ends before the last aligned block does.
 	whole := errors.Is(op.Err, goio.ErrUnexpectedEOF) && op.Moved >= io.N
@@ -288,19 +288,19 @@ func (s *span) error(off int64, err error) error {
 // Commit makes the objects durable as far as the layout does, and visible. Its failure removes them.
 func (x *extent) Commit(ctx context.Context) error {
 	t, o := x.t, x.spans[0].run[0].o
-	if !x.over.CompareAndSwap(false, true) {
+	if !x.ended.CompareAndSwap(false, true) {
 		return t.error("commit", o, -1, tiers.ErrClosed)
 	}
 	// An abandoned request may not have reached the kernel yet, and would use the descriptor's number
 	// when it belongs to another file.
 	if n := x.users.Load() - 1; n > 0 {
 		return errors.Join(t.error("commit", o, -1, fmt.Errorf("%d of its requests are not answered", n)),
-			x.leave())
+			x.release())
 	}
 	for i := range x.spans {
 		s := &x.spans[i]
 		if err := t.layout.commit(ctx, s); err != nil {
-			return errors.Join(t.error("commit", s.run[0].o, -1, err), x.leave())
+			return errors.Join(t.error("commit", s.run[0].o, -1, err), x.release())
 		}
 		s.committed = true
 	}
@@ -332,10 +332,10 @@ func (x *extent) Abort() error { return x.Close() }
 
 // Close ends the owner's use of the extent.
 func (x *extent) Close() error {
-	if !x.over.CompareAndSwap(false, true) {
+	if !x.ended.CompareAndSwap(false, true) {
 		return nil
 	}
-	return x.leave()
+	return x.release()
 }
 
 // await submits an operation to the engine's threads of a direction and waits for it as ioengine.Await
@@ -346,7 +346,7 @@ func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()
 	t.users.Add(1)
 	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(&passed, op) }, op,
 		func() {
-			l.left(op.Ended)
+			l.done(op.Ended)
 			if back != nil {
 				back()
 			}
@@ -354,10 +354,10 @@ func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()
 		})
 }
 
-// last submits the last operation of a file, and closes the file when the operation has completed,
+// submitLast submits the last operation of a file, and closes the file when the operation has completed,
 // also after its caller has stopped waiting. Closed earlier, its descriptor's number could be
 // another file's while the kernel still writes.
-func (t *Tier) last(ctx context.Context, path string, op *ioengine.Op, back func()) error {
+func (t *Tier) submitLast(ctx context.Context, path string, op *ioengine.Op, back func()) error {
 	var users atomic.Int64
 	users.Store(2)
 	err := t.await(ctx, &t.limits.stores, op, func() {

@@ -34,7 +34,7 @@ func newFiles(b base, exact bool) *files {
 func (l *files) start(context.Context) error {
 	// With buffered I/O bytes reach the device with the flush.
 	l.t.traits.CountsAtCommit = !l.t.direct
-	l.t.drops = l.exact && !l.t.direct && l.t.cfg.Advice == AdviseDrop
+	l.t.dropsCache = l.exact && !l.t.direct && l.t.cfg.Advice == AdviseDrop
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (t *Tier) preallocate(s *span) error {
 		return nil
 	}
 	last := s.run[len(s.run)-1]
-	end := max(last.at+last.room, last.at+tiers.AlignUp(last.o.Size, int64(t.traits.Align)))
+	end := max(last.at+last.space, last.at+tiers.AlignUp(last.o.Size, int64(t.traits.Align)))
 	_, err := t.calls.allocate(s.fd, s.path, s.at, end-s.at)
 	return err
 }
@@ -193,8 +193,6 @@ func (t *Tier) Adopt(_ context.Context, o tiers.Object) error {
 	if err != nil {
 		return t.error("find", o, -1, err)
 	}
-	e := &entry{o: o, room: o.Size, uses: 1, visible: true}
-	t.entries[o.ID()] = e
-	t.count(e, true)
+	t.add(&entry{o: o, space: o.Size, uses: 1, visible: true})
 	return nil
 }

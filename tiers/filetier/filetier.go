@@ -1,6 +1,7 @@
 package filetier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,9 +67,9 @@ type Imitation struct {
 // Threads are the engine's threads that load and store; 0 = one for each request.
 type Threads struct{ Loads, Stores int }
 
-// who returns the rank in file names and the number of ranks. Without tensor parallelism that is the
+// ranks returns the rank in file names and the number of ranks. Without tensor parallelism that is the
 // client's rank, and 1.
-func (c *Imitation) who() (rank, world int) {
+func (c *Imitation) ranks() (rank, world int) {
 	if c.World > 0 {
 		return c.Tensor, c.World
 	}
@@ -89,19 +90,19 @@ const (
 // Tier stores objects in files. Its index is only in memory: files of an earlier run were reclaimed
 // when the directory was opened, and are never read (except by Adopt).
 type Tier struct {
-	cfg      Config
-	spec     tiers.LayoutSpec
-	layout   layout
-	calls    calls
-	direct   bool
-	traits   tiers.Traits
-	warnings []string
-	limits   *limits
-	asking   chan struct{} // a semaphore of one: engines look up on one thread
-	leaves   atomic.Bool   // the work directory removes the files, not the tier
-	users    atomic.Int64  // the owner, open extents and requests in flight
-	drops    bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
-	adjacent int64         // bytes that a span of several objects has at most; 0: a span has one object
+	cfg        Config
+	spec       tiers.LayoutSpec
+	layout     layout
+	calls      calls
+	direct     bool
+	traits     tiers.Traits
+	warnings   []string
+	limits     *limits
+	lookups    chan struct{} // a semaphore of one: engines look up on one thread
+	leaves     atomic.Bool   // the work directory removes the files, not the tier
+	users      atomic.Int64  // the owner, open extents and requests in flight
+	dropsCache bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
+	adjacent   int64         // bytes that a span of several objects has at most; 0: a span has one object
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
@@ -117,7 +118,7 @@ var _ tiers.Tier = (*Tier)(nil)
 // Probe fails. If the layout needs anything else that the filesystem cannot, New returns a
 // *tiers.UnsupportedError.
 func New(ctx context.Context, cfg Config) (*Tier, error) {
-	t := &Tier{cfg: cfg, direct: cfg.Direct, asking: make(chan struct{}, 1),
+	t := &Tier{cfg: cfg, direct: cfg.Direct, lookups: make(chan struct{}, 1),
 		entries: make(map[tiers.ID]*entry)}
 	t.calls = calls{dir: cfg.Dir, root: -1, path: cfg.Dir.Path(), engine: cfg.Engine, note: cfg.Note}
 	t.traits = tiers.Traits{Holds: true, Align: 1}
@@ -126,25 +127,26 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	if t.layout, err = newLayout(t); err != nil {
 		return nil, err
 	}
-	if t.imitates() {
-		if err := t.imitate(); err != nil {
-			return nil, err
-		}
-	} else {
-		t.limits = newLimits(cfg.Engine, 0, 0, false)
+	threads := Threads{Loads: t.spec.Loads, Stores: t.spec.Stores}
+	if cfg.Threads != nil {
+		threads = *cfg.Threads
 	}
+	t.limits = newLimits(cfg.Engine, threads, t.spec.Shared)
 	info, err := host.FilesystemOf(cfg.Dir.Path())
 	if err != nil {
 		return nil, err
 	}
 	if info.Memory {
-		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.calls.path,
-			info.Type)
+		t.warn("the cache directory %s lies in %s: this measures memory, not storage",
+			cfg.Dir.Path(), info.Type)
 	}
-	if !t.imitates() {
-		if err := t.probeDirect(ctx, info); err != nil {
-			return nil, err
-		}
+	if t.imitates() {
+		err = t.imitate()
+	} else {
+		err = t.probeDirect(ctx, info)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := t.layout.start(ctx); err != nil {
 		if errors.Is(err, tiers.ErrNotSupported) {
@@ -160,19 +162,14 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 // imitates reports whether the layout is an engine's.
 func (t *Tier) imitates() bool { return t.spec.Tokens > 0 }
 
-// imitate prepares the layout of an engine: its directory, its threads, and requests that move an object
-// each, or Depth objects concurrently.
+// imitate prepares the layout of an engine: its directory, and requests that move an object each, or Depth
+// objects concurrently.
 func (t *Tier) imitate() (err error) {
 	cfg, bytes := &t.cfg, t.cfg.Layout.Bytes
 	if bytes < 1 {
 		return fmt.Errorf("make %s with objects of %d bytes: the size must be positive", t.spec.Name,
 			bytes)
 	}
-	loads, stores := t.spec.Loads, t.spec.Stores
-	if cfg.Threads != nil {
-		loads, stores = cfg.Threads.Loads, cfg.Threads.Stores
-	}
-	t.limits = newLimits(cfg.Engine, loads, stores, t.spec.Lent)
 	t.traits.Chunk = int(tiers.AlignUp(bytes, pageSize))
 	if cfg.Layerwise {
 		t.traits.Layers = cfg.Layers
@@ -195,11 +192,8 @@ func (t *Tier) describe(filesystem string) {
 	if !t.imitates() {
 		return
 	}
-	tokens := t.cfg.Tokens
-	if tokens == 0 {
-		tokens = t.spec.Tokens
-	}
-	*d += fmt.Sprintf(", %s: objects of %d tokens", t.spec.Name, tokens)
+	*d += fmt.Sprintf(", %s: objects of %d tokens", t.spec.Name,
+		cmp.Or(t.cfg.Tokens, t.spec.Tokens))
 	if t.cfg.Layerwise {
 		*d += ", a file for each layer"
 	}

@@ -34,7 +34,7 @@ func (l *hicacheFile) name(o tiers.Object) string {
 	if l.t.cfg.Latents {
 		return fmt.Sprintf("%s_%s.bin", hash(o), l.model)
 	}
-	rank, world := l.t.cfg.who()
+	rank, world := l.t.cfg.ranks()
 	return fmt.Sprintf("%s_%s_%d_%d.bin", hash(o), l.model, rank, world)
 }
 

@@ -11,7 +11,7 @@ import (
 // engine has threads.
 type limits struct {
 	engine ioengine.Engine
-	lent   bool // idle threads of one direction take requests of the other
+	shared bool // idle threads of one direction take requests of the other
 
 	mu            sync.Mutex
 	loads, stores limit
@@ -19,26 +19,26 @@ type limits struct {
 
 // limit is the limit of one direction.
 type limit struct {
-	of    *limits
+	all   *limits
 	other *limit
 	most  int // threads; 0 = one for each request
 	busy  int // requests of this direction in flight
-	queue []held
+	queue []queued
 }
 
-// held is a request that waits for a thread. Its wait ends at *passed. A real server would have
+// queued is a request that waits for a thread. Its wait ends at *passed. A real server would have
 // let it wait as well, so the verdict does not attribute the wait to this process.
-type held struct {
+type queued struct {
 	ops    []*ioengine.Op // one
 	passed *time.Duration
 }
 
-// newLimits returns the limits of an engine with so many threads per direction. Lent has no effect
+// newLimits returns the limits of an engine with so many threads per direction. Shared has no effect
 // if a direction has no limit.
-func newLimits(engine ioengine.Engine, loads, stores int, lent bool) *limits {
-	l := &limits{engine: engine, lent: lent && loads > 0 && stores > 0}
-	l.loads = limit{of: l, other: &l.stores, most: loads}
-	l.stores = limit{of: l, other: &l.loads, most: stores}
+func newLimits(engine ioengine.Engine, n Threads, shared bool) *limits {
+	l := &limits{engine: engine, shared: shared && n.Loads > 0 && n.Stores > 0}
+	l.loads = limit{all: l, other: &l.stores, most: n.Loads}
+	l.stores = limit{all: l, other: &l.loads, most: n.Stores}
 	return l
 }
 
@@ -52,7 +52,7 @@ func (l *limits) threads(kind ioengine.Kind) *limit {
 
 // free reports whether an idle thread can take a request of this direction.
 func (l *limit) free() bool {
-	if l.of.lent {
+	if l.all.shared {
 		return l.busy+l.other.busy < l.most+l.other.most
 	}
 	return l.busy < l.most
@@ -64,26 +64,26 @@ func (l *limit) free() bool {
 func (l *limit) submit(passed *time.Duration, op ...*ioengine.Op) {
 	*passed = 0
 	if l.most > 0 {
-		l.of.mu.Lock()
+		l.all.mu.Lock()
 		if !l.free() {
-			l.queue = append(l.queue, held{op, passed})
-			l.of.mu.Unlock()
+			l.queue = append(l.queue, queued{op, passed})
+			l.all.mu.Unlock()
 			return
 		}
 		l.busy++
-		l.of.mu.Unlock()
+		l.all.mu.Unlock()
 	}
-	l.of.engine.Submit(op...)
+	l.all.engine.Submit(op...)
 }
 
-// left ends a request at the time now and submits the next queued request, in the order of order.
-func (l *limit) left(now time.Duration) {
+// done ends a request at the time now and submits the next queued request, in the order of order.
+func (l *limit) done(now time.Duration) {
 	if l.most == 0 {
 		return
 	}
-	l.of.mu.Lock()
+	l.all.mu.Lock()
 	l.busy--
-	var next held
+	var next queued
 	for _, from := range l.order() {
 		if len(from.queue) > 0 {
 			next, from.queue = from.queue[0], from.queue[1:]
@@ -91,10 +91,10 @@ func (l *limit) left(now time.Duration) {
 			break
 		}
 	}
-	l.of.mu.Unlock()
+	l.all.mu.Unlock()
 	if next.ops != nil {
 		*next.passed = now
-		l.of.engine.Submit(next.ops...)
+		l.all.engine.Submit(next.ops...)
 	}
 }
 
@@ -103,7 +103,7 @@ func (l *limit) left(now time.Duration) {
 // requests in flight than threads.
 func (l *limit) order() []*limit {
 	switch {
-	case !l.of.lent:
+	case !l.all.shared:
 		return []*limit{l}
 	case l.busy < l.most:
 		return []*limit{l, l.other}

@@ -37,7 +37,7 @@ func (l *lmcacheFS) start(context.Context) error {
 
 // name contains world size, rank, local world size and local rank, one byte each.
 func (l *lmcacheFS) name(o tiers.Object) string {
-	rank, world := l.t.cfg.who()
+	rank, world := l.t.cfg.ranks()
 	name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", l.model, world&0xff,
 		rank&0xff, hash(o))
 	if o.Layer > 0 { // LayerCacheEngineKey counts from 0
@@ -72,7 +72,7 @@ func (l *lmcacheRaw) start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.made(fd, path, l.allocate(fd, path))
+	return l.keep(fd, path, l.allocate(fd, path))
 }
 
 // create writes the header, with a call of its own, as the engine does.

@@ -27,7 +27,7 @@ func (l *mooncakeOffset) start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.made(fd, path, l.allocate(fd, path))
+	return l.keep(fd, path, l.allocate(fd, path))
 }
 
 // create prepares the bytes before the value: header, key and padding.

@@ -11,14 +11,15 @@ import (
 
 // entry is an object and its place in a file. It is small, because there may be millions.
 type entry struct {
-	o    tiers.Object
-	at   int64 // offset of the object in its file
-	room int64 // bytes from the place to the next one
-	in   any   // the layout's file of several objects, *pack or *bucket entry; nil: it has one file or none
-	uses int   // the tier while the object can be opened, and each extent; guarded by Tier.mu
+	o     tiers.Object
+	at    int64 // offset of the object in its file
+	space int64 // bytes from the place to the next one
+	file  any   // *pack or *bucketEntry, where the layout has files of several objects
 
-	visible bool // committed and not removed; guarded by Tier.mu
-	counted bool // in Tier.held and used; guarded by Tier.mu
+	// Guarded by Tier.mu.
+	uses    int  // the tier while the object can be opened, and each extent
+	visible bool // committed and not removed
+	counted bool // in Tier.held and used
 }
 
 // Create begins to write the first object, and those after it that move with it: in the suite's layouts
@@ -53,18 +54,14 @@ func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Objec
 	}
 	for n := 0; n < spans && len(objs) > 0 && objs[0].Size == size; n++ {
 		x.spans = append(x.spans, span{x: x, start: int64(n) * int64(t.traits.Chunk), fd: -1})
-		s := &x.spans[n]
-		err := s.begin(ctx, objs)
-		if err != nil {
+		if err := x.spans[n].begin(ctx, objs); err != nil {
 			x.spans = x.spans[:n]
-		}
-		switch {
-		case err != nil && n == 0:
+			if n > 0 {
+				break
+			}
 			return nil, errors.Join(err, t.exit())
-		case err != nil:
-			return x, nil
 		}
-		objs = objs[len(s.run):]
+		objs = objs[len(x.spans[n].run):]
 	}
 	return x, nil
 }
@@ -88,7 +85,7 @@ func (s *span) begin(ctx context.Context, objs []tiers.Object) (err error) {
 		if s.x.kind == ioengine.Write {
 			return errors.Join(err, s.undo())
 		}
-		return errors.Join(err, t.leave(s.run...))
+		return errors.Join(err, t.release(s.run...))
 	}
 	return nil
 }
@@ -98,7 +95,7 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, o := range objs {
-		e := &entry{o: o, room: t.layout.takes(o), uses: 1}
+		e := &entry{o: o, space: t.layout.takes(o), uses: 1}
 		switch {
 		case t.ended:
 			err = tiers.ErrClosed
@@ -111,8 +108,7 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 			break
 		}
 		run = append(run, e)
-		t.entries[o.ID()] = e
-		t.count(e, true)
+		t.add(e)
 		if t.adjacent == 0 {
 			break
 		}
@@ -145,21 +141,26 @@ func (t *Tier) find(objs []tiers.Object) (run []*entry, err error) {
 func (t *Tier) follows(run []*entry, e *entry) bool {
 	last := run[len(run)-1]
 	end := e.at - run[0].at + tiers.AlignUp(e.o.Size, int64(t.traits.Align))
-	return t.adjacent > 0 && e.in == last.in && e.at == last.at+last.room && end <= t.adjacent
+	return t.adjacent > 0 && e.file == last.file && e.at == last.at+last.space && end <= t.adjacent
 }
 
-// count adds an object to the tier's bytes, or takes it out once. Callers hold mu.
-func (t *Tier) count(e *entry, in bool) {
-	n := int64(1)
-	switch {
-	case e.counted == in:
-		return
-	case !in:
-		n = -1
+// add adds an object to the table and to the tier's bytes. Callers hold mu.
+func (t *Tier) add(e *entry) {
+	t.entries[e.o.ID()] = e
+	e.counted = true
+	t.held += e.o.Size
+	t.used += e.space
+}
+
+// uncount takes an object out of the tier's bytes, once.
+func (t *Tier) uncount(e *entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.counted {
+		e.counted = false
+		t.held -= e.o.Size
+		t.used -= e.space
 	}
-	e.counted = in
-	t.held += n * e.o.Size
-	t.used += n * e.room
 }
 
 // Remove removes objects. Their places are free when it returns, or when their last reader closes.
@@ -188,15 +189,13 @@ func (t *Tier) removeOne(o tiers.Object) error {
 		err = t.error("remove", o, -1, err)
 	}
 	if t.imitates() { // the engine counts the space as free, although readers still use it
-		t.mu.Lock()
-		t.count(e, false)
-		t.mu.Unlock()
+		t.uncount(e)
 	}
-	return errors.Join(err, t.leave(e))
+	return errors.Join(err, t.release(e))
 }
 
-// leave removes one user of each object, and frees the places without users.
-func (t *Tier) leave(run ...*entry) error {
+// release removes one user of each object, and frees the places without users.
+func (t *Tier) release(run ...*entry) error {
 	var unused []*entry
 	t.mu.Lock()
 	for _, e := range run {
@@ -210,9 +209,7 @@ func (t *Tier) leave(run ...*entry) error {
 		if err := t.layout.free(e); err != nil {
 			errs = append(errs, t.error("remove", e.o, -1, err))
 		}
-		t.mu.Lock()
-		t.count(e, false)
-		t.mu.Unlock()
+		t.uncount(e)
 	}
 	return errors.Join(errs...)
 }
@@ -227,7 +224,7 @@ func (t *Tier) has(o tiers.Object) bool {
 
 // parts returns the objects that are stored for an object: its layers, or itself.
 func (t *Tier) parts(o tiers.Object) []tiers.Object {
-	if o.Layer > 0 || t.has(o) {
+	if t.traits.Layers < 2 || o.Layer > 0 || t.has(o) {
 		return []tiers.Object{o}
 	}
 	return o.InLayers(t.traits.Layers)
@@ -241,11 +238,11 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 		return 0, nil
 	}
 	select {
-	case t.asking <- struct{}{}:
+	case t.lookups <- struct{}{}:
 	case <-ctx.Done():
 		return 0, tiers.Canceled(ctx, objs[0])
 	}
-	defer func() { <-t.asking }()
+	defer func() { <-t.lookups }()
 	// An engine looks up every layer: an object exists when all its layers exist.
 	var all []tiers.Object
 	for _, o := range objs {

@@ -60,14 +60,14 @@ func (l *packed) place(e *entry, run []*entry) error {
 	if f == nil {
 		return errApart
 	}
-	e.in, e.at = f, f.end
+	e.file, e.at = f, f.end
 	if len(run) > 0 && !l.t.follows(run, e) {
 		return errApart
 	}
 	if len(run) == 0 {
 		f.writers++
 	}
-	f.end += e.room
+	f.end += e.space
 	f.free--
 	f.live++
 	l.current = f
@@ -88,7 +88,7 @@ func (l *packed) fill(f *pack) {
 // create creates the file for its first object. If that fails the file takes no more objects, and the
 // next object tries another file.
 func (l *packed) create(_ context.Context, s *span) error {
-	f := s.run[0].in.(*pack)
+	f := s.run[0].file.(*pack)
 	f.once.Do(func() { f.fd, f.err = l.t.makeFile(f.path, unix.O_WRONLY) })
 	if f.err != nil {
 		l.t.mu.Lock()
@@ -110,7 +110,7 @@ func (l *packed) commit(ctx context.Context, s *span) error {
 
 // written ends the writing of a span, and of the whole file if no more writes follow.
 func (l *packed) written(s *span) error {
-	f := s.run[0].in.(*pack)
+	f := s.run[0].file.(*pack)
 	s.closed = true
 	l.t.mu.Lock()
 	f.writers--
@@ -145,7 +145,7 @@ func (l *packed) abandon(s *span) (err error) {
 }
 
 func (l *packed) open(_ context.Context, s *span) (err error) {
-	s.path = s.run[0].in.(*pack).path
+	s.path = s.run[0].file.(*pack).path
 	s.fd, err = l.t.openRead(s.path)
 	return err
 }
@@ -159,7 +159,7 @@ func (l *packed) done(s *span) error { return l.calls.close(s.fd, s.path) }
 // twice whether this is the last place: other places may have been freed while it made the hole, and
 // only one caller unlinks the file.
 func (l *packed) free(e *entry) (err error) {
-	f := e.in.(*pack)
+	f := e.file.(*pack)
 	l.t.mu.Lock()
 	last := l.drop(f, 1)
 	gone := f.gone
@@ -194,13 +194,13 @@ func (l *packed) hole(e *entry) error {
 	if l.t.leaves.Load() {
 		return nil
 	}
-	path := e.in.(*pack).path
+	path := e.file.(*pack).path
 	fd, err := l.calls.open(path, unix.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = l.calls.close(fd, path) }()
-	return l.calls.call("punch a hole into", path, func() error { return punch(fd, e.at, e.room) })
+	return l.calls.call("punch a hole into", path, func() error { return punch(fd, e.at, e.space) })
 }
 
 // close closes the file that takes objects.

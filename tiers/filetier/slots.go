@@ -25,7 +25,7 @@ type slots struct {
 	base
 	most int64 // size of the largest object
 	head int64 // bytes of a slot before the object
-	room int64 // bytes of a slot: whole pages, which direct I/O needs for the file's last object
+	slot int64 // bytes of a slot: whole pages, which direct I/O needs for the file's last object
 	fd   int
 	path string // the path that was opened
 	// whole prepares the operation for all bytes of an object: see span.
@@ -40,11 +40,11 @@ type slots struct {
 // engineSlots returns the slots of an engine, with so many bytes before each object.
 func engineSlots(b base, head int64) *slots {
 	bytes := b.t.cfg.Layout.Bytes
-	return &slots{base: b, most: bytes, head: head, room: head + tiers.AlignUp(bytes, pageSize)}
+	return &slots{base: b, most: bytes, head: head, slot: head + tiers.AlignUp(bytes, pageSize)}
 }
 
 // size returns the size of an engine's file, which holds the capacity in objects.
-func (l *slots) size() int64 { return (l.t.cfg.Capacity + l.most - 1) / l.most * l.room }
+func (l *slots) size() int64 { return (l.t.cfg.Capacity + l.most - 1) / l.most * l.slot }
 
 // allocate preallocates the file, or sets its size where the filesystem cannot.
 func (l *slots) allocate(fd int, path string) error {
@@ -55,8 +55,8 @@ func (l *slots) allocate(fd int, path string) error {
 	return err
 }
 
-// made keeps the file, or removes it after an error: a full disk must not keep half a file.
-func (l *slots) made(fd int, path string, err error) error {
+// keep keeps the file, or removes it after an error: a full disk must not keep half a file.
+func (l *slots) keep(fd int, path string, err error) error {
 	if err != nil {
 		return errors.Join(err, l.calls.close(fd, path), l.calls.unlink(path))
 	}
@@ -67,7 +67,7 @@ func (l *slots) made(fd int, path string, err error) error {
 	return nil
 }
 
-func (l *slots) takes(tiers.Object) int64 { return l.room }
+func (l *slots) takes(tiers.Object) int64 { return l.slot }
 
 func (l *slots) place(e *entry, run []*entry) error {
 	if e.o.Size > l.most {
@@ -85,7 +85,7 @@ func (l *slots) place(e *entry, run []*entry) error {
 	case len(run) > 0 && !l.t.follows(run, e): // the next slot is not searched for adjacent ones
 		return errApart
 	case next < 0:
-		l.end += l.room
+		l.end += l.slot
 	case l.lowest:
 		heap.Pop(&l.unused)
 	default:
@@ -138,10 +138,10 @@ func (l *ownSlots) start(context.Context) error {
 	if bytes < 1 {
 		return fmt.Errorf("make slots of %d bytes: the size must be positive", bytes)
 	}
-	l.room = tiers.AlignUp(bytes, int64(max(t.traits.Align, pageSize)))
-	l.most = l.room
+	l.slot = tiers.AlignUp(bytes, int64(max(t.traits.Align, pageSize)))
+	l.most = l.slot
 	t.adjacent, t.traits.Extent = t.cfg.Extent, t.cfg.Extent
-	t.traits.Description = fmt.Sprintf(", one file of slots of %d KiB", l.room>>10)
+	t.traits.Description = fmt.Sprintf(", one file of slots of %d KiB", l.slot>>10)
 	if !t.direct {
 		t.warn("slots are written without a flush: with buffered I/O that measures the page cache")
 	}
@@ -150,8 +150,8 @@ func (l *ownSlots) start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.calls.allocate(fd, path, 0, tiers.AlignUp(t.cfg.Capacity, l.room))
-	return l.made(fd, path, err)
+	_, err = l.calls.allocate(fd, path, 0, tiers.AlignUp(t.cfg.Capacity, l.slot))
+	return l.keep(fd, path, err)
 }
 
 // offsets is a min-heap.
@@ -190,7 +190,7 @@ func (l *kvbmSlots) start(context.Context) error {
 	if err == nil {
 		err = l.allocate(fd, path)
 	}
-	if err = l.made(fd, path, err); err != nil {
+	if err = l.keep(fd, path, err); err != nil {
 		return err
 	}
 	return l.calls.unlink(path)

@@ -79,7 +79,7 @@ func (l *vllmFS) probe(ctx context.Context) error {
 	fd, err := l.calls.open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC|openDirect, 0o644)
 	if err == nil {
 		page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
-		err = l.t.last(ctx, name, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+		err = l.t.submitLast(ctx, name, &ioengine.Op{Kind: ioengine.Write, FD: fd,
 			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}, func() {})
 	}
 	return errors.Join(err, l.calls.unlink(name))
@@ -136,7 +136,7 @@ type vllmSlots struct{ *slots }
 // start unlinks the file of an engine that was killed. The file is sparse: as in the engine, a disk
 // that is too small fails in the middle of a run.
 func (l *vllmSlots) start(context.Context) error {
-	rank, _ := l.t.cfg.who()
+	rank, _ := l.t.cfg.ranks()
 	path := fmt.Sprintf("slots.rank_%d", rank)
 	if err := l.calls.unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
@@ -145,7 +145,7 @@ func (l *vllmSlots) start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.made(fd, path, l.calls.size(fd, path, l.size()))
+	return l.keep(fd, path, l.calls.size(fd, path, l.size()))
 }
 
 // layers cuts an object into one piece per layer of the model. Direct I/O needs whole pages, so
