@@ -36,7 +36,10 @@ func (c *calls) announce(format string, args ...any) {
 // call makes a system call, and repeats it after EINTR. Its error names the file.
 func (c *calls) call(what, path string, do func() error) error {
 	full := c.path + "/" + path
-	err := c.engine.Call(what, full, func() error { return workdir.Retry(do) })
+	err := c.engine.Call(what, full, do)
+	for errors.Is(err, unix.EINTR) {
+		err = c.engine.Call(what, full, do)
+	}
 	if errors.Is(err, unix.ENAMETOOLONG) {
 		err = fmt.Errorf("%w (%d bytes, the filesystem takes %d)", err, len(filepath.Base(path)),
 			nameMax(c.root))
@@ -64,7 +67,7 @@ func (c *calls) at(what, path string, do func(dir int, name string) error) error
 
 // open opens a file. It follows no symbolic links, so that no write leaves the directory.
 func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
-	c.announce("openat %s %s %#o", path, flagNames(flags), mode)
+	c.announce("openat %s %v %#o", path, openFlags(flags), mode)
 	what := "open"
 	if flags&unix.O_CREAT != 0 {
 		what = "create"
@@ -134,7 +137,7 @@ func (c *calls) unlink(path string) error {
 func (c *calls) close(fd int, path string) error {
 	c.announce("close")
 	return c.call("close", path, func() error {
-		if err := unix.Close(fd); !errors.Is(err, unix.EINTR) {
+		if err := unix.Close(fd); err != unix.EINTR {
 			return err
 		}
 		return nil
@@ -193,12 +196,14 @@ func (c *calls) scan() error {
 	return errors.Join(err, c.close(fd, path))
 }
 
-// flagNames returns the names of the flags of an open call.
-func flagNames(flags int) string {
-	text := map[int]string{unix.O_RDONLY: "O_RDONLY", unix.O_WRONLY: "O_WRONLY",
-		unix.O_RDWR: "O_RDWR"}[flags&unix.O_ACCMODE]
+// openFlags are the flags of an open call, which print as their names.
+type openFlags int
+
+// String returns the names.
+func (flags openFlags) String() string {
+	text := []string{"O_RDONLY", "O_WRONLY", "O_RDWR"}[flags&unix.O_ACCMODE]
 	for _, f := range []struct {
-		bit  int
+		bit  openFlags
 		name string
 	}{
 		{unix.O_CREAT, "O_CREAT"}, {unix.O_EXCL, "O_EXCL"}, {unix.O_TRUNC, "O_TRUNC"},
