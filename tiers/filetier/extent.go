@@ -38,7 +38,7 @@ type span struct {
 	start int64 // offset in the extent
 	at    int64 // offset of the first object in the file
 	fd    int   // -1: none
-	path  string
+	path  string // of the file that fd is, or was
 	mem   []byte // the bytes, if they are in memory of the engine
 	// whole, if not nil, prepares the operation for all bytes at once, as the engine makes it. Parts of an
 	// object are moved with pread and pwrite; an engine moves no parts.
@@ -48,7 +48,7 @@ type span struct {
 	committed bool
 }
 
-// offset returns the offset of object i of the span. Other places of buckets change while they are read.
+// offset returns the offset of object i in the span.
 func (s *span) offset(i int) int64 {
 	if i == 0 {
 		return 0
@@ -294,7 +294,7 @@ func (x *extent) Commit(ctx context.Context) error {
 	// An abandoned request may not have reached the kernel yet, and would use the descriptor's number
 	// when it belongs to another file.
 	if n := x.users.Load() - 1; n > 0 {
-		return errors.Join(t.error("commit", o, -1, fmt.Errorf("%d of its requests are not answered", n)),
+		return errors.Join(t.error("commit", o, -1, fmt.Errorf("%d of its requests are in flight", n)),
 			x.release())
 	}
 	for i := range x.spans {
@@ -350,7 +350,9 @@ func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()
 			if back != nil {
 				back()
 			}
-			_ = t.exit()
+			if t.users.Add(-1) == 0 { // not on the I/O engine's goroutine
+				go func() { _ = t.layout.close() }()
+			}
 		})
 }
 
@@ -362,8 +364,8 @@ func (t *Tier) submitLast(ctx context.Context, path string, op *ioengine.Op, bac
 	users.Store(2)
 	err := t.await(ctx, &t.limits.stores, op, func() {
 		back()
-		if users.Add(-1) == 0 {
-			go func() { _ = t.calls.close(op.FD, path) }() // which an engine's goroutine must not
+		if users.Add(-1) == 0 { // not on the I/O engine's goroutine
+			go func() { _ = t.calls.close(op.FD, path) }()
 		}
 	})
 	if users.Add(-1) == 0 {

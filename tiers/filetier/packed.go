@@ -19,7 +19,7 @@ type packed struct {
 	base
 	unit    int64 // sizes of places are multiples of it: the blocks that a hole frees
 	current *pack // takes the next objects; nil: they begin a new file
-	made    uint64
+	packs   uint64 // files made so far
 }
 
 // pack is a file of several objects. Guarded by Tier.mu, except fd and err, which once guards.
@@ -54,8 +54,8 @@ func (l *packed) place(e *entry, run []*entry) error {
 	f := l.current
 	if f == nil && len(run) == 0 {
 		// Each file has its own generation.
-		f = &pack{path: l.t.pathOf(tiers.Object{Key: "pack", Gen: l.made}), free: l.t.cfg.Layout.Places}
-		l.made++
+		f = &pack{path: l.t.pathOf(tiers.Object{Key: "pack", Gen: l.packs}), free: l.t.cfg.Layout.Places}
+		l.packs++
 	}
 	if f == nil {
 		return errApart
