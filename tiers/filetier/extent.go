@@ -35,9 +35,9 @@ type extent struct {
 type span struct {
 	x     *extent
 	run   []*entry
-	start int64 // offset in the extent
-	at    int64 // offset of the first object in the file
-	fd    int   // -1: none
+	start int64  // offset in the extent
+	at    int64  // offset of the first object in the file
+	fd    int    // -1: none
 	path  string // of the file that fd is, or was
 	mem   []byte // the bytes, if they are in memory of the engine
 	// whole, if not nil, prepares the operation for all bytes at once, as the engine makes it. Parts of an

@@ -17,8 +17,8 @@ func init() { layouts[tiers.LayoutPacked] = func(b base) layout { return &packed
 // once: after the object's removal a hole frees its blocks. The file is removed with its last object.
 type packed struct {
 	base
-	unit    int64 // sizes of places are multiples of it: the blocks that a hole frees
-	current *pack // takes the next objects; nil: they begin a new file
+	unit    int64  // sizes of places are multiples of it: the blocks that a hole frees
+	current *pack  // takes the next objects; nil: they begin a new file
 	packs   uint64 // files made so far
 }
 

@@ -14,7 +14,7 @@ import (
 // name and rename it.
 type perFile struct {
 	base
-	model string                                    // in file names; each engine replaces the slashes differently
+	model string                                    // in file names; each engine replaces its slashes differently
 	path  func(o tiers.Object) string               // the path of an object's file
 	look  func(path string) (there bool, err error) // the engine's look-up call
 }
