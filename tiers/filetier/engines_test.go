@@ -225,14 +225,19 @@ func TestBucketsAreWrittenWhole(t *testing.T) {
 		disk[c.Op] += c.Bytes
 		memory[c.Op] += c.Memory
 	}
+	var early tiers.Reader // of memory that the second bucket must not reuse
 	for i := range 3 * tiers.BucketKeys / 2 {
 		_, _, err := x.Write(t.Context(), tier, done, o(i))
 		require.NoError(t, err)
 		if i == tiers.BucketKeys-2 {
 			assert.Empty(t, files(), "it waits for the last one")
+			early, err = tier.Open(t.Context(), o(0))
+			require.NoError(t, err)
 		}
 	}
 	require.Len(t, files(), 2, "a bucket and its index; the other is half full")
+	require.NoError(t, move(t, early, o(0), false))
+	require.NoError(t, early.Close())
 	for i := range 3 * tiers.BucketKeys / 2 {
 		_, _, err := x.Read(t.Context(), tier, done, o(i))
 		require.NoError(t, err, "from the disk or from memory")
