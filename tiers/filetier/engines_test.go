@@ -149,6 +149,10 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 					break
 				}
 			}
+			if l.LooksUp { // a file per object, perhaps of another process
+				err := store(t, tiertest.Files(t, cfg), tiers.Object{Key: "0", Gen: 1, Size: 1 << 20})
+				require.ErrorIs(t, err, tiers.ErrExists)
+			}
 			if l.Ranks == tiers.RanksApart || l.Ranks == tiers.RanksEach {
 				cfg.Direct, cfg.Tensor, cfg.World = false, 1, 2
 				second := tiertest.Files(t, cfg)
