@@ -68,8 +68,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
-	if l, ok := v.EngineLayout(); ok {
-		c.Layout = tiers.Layout{Kind: l.Name, Bytes: v.Sizer().Bytes(v.ObjectTokens)}
+	if _, ok := v.EngineLayout(); ok {
+		c.Layout.Bytes = v.Sizer().Bytes(v.ObjectTokens)
 		c.Engine = kvbench.EngineFiles{Imitation: filetier.Imitation{Model: v.Model.Key,
 			Layers: v.Model.Layers, Layerwise: v.Layerwise && v.Model.Layers > 1,
 			Latents: v.Model.Latents(), Tokens: v.ObjectTokens,
@@ -200,6 +200,8 @@ func sharers(v *params.Values, dirs []string) []int {
 // storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the
 // traces' first rows, because that depends on the size of their blocks, and refuses what cannot be.
 func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
+	spec := v.LayoutSpec()
+	l.Kind = spec.Name
 	if !v.Bench.Blocks() {
 		return l, nil
 	}
@@ -218,16 +220,11 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 			"tier has %s; give it room for many of them", what, tokens, units.Bytes.Text(bytes),
 			units.Bytes.Text(capacity))
 	}
-	// entry and block keep a file for each, which needs no preparation.
 	if v.CutTokens() > 0 {
 		return l, cutsInto(v, sizes)
 	}
-	switch {
-	case v.Layout == "slots":
-		return tiers.Layout{Kind: tiers.LayoutSlots,
-			Bytes: v.Sizer().Bytes(sizes[len(sizes)-1])}, nil
-	case v.Packed() > 0:
-		return tiers.Layout{Kind: tiers.LayoutPacked, Places: v.Packed()}, nil
+	if l.Places = v.Packed(); spec.Blocks && l.Places == 0 {
+		l.Bytes = v.Sizer().Bytes(sizes[len(sizes)-1])
 	}
 	return l, nil
 }

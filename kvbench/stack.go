@@ -118,8 +118,8 @@ func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 	removal, roots := cfg.Removal, cfg.roots()
 	n := int64(len(roots))
 	all := spread.Config{Unit: 1}
-	if cfg.Layout.Kind == tiers.LayoutSlots { // each object takes one, however small it is
-		all.Unit = cfg.Layout.Bytes
+	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
+		all.Unit = cfg.Layout.Bytes // each object takes a slot, however small it is
 	}
 	for i, r := range roots {
 		where := ""

@@ -346,7 +346,7 @@ func (r *resolver) engineLayout() {
 	if !is {
 		with = "with -engine " + v.Engine
 	}
-	r.want(!v.layoutSpec().Blocks || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
+	r.want(!v.LayoutSpec().Blocks || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
 		"entry, block or an engine's but for block traces: the others are made of blocks of one "+
 			"size")
 	nowhere := v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
@@ -379,8 +379,8 @@ func (r *resolver) engineLayout() {
 // layouts are the words of -layout: the suite's own, then the engines'.
 var layouts = layoutWords(func(tiers.LayoutSpec) bool { return true })
 
-// layoutSpec describes the layout in force.
-func (v *Values) layoutSpec() tiers.LayoutSpec {
+// LayoutSpec describes the layout in force.
+func (v *Values) LayoutSpec() tiers.LayoutSpec {
 	name, _, _ := strings.Cut(v.Layout, "=")
 	l, _ := tiers.Layout{Kind: name}.Spec()
 	return l

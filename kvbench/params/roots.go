@@ -79,7 +79,7 @@ func (r *resolver) roots() {
 	// vLLM's filesystem tier and LMCache's connector choose a directory by the hash of a block; other
 	// engines have one directory, or objects that belong together in a file would be separated.
 	several := func(l tiers.LayoutSpec) bool { return l.Several }
-	r.want(several(v.layoutSpec()), "layout", "%s or packed=N with several directories in -cache-dir: "+
+	r.want(several(v.LayoutSpec()), "layout", "%s or packed=N with several directories in -cache-dir: "+
 		"the engine has one", layoutsThat(several))
 	r.want(!v.LatencyTracing || v.TraceLevel != "file", "latency-trace-level", "block with "+
 		"several directories in -cache-dir: calls on files are matched by the device of one "+
