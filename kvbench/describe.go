@@ -72,7 +72,7 @@ func (t *trial) tierInfo() {
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)
 		}
-		if f, ok := level.Tier.(interface{ Footprint() (held, waste int64) }); ok {
+		if f, ok := level.Files().(interface{ Footprint() (held, waste int64) }); ok {
 			_, info.WasteBytes = f.Footprint()
 		}
 		t.info.Tiers = append(t.info.Tiers, info)

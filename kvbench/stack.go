@@ -48,17 +48,22 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 			HugePages: t.Pool.HugePages(), NUMA: t.Pool.Placed(), Covers: got >= want}
 	}
 	t.Content = content.New(cfg.Nonce, cfg.Rank)
-	t.Transfer = &transfer.Transfer{
-		Pool: t.Pool, Content: t.Content, Chunk: cfg.Chunk, Depth: cfg.Depth,
-		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Clock: t.Clock,
+	t.Transfer = &transfer.Settings{Pool: t.Pool, Chunk: cfg.Chunk, Depth: cfg.Depth,
+		FlushOnly: cfg.FlushOnly, Clock: t.Clock}
+	t.Sink = &content.Verifier{Content: t.Content, Verify: cfg.Verify}
+	for _, l := range cfg.Levels {
+		if files := l.Files(); files != nil {
+			l.Tier = transfer.New(files, t.Transfer)
+		}
+		t.Levels = append(t.Levels, l)
 	}
-	if t.Levels = cfg.Levels; t.Levels == nil {
+	if cfg.Levels == nil {
 		if err := t.openTiers(ctx); err != nil {
 			return err
 		}
 	}
-	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Transfer: t.Transfer,
-		Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
+	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Source: t.Content.Source,
+		Sink: t.Sink, Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
 		Clock: t.Clock, Observer: (*observer)(t)})
 	if err != nil {
 		return err
@@ -79,7 +84,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		add(tiers.GPU, link, n)
+		add(tiers.GPU, transfer.New(link, t.Transfer), n)
 	}
 	if n := cfg.CPUBytes; n > 0 {
 		memory, err := memtier.New(n, t.nodes...) // near the devices that entries are moved to and from
@@ -87,7 +92,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}
 		memory.Prefault()
-		add(tiers.CPU, memory, n)
+		add(tiers.CPU, transfer.New(memory, t.Transfer), n)
 	}
 	if cfg.StorageBytes <= 0 {
 		return nil
@@ -99,7 +104,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 	if t.files, err = t.openRoots(ctx); err != nil {
 		return err
 	}
-	add(tiers.Storage, t.files, cfg.StorageBytes)
+	add(tiers.Storage, transfer.New(t.files, t.Transfer), cfg.StorageBytes)
 	var paths []string
 	for _, d := range t.dirs {
 		paths = append(paths, d.path)
@@ -215,7 +220,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 	if c.Folder = cfg.Folder; c.Folder != nil {
 		c.Names = objecttier.Names{Format: objecttier.Files}
 	}
-	c.Store.Endpoints, c.Store.Clock = set, t.Clock
+	c.Store.Endpoints, c.Store.Clock, c.Pool, c.Chunk = set, t.Clock, t.Pool, cfg.Chunk
 	t.objects = record.NewObjects(t.Rec, len(cfg.Bucket.URLs), t.Clock.Now)
 	c.Store.Observer = t.objects
 	// Pauses between attempts are random: clients of one run should not retry at the same time.

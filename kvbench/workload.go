@@ -88,7 +88,8 @@ type Env struct {
 	Cache  *cache.Cache
 	// Reference measures the hits that the Cache's policy costs; nil with the usual policy.
 	Reference *Reference
-	Transfer  *transfer.Transfer
+	Transfer  *transfer.Settings
+	Sink      tiers.Sink   // verifies what is read
 	Pool      *buffer.Pool // nil in a simulation
 	Content   *content.Content
 	Dir       *workdir.Dir // nil without a storage tier of files in one directory
@@ -322,20 +323,15 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	}
 }
 
-// A Looker finds which of some objects a tier has before they are read: see [objecttier.Tier].
-type Looker interface {
-	Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error)
-}
-
 // Looker returns the storage tier if the user or the engine's layout requested lookups, else nil.
 // all: look up each entry of a request, not only until the first missing one.
-func (e *Env) Looker() (l Looker, all bool) {
+func (e *Env) Looker() (l tiers.Looker, all bool) {
 	cfg := &e.trial.cfg.Storage
 	if b := cfg.Bucket; b != nil && b.Lookup {
 		return e.trial.bucket, false
 	}
 	if y, _ := tiers.EngineLayoutOf(cfg.Engine.Layout); y.LooksUp {
-		return e.trial.files.(Looker), y.All
+		return e.trial.files.(tiers.Looker), y.All
 	}
 	return nil, false
 }

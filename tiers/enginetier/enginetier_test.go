@@ -31,7 +31,7 @@ func open(t testing.TB, layout string, dir *workdir.Dir) *enginetier.Tier {
 }
 
 // store writes an object with one request.
-func store(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+func store(t testing.TB, tier tiers.Files, o tiers.Object) error {
 	w, err := tier.Create(t.Context(), o)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func store(t testing.TB, tier tiers.Tier, o tiers.Object) error {
 }
 
 // load reads one and compares it.
-func load(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+func load(t testing.TB, tier tiers.Files, o tiers.Object) error {
 	r, err := tier.Open(t.Context(), o)
 	if err != nil {
 		return err
@@ -74,13 +74,13 @@ func move(t testing.TB, to tiers.Submitter, o tiers.Object, write bool) error {
 func TestContract(t *testing.T) {
 	for _, l := range tiers.EngineLayouts {
 		t.Run(l.Name, func(t *testing.T) {
-			tiertest.Run(t, func(t testing.TB) tiers.Tier {
+			tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 				return open(t, l.Name, tiertest.Dir(t))
 			})
 		})
 	}
 	t.Run("layer by layer", func(t *testing.T) {
-		tiertest.Run(t, func(t testing.TB) tiers.Tier {
+		tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
 				Layout: "lmcache-fs", Engine: tiertest.Psync(t), Model: "m", Bytes: 1 << 20,
 				Layers: 4, Layerwise: true})
@@ -90,7 +90,7 @@ func TestContract(t *testing.T) {
 		})
 	})
 	t.Run("concurrent objects", func(t *testing.T) {
-		tiertest.Run(t, func(t testing.TB) tiers.Tier {
+		tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
 				Layout: "kvbm-slots", Engine: tiertest.Psync(t), Direct: true, Model: "m",
 				Bytes: 1 << 20, Layers: 4, Capacity: 16 << 20, Depth: 4})

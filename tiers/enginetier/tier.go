@@ -97,7 +97,7 @@ type stored struct {
 	visible bool
 }
 
-var _ tiers.Tier = (*Tier)(nil)
+var _ tiers.Files = (*Tier)(nil)
 
 // New makes the calls of the engine's start. If the filesystem refuses direct I/O, a layout whose
 // engine continues with buffered I/O does so, with one of Warnings; for other layouts New returns a

@@ -64,7 +64,7 @@ type Tier struct {
 	ended   bool
 }
 
-var _ tiers.Tier = (*Tier)(nil)
+var _ tiers.Files = (*Tier)(nil)
 
 // New probes what the layout needs. If the filesystem refuses direct I/O the tier uses buffered I/O,
 // and Traits and Warnings report it. If the layout has to free a part of a file and the filesystem

@@ -45,7 +45,7 @@ func (t *Groups) Lookup(ctx context.Context, objs ...tiers.Object) (found int, e
 		if from == found {
 			break
 		}
-		n, err := spread.Lookup(ctx, t.ranks[i], objs[from:found]...)
+		n, err := t.ranks[i].(tiers.Looker).Lookup(ctx, objs[from:found]...)
 		if err != nil {
 			return 0, err
 		}
@@ -71,7 +71,7 @@ func (g *group) of(objs []tiers.Object) []tiers.Object {
 
 // Lookup looks up the group's objects.
 func (g *group) Lookup(ctx context.Context, objs ...tiers.Object) (int, error) {
-	return spread.Lookup(ctx, g.Files, g.of(objs)...)
+	return g.Files.(tiers.Looker).Lookup(ctx, g.of(objs)...)
 }
 
 // Create begins writing the group's objects.

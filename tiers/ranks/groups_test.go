@@ -60,7 +60,7 @@ func groupsOf(t testing.TB, dir *workdir.Dir, direct bool, n *notes) *ranks.Grou
 
 func TestGroupsKeepTheContract(t *testing.T) {
 	for _, direct := range []bool{false, true} {
-		tiertest.Run(t, func(t testing.TB) tiers.Tier {
+		tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 			return groupsOf(t, tiertest.Dir(t), direct, new(notes))
 		})
 	}

@@ -172,7 +172,7 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	there := make([]int, len(t.ranks))
 	err = t.each(len(t.ranks), func(i int) (err error) {
 		own := t.allOf(i, objs)
-		if there[i], err = spread.Lookup(ctx, t.ranks[i], own...); there[i] == len(own) {
+		if there[i], err = t.ranks[i].(tiers.Looker).Lookup(ctx, own...); there[i] == len(own) {
 			there[i] = len(objs) // the rank has no bytes of the others
 		}
 		return err

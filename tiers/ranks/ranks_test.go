@@ -55,12 +55,12 @@ func open(t testing.TB, l tiers.EngineLayout, n int, dir *workdir.Dir, engine io
 func object(key string) tiers.Object { return tiers.Object{Key: key, Gen: 1, Size: bytes} }
 
 // store writes an object, load reads and compares it.
-func store(t testing.TB, tier tiers.Tier, o tiers.Object) {
+func store(t testing.TB, tier tiers.Files, o tiers.Object) {
 	_, _, err := tiertest.Transfer(t, bytes, 1).Write(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 }
 
-func load(t testing.TB, tier tiers.Tier, o tiers.Object) {
+func load(t testing.TB, tier tiers.Files, o tiers.Object) {
 	_, _, err := tiertest.Transfer(t, bytes, 1).Read(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 }
@@ -80,7 +80,7 @@ func TestContract(t *testing.T) {
 				if n == 4 && testing.Short() {
 					break // all other tests divide evenly
 				}
-				tiertest.Run(t, func(t testing.TB) tiers.Tier {
+				tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 					return open(t, l, n, tiertest.Dir(t), tiertest.Psync(t))
 				})
 			}

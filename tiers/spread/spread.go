@@ -12,25 +12,13 @@ import (
 	"kvbench/tiers"
 )
 
-// Files is a storage tier in one directory.
+// Files are a storage tier's files in one directory.
 type Files interface {
-	tiers.Tier
+	tiers.Files
 	Direct() bool
 	Warnings() []string
 	Footprint() (held, waste int64)
 	LeaveFiles()
-}
-
-// Lookup looks up objects in a tier that has a Lookup. It returns how many objects exist before the
-// first missing one.
-func Lookup(ctx context.Context, f Files, objs ...tiers.Object) (int, error) {
-	l, ok := f.(interface {
-		Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
-	})
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
-	return l.Lookup(ctx, objs...)
 }
 
 // Part is one of the directories.
@@ -342,7 +330,11 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for found < len(objs) {
 		part, n := t.where(objs[found:])
-		there, err := Lookup(ctx, t.parts[part].Files, objs[found:found+n]...)
+		looker, ok := t.parts[part].Files.(tiers.Looker)
+		if !ok {
+			return found, errors.ErrUnsupported
+		}
+		there, err := looker.Lookup(ctx, objs[found:found+n]...)
 		found += there
 		if err != nil || there < n {
 			return found, err
