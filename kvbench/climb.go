@@ -204,6 +204,10 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	}
 	readable, _ := t.sweep()
 	objects = append(slices.Clip(objects), readable...)
+	// Plain I/O uses the files of the first rank, or group of layers, where entries lie in part.
+	if y := &t.cfg.Storage.Engine; y.Layout != "" && (y.Ranks > 1 || len(y.Tails) > 0) {
+		objects = nil
+	}
 	// As plain I/O reads them: layer by layer, if the run stored them so.
 	layers := func(o tiers.Object) []tiers.Object {
 		return o.InLayers(l.Level.Tier.Traits().Layers)

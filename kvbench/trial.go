@@ -164,8 +164,10 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	unpublished := t.publish(ctx, res)
 	// On a signal the result came first: a flush on the same filesystem would wait for what
 	// cancelled writers do. They leave their files to clean, which removes them in small steps.
-	if t.hurried(ctx) && t.files != nil && !t.cfg.Storage.KeepFiles {
-		t.files.LeaveFiles()
+	if t.hurried(ctx) && !t.cfg.Storage.KeepFiles {
+		for _, f := range t.files {
+			f.LeaveFiles()
+		}
 	}
 	if t.stop != nil {
 		t.stop(errWindowOver)

@@ -150,7 +150,7 @@ type trial struct {
 
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
-	files         fileTier             // nil without one
+	files         []spread.Files       // of each rank's part of the objects; none: no storage tier of files
 	bucket        *objecttier.Tier     // nil without one
 	objects       *record.Objects      // its requests, nil without it
 	engine        ioengine.Engine      // of the files, nil without them
@@ -331,7 +331,7 @@ func (e *Env) Looker() (l tiers.Looker, all bool) {
 		return e.trial.bucket, false
 	}
 	if y, _ := tiers.EngineLayoutOf(cfg.Engine.Layout); y.LooksUp {
-		return e.trial.files.(tiers.Looker), y.All
+		return e.Levels[len(e.Levels)-1].Tier, y.All
 	}
 	return nil, false
 }
@@ -404,6 +404,3 @@ func (t *trial) freeSpace() int64 {
 }
 
 func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
-
-// fileTier is a storage tier on a filesystem.
-type fileTier = spread.Files

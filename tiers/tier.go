@@ -106,6 +106,9 @@ type Tier interface {
 	// Get reads the first of the objects, as Put writes them. With Tails, the Size of an object may be
 	// less than was written. It returns ErrNotFound if the first object does not exist, and errors of dst.
 	Get(ctx context.Context, c *Call, objs []Object, dst Sink) error
+	// Lookup looks up objects as an engine does before it reads them. It returns how many exist before
+	// the first missing one, and errors.ErrUnsupported where no engine looks anything up.
+	Lookup(ctx context.Context, objs ...Object) (found int, err error)
 	// Remove deletes objects, also the objects after one that fails. Their space is free when Remove
 	// returns, or for an object that is being read when the last reader has ended. It returns
 	// ErrNotFound for a missing object. A cancelled context does not stop a removal: it is short, and
@@ -151,8 +154,7 @@ type Memory interface {
 	View(o Object) (src Source, release func(), err error)
 }
 
-// Looker looks up objects as an engine does before it reads them. It returns how many exist before the
-// first missing one.
+// Looker is Files whose engine looks up objects, see Tier.
 type Looker interface {
 	Lookup(ctx context.Context, objs ...Object) (found int, err error)
 }

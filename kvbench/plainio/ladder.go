@@ -164,7 +164,7 @@ func (c *climb) remove(ctx context.Context) error {
 	if len(c.files) == 0 {
 		return nil
 	}
-	return c.level.Tier.Remove(context.WithoutCancel(ctx), c.files...)
+	return c.owner().Remove(context.WithoutCancel(ctx), c.files...)
 }
 
 // sweepStep is one step of a sweep, with a stream for each request in flight.

@@ -191,6 +191,19 @@ func evenly(files tiers.Files, name string, n int64) string {
 	return key
 }
 
+// remover removes objects, see tiers.Tier.
+type remover interface {
+	Remove(ctx context.Context, objs ...tiers.Object) error
+}
+
+// owner is where the mover's objects are: in the files, or in a tier without any.
+func (m *mover) owner() remover {
+	if m.plain != nil {
+		return m.plain
+	}
+	return m.level.Tier
+}
+
 // wholeChunks rounds a size down, but to one chunk at least.
 func (m *mover) wholeChunks(size int64) int64 { return max(m.chunk, size/m.chunk*m.chunk) }
 

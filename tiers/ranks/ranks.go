@@ -4,58 +4,73 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 
 	"kvbench/tiers"
-	"kvbench/tiers/spread"
 )
 
 // Config is the configuration of a Tier.
 type Config struct {
-	Ranks []spread.Files // by rank, at least two of the same kind
-	// Bytes is the size of an object, all ranks together, and of a request.
-	Bytes int64
+	Ranks []tiers.Tier // by rank, at least two of the same kind
+	Bytes int64        // the size of an object, all ranks together
 	// Depth is how many objects of a rank are in flight together, 0 = 1.
 	Depth int
-	// Part is how many bytes of every object each rank has. An object that is opened with fewer bytes
-	// uses only the first ranks. 0: the ranks share an object evenly.
-	Part int64
-	// InTurn: the ranks work one after the other, and not concurrently.
-	InTurn bool
 }
 
-// Tier combines the tiers of all ranks. Each rank has a part of an object's bytes, in the order of the
-// ranks.
+// Tier is the tiers of all ranks. Each rank has a part of an object's bytes, in the order of the ranks,
+// as an object of its own.
 type Tier struct {
-	ranks  []spread.Files
+	ranks  []tiers.Tier
 	traits tiers.Traits
-	fixed  int64 // Config.Part
-	each   func(n int, do func(rank int) error) error
-
-	mu     sync.Mutex
-	making map[tiers.ID]bool // objects whose creation is in progress
+	fixed  int64 // bytes per rank; 0: the ranks share an object evenly
+	// tails, if not nil, says that the ranks are groups of layers of a hybrid model: see NewGroups.
+	tails tiers.Tails
 }
 
-var _ spread.Files = (*Tier)(nil)
+var _ tiers.Tier = (*Tier)(nil)
 
-// pageSize is the multiple to which request sizes are rounded up.
-const pageSize = 4096
-
-// New returns a tier of the ranks, which it closes.
+// New returns a tier of the ranks, which it closes. The ranks work concurrently.
 func New(cfg Config) *Tier {
-	t := &Tier{ranks: cfg.Ranks, traits: cfg.Ranks[0].Traits(), making: make(map[tiers.ID]bool),
-		fixed: cfg.Part, each: together}
-	if cfg.InTurn {
-		t.each = inTurn
-	}
-	t.traits.Chunk = int(tiers.AlignUp(cfg.Bytes, pageSize))
+	t := &Tier{ranks: cfg.Ranks, traits: cfg.Ranks[0].Traits()}
 	if t.traits.Extent = 0; cfg.Depth > 1 {
 		t.traits.Extent = int64(cfg.Depth) * cfg.Bytes
 	}
 	t.traits.Description += fmt.Sprintf(", of %d ranks", len(cfg.Ranks))
 	return t
+}
+
+// NewGroups returns a tier of an engine that stores each group of layers of a hybrid model as an object
+// of its own, numbered in tiers.Object.Layer, in one tier. Each group has part bytes of an object, in
+// whole pages. The groups are written and read one after the other. An object that is read with fewer
+// bytes than were written consists of the first groups only: a prompt needs the last groups only at its
+// end. Tails has one element per group.
+func NewGroups(tier tiers.Tier, part int64, tails tiers.Tails) *Tier {
+	t := &Tier{traits: tier.Traits(), fixed: part, tails: tails}
+	for range tails {
+		t.ranks = append(t.ranks, tier)
+	}
+	t.traits.Extent = 0
+	t.traits.Description += fmt.Sprintf(", a file for each of %d groups of layers", len(tails))
+	return t
+}
+
+// Files returns the files of the first rank: plain I/O uses them in the place of all.
+func (t *Tier) Files() tiers.Files { return tiers.FilesOf(t.ranks[0]) }
+
+// Traits returns the tier's traits.
+func (t *Tier) Traits() tiers.Traits { return t.traits }
+
+// Space returns the space of the filesystem, which all ranks share.
+func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.ranks[0].Space(ctx) }
+
+// Close closes all ranks.
+func (t *Tier) Close() error {
+	var errs []error
+	for _, r := range t.ranks {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // part returns how many bytes of an object a rank has, a multiple of Traits.Align. The last ranks may
@@ -68,111 +83,171 @@ func (t *Tier) part(size int64) int64 {
 	return tiers.AlignUp((size+n-1)/n, int64(t.traits.Align))
 }
 
-// of returns a rank's part of an object; its Size may be 0.
-func (t *Tier) of(rank int, o tiers.Object) tiers.Object {
-	part := t.part(o.Size)
-	o.Size = max(0, min(part, o.Size-int64(rank)*part))
-	return o
-}
-
-// allOf returns a rank's parts of several objects, without empty ones.
-func (t *Tier) allOf(rank int, objs []tiers.Object) (list []tiers.Object) {
+// of returns a rank's parts of objects, without empty ones.
+func (t *Tier) of(rank int, objs []tiers.Object) (list []tiers.Object) {
 	for _, o := range objs {
-		if o = t.of(rank, o); o.Size > 0 {
+		part := t.part(o.Size)
+		if o.Size = min(part, o.Size-int64(rank)*part); o.Size > 0 {
+			if t.tails != nil {
+				o.Layer = rank + 1
+			}
 			list = append(list, o)
 		}
 	}
 	return list
 }
 
-// inTurn calls do for n ranks, one after the other. It continues after an error and returns the first
-// one.
-func inTurn(n int, do func(rank int) error) (err error) {
-	for i := range n {
-		if failed := do(i); err == nil {
-			err = failed
+// each calls do for all ranks, concurrently unless they are groups. It returns the error of the lowest
+// rank that failed.
+func (t *Tier) each(do func(rank int) error) error {
+	errs := make([]error, len(t.ranks))
+	if t.tails != nil {
+		for i := range errs {
+			errs[i] = do(i)
 		}
+	} else {
+		// Ranks are separate processes: a wait of one must not delay another.
+		var wait sync.WaitGroup
+		for i := 1; i < len(errs); i++ {
+			wait.Go(func() { errs[i] = do(i) })
+		}
+		errs[0] = do(0)
+		wait.Wait()
 	}
-	return err
-}
-
-// together calls do for n ranks concurrently, and returns the error of the lowest rank that failed.
-func together(n int, do func(rank int) error) error {
-	errs := make([]error, n)
-	guarded := func(i int) {
-		defer func() {
-			if v := recover(); v != nil {
-				errs[i] = &tiers.PanicError{Value: v, Stack: debug.Stack()}
-			}
-		}()
-		errs[i] = do(i)
-	}
-	// Ranks are separate processes: a wait of one must not delay another.
-	var wait sync.WaitGroup
-	for i := 1; i < n; i++ {
-		wait.Go(func() { guarded(i) })
-	}
-	guarded(0)
-	wait.Wait()
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		return errs[i]
 	}
 	return nil
 }
 
-// Traits returns the tier's traits.
-func (t *Tier) Traits() tiers.Traits { return t.traits }
-
-// Direct reports whether the ranks do direct I/O.
-func (t *Tier) Direct() bool { return t.ranks[0].Direct() }
-
-// Warnings returns the warnings of the ranks without duplicates.
-func (t *Tier) Warnings() (list []string) {
-	for _, r := range t.ranks {
-		for _, w := range r.Warnings() {
-			if !slices.Contains(list, w) {
-				list = append(list, w)
+// move moves the first objects, all of one size, on all ranks that have bytes of them. It reports the
+// sum of the groups' times, or the time of the slowest rank.
+func (t *Tier) move(c *tiers.Call, objs []tiers.Object, do func(rank int, c *tiers.Call,
+	own []tiers.Object) error) error {
+	size, n := objs[0].Size, 1
+	for n < len(objs) && objs[n].Size == size {
+		n++
+	}
+	c.Timing, c.Done = tiers.Timing{}, 1
+	if part := t.part(size); size > part*int64(len(t.ranks)) {
+		return &tiers.OpError{Op: "move", Path: t.traits.Description, Key: objs[0].Key,
+			Offset: -1, Err: fmt.Errorf("%d bytes are more than %d parts of %d", size,
+				len(t.ranks), part)}
+	}
+	var mu sync.Mutex // of Observe
+	calls := make([]tiers.Call, len(t.ranks))
+	err := t.each(func(i int) error {
+		own := t.of(i, objs[:n])
+		if len(own) == 0 {
+			calls[i].Done = n
+			return nil
+		}
+		if c.Observe != nil {
+			calls[i].Observe = func(chunk tiers.Chunk) {
+				mu.Lock()
+				defer mu.Unlock()
+				c.Observe(chunk)
 			}
 		}
+		return do(i, &calls[i], own)
+	})
+	c.Done = n
+	for i := range calls {
+		c.Done = min(c.Done, calls[i].Done)
+		switch tm := calls[i].Timing; {
+		case t.tails != nil:
+			c.Timing.Add(tm)
+		case total(tm) > total(c.Timing):
+			c.Timing = tm
+		}
 	}
-	return list
+	return err
 }
 
-// Footprint returns the sum of all ranks' footprints.
-func (t *Tier) Footprint() (held, waste int64) {
-	for _, r := range t.ranks {
-		h, w := r.Footprint()
-		held, waste = held+h, waste+w
+func total(t tiers.Timing) int64 { return int64(t.IO() + t.Generation + t.Admission) }
+
+// Put implements tiers.Tier. After an error of one rank, and for objects that not every rank has taken,
+// it removes the objects of the other ranks: an object exists when all ranks have it.
+func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
+) error {
+	written := make([]int, len(t.ranks))
+	err := t.move(c, objs, func(i int, call *tiers.Call, own []tiers.Object) error {
+		err := t.ranks[i].Put(ctx, call, own, shifted{t, i, objs, src, nil})
+		if err == nil {
+			written[i] = call.Done
+		}
+		return err
+	})
+	keep := c.Done
+	if err != nil {
+		keep = 0
 	}
-	return held, waste
+	for i, n := range written {
+		if n > keep {
+			own := t.of(i, objs[:n])
+			err = errors.Join(err, t.ranks[i].Remove(ctx, own[keep:]...))
+		}
+	}
+	return err
 }
 
-// Space returns the space of the filesystem, which all ranks share.
-func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.ranks[0].Space(ctx) }
-
-// LeaveFiles stops the removal of files: the work directory removes them.
-func (t *Tier) LeaveFiles() {
-	for _, r := range t.ranks {
-		r.LeaveFiles()
-	}
+// Get implements tiers.Tier.
+func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
+	return t.move(c, objs, func(i int, call *tiers.Call, own []tiers.Object) error {
+		return t.ranks[i].Get(ctx, call, own, shifted{t, i, objs, nil, dst})
+	})
 }
 
-// Close closes all ranks.
-func (t *Tier) Close() error {
-	var errs []error
-	for _, r := range t.ranks {
-		errs = append(errs, r.Close())
+// shifted is the source and sink of a rank: the objects' bytes from the rank's part on.
+type shifted struct {
+	t    *Tier
+	rank int
+	objs []tiers.Object // of all ranks
+	src  tiers.Source
+	dst  tiers.Sink
+}
+
+// whole returns the object of all ranks, and the offset of the rank's part in it.
+func (s shifted) whole(own tiers.Object) (o tiers.Object, off int64) {
+	for _, o = range s.objs {
+		if o.Key == own.Key && o.Gen == own.Gen {
+			break
+		}
 	}
-	return errors.Join(errs...)
+	if s.t.tails == nil {
+		o.Layer = own.Layer
+	}
+	return o, int64(s.rank) * s.t.part(o.Size)
+}
+
+// Fill implements tiers.Source.
+func (s shifted) Fill(own tiers.Object, off int64, p []byte) error {
+	o, from := s.whole(own)
+	return s.src.Fill(o, from+off, p)
+}
+
+// Take implements tiers.Sink.
+func (s shifted) Take(own tiers.Object, off int64, p []byte) error {
+	o, from := s.whole(own)
+	return s.dst.Take(o, from+off, p)
+}
+
+// Remove deletes the objects of every rank.
+func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
+	return t.each(func(i int) error { return t.ranks[i].Remove(ctx, t.of(i, objs)...) })
 }
 
 // Lookup looks up the objects of every rank, and returns how many objects all ranks have before the
-// first missing one. All ranks must have a Lookup.
+// first missing one. Of groups it looks up those of the first one, and of the others those at the end
+// of what was found.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
+	if t.tails != nil {
+		return t.lookUpGroups(ctx, objs)
+	}
 	there := make([]int, len(t.ranks))
-	err = t.each(len(t.ranks), func(i int) (err error) {
-		own := t.allOf(i, objs)
-		if there[i], err = t.ranks[i].(tiers.Looker).Lookup(ctx, own...); there[i] == len(own) {
+	err = t.each(func(i int) (err error) {
+		own := t.of(i, objs)
+		if there[i], err = t.ranks[i].Lookup(ctx, own...); there[i] == len(own) {
 			there[i] = len(objs) // the rank has no bytes of the others
 		}
 		return err
@@ -180,76 +255,21 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	return slices.Min(there), err
 }
 
-// Create begins writing the objects of every rank.
-func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	objs, err := t.claim(objs)
-	if err != nil {
-		return nil, err
-	}
-	defer t.release(objs)
-	f, err := begin(t, objs, func(r spread.Files, objs []tiers.Object) (tiers.Writer, error) {
-		return r.Create(ctx, objs...)
-	}, tiers.Writer.Abort)
-	if err != nil {
-		return nil, err
-	}
-	return &writer{f}, nil
-}
-
-// claim marks the first objects that no other call is creating, and returns them. Without it, two calls
-// that create the same object could each succeed on some of the ranks.
-func (t *Tier) claim(objs []tiers.Object) ([]tiers.Object, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, o := range objs {
-		if !t.making[o.ID()] {
-			t.making[o.ID()] = true
-			continue
+func (t *Tier) lookUpGroups(ctx context.Context, objs []tiers.Object) (found int, err error) {
+	found = len(objs)
+	for i, tail := range t.tails {
+		from := 0
+		if tail > 0 {
+			from = max(0, found-tail)
 		}
-		if i == 0 {
-			return nil, t.error("create", o, -1, tiers.ErrExists)
+		if from == found {
+			break
 		}
-		return objs[:i], nil
+		n, err := t.ranks[i].Lookup(ctx, t.of(i, objs[from:found])...)
+		if err != nil {
+			return 0, err
+		}
+		found = from + n
 	}
-	return objs, nil
-}
-
-// release ends the claim: all ranks know the objects, or none does.
-func (t *Tier) release(objs []tiers.Object) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, o := range objs {
-		delete(t.making, o.ID())
-	}
-}
-
-// Open begins reading the objects of every rank.
-func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	f, err := begin(t, objs, func(r spread.Files, objs []tiers.Object) (tiers.Reader, error) {
-		return r.Open(ctx, objs...)
-	}, tiers.Reader.Close)
-	if err != nil {
-		return nil, err
-	}
-	return &reader{f}, nil
-}
-
-// Remove deletes the objects of every rank.
-func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
-	var errs []error
-	for _, o := range objs {
-		errs = append(errs, t.each(len(t.ranks), func(i int) error {
-			own := t.of(i, o)
-			if own.Size == 0 {
-				return nil
-			}
-			return t.ranks[i].Remove(ctx, own)
-		}))
-	}
-	return errors.Join(errs...)
-}
-
-// error returns the OpError of a failure that concerns no single rank. It names no file.
-func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
-	return &tiers.OpError{Op: op, Path: t.traits.Description, Key: o.Key, Offset: off, Err: err}
+	return found, nil
 }

@@ -8,17 +8,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/enginetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/ranks"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 )
 
@@ -37,15 +39,16 @@ func apart() (list []tiers.EngineLayout) {
 
 // open makes the tier of n ranks.
 func open(t testing.TB, l tiers.EngineLayout, n int, dir *workdir.Dir, engine ioengine.Engine,
-) *ranks.Tier {
+) tiers.Tier {
 	cfg := ranks.Config{Bytes: bytes, Depth: l.Depth}
+	settings := tiertest.Transfer(t, bytes, max(1, l.Depth)).Settings
 	for i := range n {
 		files, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: l.Name,
 			Engine: engine, Direct: l.Direct, Model: "m", Layers: 4, Depth: l.Depth,
 			Bytes:    tiers.AlignUp(int64(bytes/n), 4096),
 			Capacity: 16 << 20, Tensor: i, World: n})
 		require.NoError(t, err)
-		cfg.Ranks = append(cfg.Ranks, files)
+		cfg.Ranks = append(cfg.Ranks, transfer.New(files, settings))
 	}
 	tier := ranks.New(cfg)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
@@ -55,14 +58,22 @@ func open(t testing.TB, l tiers.EngineLayout, n int, dir *workdir.Dir, engine io
 func object(key string) tiers.Object { return tiers.Object{Key: key, Gen: 1, Size: bytes} }
 
 // store writes an object, load reads and compares it.
-func store(t testing.TB, tier tiers.Files, o tiers.Object) {
-	_, _, err := tiertest.Transfer(t, bytes, 1).Write(t.Context(), tier, nil, o)
-	require.NoError(t, err)
+func store(t testing.TB, tier tiers.Tier, o tiers.Object) {
+	t.Helper()
+	require.NoError(t, put(t, tier, o))
 }
 
-func load(t testing.TB, tier tiers.Files, o tiers.Object) {
-	_, _, err := tiertest.Transfer(t, bytes, 1).Read(t.Context(), tier, nil, o)
-	require.NoError(t, err)
+func put(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	return tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{o}, tiertest.Content.Source())
+}
+
+func load(t testing.TB, tier tiers.Tier, o tiers.Object) {
+	t.Helper()
+	require.NoError(t, get(t, tier, o))
+}
+
+func get(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	return tier.Get(t.Context(), &tiers.Call{}, []tiers.Object{o}, tiertest.Verified)
 }
 
 // filesOf are the names below the engine's directory that match.
@@ -80,7 +91,7 @@ func TestContract(t *testing.T) {
 				if n == 4 && testing.Short() {
 					break // all other tests divide evenly
 				}
-				tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
+				tiertest.Run(t, func(t testing.TB) tiers.Tier {
 					return open(t, l, n, tiertest.Dir(t), tiertest.Psync(t))
 				})
 			}
@@ -117,20 +128,22 @@ func TestTheSlowestRankCounts(t *testing.T) {
 		}[l.Name], strings.Join(names, " "), l.Name)
 
 		for slow := range n {
-			r, err := tier.Open(t.Context(), o)
-			require.NoError(t, err)
+			var mu sync.Mutex
 			seen := 0
 			engine.Hold(func(op *ioengine.Op) bool {
+				mu.Lock()
+				defer mu.Unlock()
 				seen++
 				assert.EqualValues(t, o.Size/n, op.N, "a part of the bytes")
 				return seen-1 == slow
 			})
 			done := make(chan error, 1)
-			b := buffer.Aligned(make([]byte, bytes+4096), bytes, 4096)
-			r.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, N: bytes,
-				Done: func(io *tiers.IO) { done <- io.Err }})
-			assert.Equal(t, 1, engine.Held(), l.Name)
-			assert.Equal(t, n, seen, "%s: all at the same moment", l.Name)
+			go func() { done <- get(t, tier, o) }()
+			require.Eventually(t, func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return seen == n && engine.Held() == 1
+			}, time.Minute, time.Millisecond, "%s: all concurrently", l.Name)
 			select {
 			case <-done:
 				t.Errorf("%s: over without rank %d", l.Name, slow)
@@ -138,8 +151,6 @@ func TestTheSlowestRankCounts(t *testing.T) {
 			}
 			engine.Release()
 			require.NoError(t, <-done)
-			require.NoError(t, tiertest.Content.Check(b[:bytes], o, 0))
-			require.NoError(t, r.Close())
 		}
 	}
 }
@@ -159,23 +170,16 @@ func TestARankThatFails(t *testing.T) {
 	files := filesOf(t, dir, "*_1_2.bin")
 	require.Len(t, files, 1)
 	require.NoError(t, os.Remove(files[0]))
-	_, err = tier.Open(t.Context(), o)
-	require.ErrorIs(t, err, tiers.ErrNotFound)
+	require.ErrorIs(t, get(t, tier, o), tiers.ErrNotFound)
 
 	// A directory in the place of the second rank's next file lets its rename fail.
 	p := object("p")
-	w, err := tier.Create(t.Context(), p)
-	require.NoError(t, err)
-	require.Len(t, filesOf(t, dir, ".*.tmp"), 2)
 	name := fmt.Sprintf("%s/%x_m_1_2.bin", filepath.Dir(files[0]),
 		sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", p.Key, p.Gen)))
 	require.NoError(t, os.Mkdir(name, 0o700))
-	require.Error(t, w.Commit(t.Context()))
-	_, err = tier.Open(t.Context(), p)
-	require.ErrorIs(t, err, tiers.ErrNotFound)
+	require.Error(t, put(t, tier, p))
+	require.ErrorIs(t, get(t, tier, p), tiers.ErrNotFound)
 	assert.Len(t, filesOf(t, dir, "*_m_0_2.bin"), 1, "the other object's alone")
 	assert.Empty(t, filesOf(t, dir, ".*.tmp"))
-	held, _ := tier.Footprint()
-	assert.EqualValues(t, bytes, held)
 	require.NoError(t, os.Remove(name))
 }

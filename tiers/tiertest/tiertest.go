@@ -46,8 +46,10 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 		{"traits", (*suite).traits},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tier := open(t)
-			s := &suite{T: t, tier: tier, own: tiers.FilesOf(tier), ctx: t.Context()}
+			s := &suite{T: t, tier: open(t), ctx: t.Context()}
+			if x, ok := s.tier.(*transfer.Tier); ok { // files of other tiers may have other objects
+				s.own = x.Files()
+			}
 			c.test(s)
 			require.NoError(t, s.tier.Close())
 			require.NoError(t, s.tier.Close(), "twice")
@@ -263,7 +265,8 @@ func (s *suite) brokenReads() {
 	s.get(o)
 }
 
-// removedWhileRead removes an object during its read.
+// removedWhileRead removes an object during its read. A tier of several tiers may not have begun to
+// read in all of them.
 func (s *suite) removedWhileRead() {
 	if !s.tier.Traits().Holds || s.layered() {
 		s.Skip("a tier without bytes needs no sink, and layers are read one after the other")
@@ -271,8 +274,10 @@ func (s *suite) removedWhileRead() {
 	o := object("k", 300_000)
 	s.put(o)
 	remove := sync.OnceValue(func() error { return s.tier.Remove(s.ctx, o) })
-	require.NoError(s, s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{o},
-		hooked{Sink: Verified, hook: remove}))
+	err := s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{o}, hooked{Sink: Verified, hook: remove})
+	if s.own != nil || !errors.Is(err, tiers.ErrNotFound) {
+		require.NoError(s, err)
+	}
 	s.absent(o)
 }
 

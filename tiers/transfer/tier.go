@@ -53,6 +53,14 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return t.files.Remove(ctx, objs...)
 }
 
+// Lookup looks up objects in files whose engine does.
+func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (int, error) {
+	if l, ok := t.files.(tiers.Looker); ok {
+		return l.Lookup(ctx, objs...)
+	}
+	return 0, errors.ErrUnsupported
+}
+
 // Put implements tiers.Tier: at most Depth chunks are in flight while the next ones are generated.
 func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
 ) error {
