@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/ranks"
 	"kvbench/tracing/host"
 )
 
@@ -204,9 +205,8 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	}
 	readable, _ := t.sweep()
 	objects = append(slices.Clip(objects), readable...)
-	// Plain I/O uses the files of the first rank, or group of layers, where entries lie in part.
-	if y := &t.cfg.Storage.Engine; y.Layout != "" && (y.Ranks > 1 || len(y.Tails) > 0) {
-		objects = nil
+	if several, ok := l.Level.Tier.(*ranks.Tier); ok {
+		objects = several.InFiles(objects)
 	}
 	// As plain I/O reads them: layer by layer, if the run stored them so.
 	layers := func(o tiers.Object) []tiers.Object {

@@ -58,6 +58,9 @@ func NewGroups(tier tiers.Tier, part int64, tails tiers.Tails) *Tier {
 // Files returns the files of the first rank: plain I/O uses them in the place of all.
 func (t *Tier) Files() tiers.Files { return tiers.FilesOf(t.ranks[0]) }
 
+// InFiles returns the objects as they lie in Files.
+func (t *Tier) InFiles(objs []tiers.Object) []tiers.Object { return t.of(0, objs) }
+
 // Traits returns the tier's traits.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 

@@ -216,12 +216,9 @@ func (t *Tier) place(objs []tiers.Object) (run []*stored, part int) {
 			return []*stored{{o: o, part: part}}, part
 		}
 		t.at[o.ID()] = s
-		u := &t.uses[s.part]
-		u.Entries++
-		u.Bytes += o.Size
-		u.taken += t.room(o)
-		if s.part != home {
-			u.Elsewhere++
+		t.count(s, 1)
+		if s.part != home && entry(o) {
+			t.uses[s.part].Elsewhere++
 		}
 		run = append(run, s)
 	}
@@ -268,16 +265,26 @@ func (t *Tier) forget(list ...*stored) {
 			continue
 		}
 		delete(t.at, s.o.ID())
-		u := &t.uses[s.part]
+		t.count(s, -1)
 		// An object that was not committed does not count as taken for another directory.
-		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) {
-			u.Elsewhere--
+		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) && entry(s.o) {
+			t.uses[s.part].Elsewhere--
 		}
-		u.Entries--
-		u.Bytes -= s.o.Size
-		u.taken -= t.room(s.o)
 	}
 }
+
+// count adds an object to the account of its directory, or removes it. Callers hold mu.
+func (t *Tier) count(s *stored, sign int64) {
+	u := &t.uses[s.part]
+	u.Bytes += sign * s.o.Size
+	u.taken += sign * t.room(s.o)
+	if entry(s.o) {
+		u.Entries += sign
+	}
+}
+
+// entry reports whether an object counts as an entry: of the layers of an entry only the first does.
+func entry(o tiers.Object) bool { return o.Layer <= 1 }
 
 // where returns the directory of the first object, and how many of the objects from the first on are
 // there. For an unknown object it is the object's own directory.
