@@ -12,7 +12,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
-	"kvbench/tiers/ranks"
+	"kvbench/tiers/spread"
 	"kvbench/tracing/host"
 )
 
@@ -205,7 +205,7 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	}
 	readable, _ := t.sweep()
 	objects = append(slices.Clip(objects), readable...)
-	if several, ok := l.Level.Tier.(*ranks.Tier); ok {
+	if several, ok := l.Level.Tier.(*spread.Ranks); ok {
 		objects = several.InFiles(objects)
 	}
 	// As plain I/O reads them: layer by layer, if the run stored them so.

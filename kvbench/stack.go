@@ -23,7 +23,6 @@ import (
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/ranks"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/spread"
 	"kvbench/tiers/transfer"
@@ -139,9 +138,9 @@ func (t *trial) storageTier() tiers.Tier {
 	c, bytes := cfg.engineFiles()
 	switch y := cfg.Engine; {
 	case y.Layout != "" && len(y.Tails) > 0:
-		return ranks.NewGroups(list[0], c.Bytes, y.Tails)
+		return spread.NewGroups(list[0], c.Bytes, y.Tails)
 	case len(list) > 1:
-		return ranks.New(ranks.Config{Ranks: list, Bytes: bytes, Depth: c.Depth})
+		return spread.NewRanks(list, bytes, c.Depth)
 	}
 	return list[0]
 }

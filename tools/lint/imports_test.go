@@ -34,7 +34,6 @@ var mayImport = map[string]string{
 	"tiers/ioengine/ring": "",
 	"tiers/ioengine":      "tiers tiers/ioengine/ring",
 	"tiers/workdir":       "tiers tracing/host",
-	"tiers/ranks":         "tiers",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/enginetier":    "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/spread":        "tiers",

@@ -1,4 +1,4 @@
-package ranks_test
+package spread_test
 
 import (
 	"path/filepath"
@@ -11,7 +11,7 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/enginetier"
-	"kvbench/tiers/ranks"
+	"kvbench/tiers/spread"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
@@ -49,13 +49,13 @@ var tails = tiers.Tails{0, 2, 1}
 
 // groupsOf makes the tier of vLLM's files with three groups of a third of the bytes.
 func groupsOf(t testing.TB, dir *workdir.Dir, direct bool, n *notes) (
-	*ranks.Tier, *enginetier.Tier) {
+	*spread.Ranks, *enginetier.Tier) {
 	const part = (bytes/3 + 4095) / 4096 * 4096
 	files, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: "vllm-fs",
 		Engine: tiertest.Psync(t), Direct: direct, Model: "m", Layers: 4, Bytes: part,
 		Note: n.add})
 	require.NoError(t, err)
-	tier := ranks.NewGroups(transfer.New(files, tiertest.Transfer(t, bytes, 1).Settings), part,
+	tier := spread.NewGroups(transfer.New(files, tiertest.Transfer(t, bytes, 1).Settings), part,
 		tails)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
 	return tier, files
@@ -109,6 +109,6 @@ func TestGroupsAreReadAsFarAsNeeded(t *testing.T) {
 	held, _ = files.Footprint()
 	assert.EqualValues(t, 2*bytes, held)
 
-	err = put(t, tier, tiers.Object{Key: "large", Gen: 1, Size: 2 * bytes})
+	err = putRanks(t, tier, tiers.Object{Key: "large", Gen: 1, Size: 2 * bytes})
 	assert.ErrorContains(t, err, "2097152 bytes are more than 3 parts of 352256")
 }

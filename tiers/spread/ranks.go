@@ -1,4 +1,4 @@
-package ranks
+package spread
 
 import (
 	"context"
@@ -10,17 +10,11 @@ import (
 	"kvbench/tiers"
 )
 
-// Config is the configuration of a Tier.
-type Config struct {
-	Ranks []tiers.Tier // by rank, at least two of the same kind
-	Bytes int64        // the size of an object, all ranks together
-	// Depth is how many objects of a rank are in flight together, 0 = 1.
-	Depth int
-}
-
-// Tier is the tiers of all ranks. Each rank has a part of an object's bytes, in the order of the ranks,
-// as an object of its own.
-type Tier struct {
+// Ranks is the tiers of a model's tensor-parallel ranks as one tier. Each rank has a part of an object's
+// bytes, in the order of the ranks, as an object of its own. Ranks are separate processes with their own
+// files, calls and threads, and work concurrently. The slowest rank counts: a prompt is loaded when
+// every rank has its part.
+type Ranks struct {
 	ranks  []tiers.Tier
 	traits tiers.Traits
 	fixed  int64 // bytes per rank; 0: the ranks share an object evenly
@@ -28,15 +22,16 @@ type Tier struct {
 	tails tiers.Tails
 }
 
-var _ tiers.Tier = (*Tier)(nil)
+var _ tiers.Tier = (*Ranks)(nil)
 
-// New returns a tier of the ranks, which it closes. The ranks work concurrently.
-func New(cfg Config) *Tier {
-	t := &Tier{ranks: cfg.Ranks, traits: cfg.Ranks[0].Traits()}
-	if t.traits.Extent = 0; cfg.Depth > 1 {
-		t.traits.Extent = int64(cfg.Depth) * cfg.Bytes
+// NewRanks returns a tier of at least two ranks of the same kind, which it closes. An object has up to
+// so many bytes, and so many objects of a rank are in flight together.
+func NewRanks(ranks []tiers.Tier, bytes int64, depth int) *Ranks {
+	t := &Ranks{ranks: ranks, traits: ranks[0].Traits()}
+	if t.traits.Extent = 0; depth > 1 {
+		t.traits.Extent = int64(depth) * bytes
 	}
-	t.traits.Description += fmt.Sprintf(", of %d ranks", len(cfg.Ranks))
+	t.traits.Description += fmt.Sprintf(", of %d ranks", len(ranks))
 	return t
 }
 
@@ -45,8 +40,8 @@ func New(cfg Config) *Tier {
 // whole pages. The groups are written and read one after the other. An object that is read with fewer
 // bytes than were written consists of the first groups only: a prompt needs the last groups only at its
 // end. Tails has one element per group.
-func NewGroups(tier tiers.Tier, part int64, tails tiers.Tails) *Tier {
-	t := &Tier{traits: tier.Traits(), fixed: part, tails: tails}
+func NewGroups(tier tiers.Tier, part int64, tails tiers.Tails) *Ranks {
+	t := &Ranks{traits: tier.Traits(), fixed: part, tails: tails}
 	for range tails {
 		t.ranks = append(t.ranks, tier)
 	}
@@ -56,19 +51,19 @@ func NewGroups(tier tiers.Tier, part int64, tails tiers.Tails) *Tier {
 }
 
 // Files returns the files of the first rank: plain I/O uses them in the place of all.
-func (t *Tier) Files() tiers.Files { return tiers.FilesOf(t.ranks[0]) }
+func (t *Ranks) Files() tiers.Files { return tiers.FilesOf(t.ranks[0]) }
 
 // InFiles returns the objects as they lie in Files.
-func (t *Tier) InFiles(objs []tiers.Object) []tiers.Object { return t.of(0, objs) }
+func (t *Ranks) InFiles(objs []tiers.Object) []tiers.Object { return t.of(0, objs) }
 
 // Traits returns the tier's traits.
-func (t *Tier) Traits() tiers.Traits { return t.traits }
+func (t *Ranks) Traits() tiers.Traits { return t.traits }
 
 // Space returns the space of the filesystem, which all ranks share.
-func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.ranks[0].Space(ctx) }
+func (t *Ranks) Space(ctx context.Context) (tiers.Space, error) { return t.ranks[0].Space(ctx) }
 
 // Close closes all ranks.
-func (t *Tier) Close() error {
+func (t *Ranks) Close() error {
 	var errs []error
 	for _, r := range t.ranks {
 		errs = append(errs, r.Close())
@@ -78,7 +73,7 @@ func (t *Tier) Close() error {
 
 // part returns how many bytes of an object a rank has, a multiple of Traits.Align. The last ranks may
 // have fewer, or none.
-func (t *Tier) part(size int64) int64 {
+func (t *Ranks) part(size int64) int64 {
 	if t.fixed > 0 {
 		return t.fixed
 	}
@@ -87,7 +82,7 @@ func (t *Tier) part(size int64) int64 {
 }
 
 // of returns a rank's parts of objects, without empty ones.
-func (t *Tier) of(rank int, objs []tiers.Object) (list []tiers.Object) {
+func (t *Ranks) of(rank int, objs []tiers.Object) (list []tiers.Object) {
 	for _, o := range objs {
 		part := t.part(o.Size)
 		if o.Size = min(part, o.Size-int64(rank)*part); o.Size > 0 {
@@ -102,7 +97,7 @@ func (t *Tier) of(rank int, objs []tiers.Object) (list []tiers.Object) {
 
 // each calls do for all ranks, concurrently unless they are groups. It returns the error of the lowest
 // rank that failed.
-func (t *Tier) each(do func(rank int) error) error {
+func (t *Ranks) each(do func(rank int) error) error {
 	errs := make([]error, len(t.ranks))
 	if t.tails != nil {
 		for i := range errs {
@@ -125,7 +120,7 @@ func (t *Tier) each(do func(rank int) error) error {
 
 // move moves the first objects, all of one size, on all ranks that have bytes of them. It reports the
 // sum of the groups' times, or the time of the slowest rank.
-func (t *Tier) move(c *tiers.Call, objs []tiers.Object, do func(rank int, c *tiers.Call,
+func (t *Ranks) move(c *tiers.Call, objs []tiers.Object, do func(rank int, c *tiers.Call,
 	own []tiers.Object) error) error {
 	size, n := objs[0].Size, 1
 	for n < len(objs) && objs[n].Size == size {
@@ -171,7 +166,7 @@ func total(t tiers.Timing) int64 { return int64(t.IO() + t.Generation + t.Admiss
 
 // Put implements tiers.Tier. After an error of one rank, and for objects that not every rank has taken,
 // it removes the objects of the other ranks: an object exists when all ranks have it.
-func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
+func (t *Ranks) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
 ) error {
 	written := make([]int, len(t.ranks))
 	err := t.move(c, objs, func(i int, call *tiers.Call, own []tiers.Object) error {
@@ -195,7 +190,7 @@ func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src 
 }
 
 // Get implements tiers.Tier.
-func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
+func (t *Ranks) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
 	return t.move(c, objs, func(i int, call *tiers.Call, own []tiers.Object) error {
 		return t.ranks[i].Get(ctx, call, own, shifted{t, i, objs, nil, dst})
 	})
@@ -203,7 +198,7 @@ func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst 
 
 // shifted is the source and sink of a rank: the objects' bytes from the rank's part on.
 type shifted struct {
-	t    *Tier
+	t    *Ranks
 	rank int
 	objs []tiers.Object // of all ranks
 	src  tiers.Source
@@ -236,14 +231,14 @@ func (s shifted) Take(own tiers.Object, off int64, p []byte) error {
 }
 
 // Remove deletes the objects of every rank.
-func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
+func (t *Ranks) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return t.each(func(i int) error { return t.ranks[i].Remove(ctx, t.of(i, objs)...) })
 }
 
 // Lookup looks up the objects of every rank, and returns how many objects all ranks have before the
 // first missing one. Of groups it looks up those of the first one, and of the others those at the end
 // of what was found.
-func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
+func (t *Ranks) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	if t.tails != nil {
 		return t.lookUpGroups(ctx, objs)
 	}
@@ -258,7 +253,7 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	return slices.Min(there), err
 }
 
-func (t *Tier) lookUpGroups(ctx context.Context, objs []tiers.Object) (found int, err error) {
+func (t *Ranks) lookUpGroups(ctx context.Context, objs []tiers.Object) (found int, err error) {
 	found = len(objs)
 	for i, tail := range t.tails {
 		from := 0

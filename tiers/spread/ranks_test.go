@@ -1,4 +1,4 @@
-package ranks_test
+package spread_test
 
 import (
 	"crypto/sha256"
@@ -18,7 +18,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/enginetier"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/ranks"
+	"kvbench/tiers/spread"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
@@ -40,7 +40,7 @@ func apart() (list []tiers.EngineLayout) {
 // open makes the tier of n ranks.
 func open(t testing.TB, l tiers.EngineLayout, n int, dir *workdir.Dir, engine ioengine.Engine,
 ) tiers.Tier {
-	cfg := ranks.Config{Bytes: bytes, Depth: l.Depth}
+	var list []tiers.Tier
 	settings := tiertest.Transfer(t, bytes, max(1, l.Depth)).Settings
 	for i := range n {
 		files, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: l.Name,
@@ -48,9 +48,9 @@ func open(t testing.TB, l tiers.EngineLayout, n int, dir *workdir.Dir, engine io
 			Bytes:    tiers.AlignUp(int64(bytes/n), 4096),
 			Capacity: 16 << 20, Tensor: i, World: n})
 		require.NoError(t, err)
-		cfg.Ranks = append(cfg.Ranks, transfer.New(files, settings))
+		list = append(list, transfer.New(files, settings))
 	}
-	tier := ranks.New(cfg)
+	tier := spread.NewRanks(list, bytes, l.Depth)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
 	return tier
 }
@@ -60,10 +60,10 @@ func object(key string) tiers.Object { return tiers.Object{Key: key, Gen: 1, Siz
 // store writes an object, load reads and compares it.
 func store(t testing.TB, tier tiers.Tier, o tiers.Object) {
 	t.Helper()
-	require.NoError(t, put(t, tier, o))
+	require.NoError(t, putRanks(t, tier, o))
 }
 
-func put(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+func putRanks(t testing.TB, tier tiers.Tier, o tiers.Object) error {
 	return tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{o}, tiertest.Content.Source())
 }
 
@@ -84,7 +84,7 @@ func filesOf(t testing.TB, dir *workdir.Dir, pattern string) []string {
 }
 
 // The tier keeps its contract if the number of ranks divides an object, and if it does not.
-func TestContract(t *testing.T) {
+func TestRanksKeepTheContract(t *testing.T) {
 	for _, l := range apart() {
 		t.Run(l.Name, func(t *testing.T) {
 			for _, n := range []int{3, 4} {
@@ -177,7 +177,7 @@ func TestARankThatFails(t *testing.T) {
 	name := fmt.Sprintf("%s/%x_m_1_2.bin", filepath.Dir(files[0]),
 		sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", p.Key, p.Gen)))
 	require.NoError(t, os.Mkdir(name, 0o700))
-	require.Error(t, put(t, tier, p))
+	require.Error(t, putRanks(t, tier, p))
 	require.ErrorIs(t, get(t, tier, p), tiers.ErrNotFound)
 	assert.Len(t, filesOf(t, dir, "*_m_0_2.bin"), 1, "the other object's alone")
 	assert.Empty(t, filesOf(t, dir, ".*.tmp"))
