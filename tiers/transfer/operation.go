@@ -55,7 +55,7 @@ type operation struct {
 // files have all of these objects or none.
 func (op *operation) run(objs []tiers.Object) error {
 	op.traits, op.objs = op.files.Traits(), objs[:1]
-	err := op.moved(objs)
+	err := op.execute(objs)
 	op.mu.Lock() // a request may still be in flight
 	defer op.mu.Unlock()
 	// A request that still hangs does not count. Without bytes there is no other work, so that all
@@ -76,7 +76,7 @@ func (op *operation) run(objs []tiers.Object) error {
 	return err
 }
 
-func (op *operation) moved(objs []tiers.Object) (err error) {
+func (op *operation) execute(objs []tiers.Object) (err error) {
 	defer recoverInto(&err)
 	if err := op.admit(objs); err != nil {
 		return err
