@@ -32,11 +32,14 @@ func (c *Cache) copied(ctx context.Context, read, write *tiers.Call, o tiers.Obj
 	}
 	err = to.Tier.Put(ctx, write, []tiers.Object{o}, src)
 	read.Timing = tiers.Timing{Admission: write.Timing.Admission}
-	err = cmp.Or(src.end(), err)
+	failed := src.end()
 	release()
 	// The rest of the time is the upper level's, and not generation.
 	write.Timing = tiers.Timing{Device: write.Timing.IO()}
-	return src.err != nil, err
+	if err == nil { // also where a failed read was repeated
+		return false, nil
+	}
+	return failed != nil, cmp.Or(failed, err)
 }
 
 // upper is the upper level's bytes of a demotion, as the source of the write. Its reads are requests to

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ import (
 // brokenMemory fails its n-th read of a demotion, after the pause.
 type brokenMemory struct {
 	*memtier.Tier
-	n     int
+	n     atomic.Int64
 	pause func()
 }
 
@@ -37,7 +38,7 @@ func (m *brokenMemory) View(o tiers.Object) (tiers.Source, func(), error) {
 
 func (v brokenView) Fill(o tiers.Object, off int64, p []byte) error {
 	v.m.pause()
-	if v.m.n--; v.m.n == 0 {
+	if v.m.n.Add(-1) == 0 {
 		return syscall.EIO
 	}
 	return v.Source.Fill(o, off, p)
@@ -70,7 +71,7 @@ func (f *failures) Demoted(_ Tag, _ tiers.Object, _, _ tiers.Kind, read, write t
 func TestDemotionsCopyMemory(t *testing.T) {
 	const size = 5*tiertest.Chunk - 100
 	for name, c := range map[string]struct {
-		n      int
+		n      int64
 		hook   faults.Hook
 		failed []string
 		left   int64 // bytes in the lower level
@@ -83,8 +84,9 @@ func TestDemotionsCopyMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, seen := tiertest.Transfer(t, tiertest.Chunk, 1), &failures{}
-			memory := &brokenMemory{tiertest.Memory(t, 1<<20), c.n,
-				func() { time.Sleep(time.Millisecond) }}
+			memory := &brokenMemory{Tier: tiertest.Memory(t, 1<<20),
+				pause: func() { time.Sleep(time.Millisecond) }}
+			memory.n.Store(c.n)
 			files := tiertest.Files(t, filetier.Config{})
 			cache, err := New(Config{Clock: x.Clock, Observer: seen, Source: x.Content.Source,
 				Sink: &x.Verifier, Levels: []Level{
