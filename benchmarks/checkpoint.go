@@ -112,8 +112,8 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 	need := checkpointRoom(v, spec, c.CacheDir) * int64(checkpointsKept(v))
 	need += need / 100
 	fs, err := host.FilesystemOf(c.CacheDir)
-	fs.Free += workdir.Left(workdir.Options{CacheDir: c.CacheDir, Rank: v.Rank,
-		Folder: checkpoint.Folder(spec, writes, c.Nonce, writes == 0, v.Rank)}).Bytes
+	fs.Free += workdir.Reclaimable(workdir.Options{CacheDir: c.CacheDir, Rank: v.Rank,
+		Folder: checkpoint.Folder(spec, c.Nonce, writes == 0, v.Rank)}).Freed
 	switch {
 	case err != nil:
 		say("-cache-dir: %v", err)
@@ -201,7 +201,7 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, both boo
 		// Another run's stay, whatever happens.
 		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay
 	}
-	cfg.Storage.Folder = checkpoint.Folder(spec, writes, cfg.Storage.Nonce, op == tiers.Read,
+	cfg.Storage.Folder = checkpoint.Folder(spec, cfg.Storage.Nonce, op == tiers.Read,
 		v.Rank)
 	// Nothing is climbed after the window, and nothing was removed before reading: waiting for the
 	// device would only make the gap longer.

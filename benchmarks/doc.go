@@ -21,7 +21,7 @@
 //	hang       files and directories that may never answer
 //	signals    what ends a run early; launch: where the command was typed
 //	metrics    the progress of a run for Prometheus: the endpoint; metrics_series: the state of each
-//	           benchmark and rank; metrics_families: names, units, help, and the source of each value
+//	           benchmark and rank; metrics_families: their values, with names, units and help
 //	ranks      several ranks: a run and its trials, step by step; ranks_meet: how they find each other;
 //	           ranks_merged: one result of all ranks, written next to theirs, and the run's summary
 //

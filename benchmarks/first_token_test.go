@@ -41,7 +41,8 @@ func capacities(t *testing.T, bench, args, sizes string) (all []*result.Result) 
 	t.Helper()
 	for gib := range strings.FieldsSeq(sizes) {
 		r := simulated(t, bench, args+" -division open -simulate-device "+
-			"read=2GiB/s,write=2GiB/s,read-latency=80us,write-latency=20us -storage-capacity-gb "+gib)
+			"read=2GiB/s,write=2GiB/s,read-latency=80us,write-latency=20us "+
+			"-chunk-size 16MiB -storage-capacity-gb "+gib) // large chunks: few events
 		f := r.FirstToken
 		require.NotNil(t, f)
 		t.Logf("%s %s, %s GiB: mean %v, %d requests in %v, found %.3f, saved %.3f", bench, args,
@@ -76,11 +77,11 @@ func TestALargerCacheIsNoSlower(t *testing.T) {
 	tiertest.OneThread(t)
 	for _, c := range []struct{ bench, args, sizes string }{
 		{"MultiTurn", "-model tiny-1b -num-users 8 -prefill-rate 10000 -max-requests 600",
-			"4 8 16 64 256"},
-		{"MaxStorageStress", "-num-users 16 -prefill-rate 2000 -max-requests 150", "4 8 16 24"},
+			"4 16 64"},
+		{"MaxStorageStress", "-num-users 16 -prefill-rate 2000 -max-requests 150", "4 12 24"},
 		{"MultiTurn", "-model tiny-1b -num-users 8 -prefill-rate 10000 -arrival closed-loop",
-			"4 8 16 64 256"},
-		{"MaxStorageStress", "-num-users 16 -prefill-rate 2000 -arrival closed-loop", "4 8 16 24"},
+			"4 16 64"},
+		{"MaxStorageStress", "-num-users 16 -prefill-rate 2000 -arrival closed-loop", "4 12 24"},
 	} {
 		all := capacities(t, c.bench, c.args, c.sizes)
 		noSlower(t, all)

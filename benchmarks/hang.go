@@ -39,59 +39,47 @@ const lookEvery = 100 * time.Millisecond
 //   - with kvbench.ErrUnanswered, when the CPU time of the thread has not grown for longer than the limit. The
 //     CPU time of a thread that counts a million files grows.
 //
-// Work then still runs, so the caller must not read anything that work writes. When the CPU time has not grown
-// for ioengine.StallAfter, await calls show once a second with the names of the files; nil shows nothing.
+// When the CPU time has not grown for ioengine.StallAfter, await calls show once a second with the names of
+// the files.
 func await[T any](ctx context.Context, a *access, show func(what string, silent time.Duration),
-	work func() (T, error)) (answer T, err error) {
-	type reply struct {
-		answer T
-		err    error
+	work func() (T, error)) (T, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ran := a.ran
+	if ran == nil {
+		ran = threadRan
 	}
-	replies, thread := make(chan reply, 1), make(chan string, 1)
-	go func() {
-		runtime.LockOSThread() // other goroutines on this thread would add to its CPU time
-		defer runtime.UnlockOSThread()
-		name, _ := os.Readlink("/proc/thread-self")
-		thread <- name
-		answer, err := work()
-		replies <- reply{answer, err}
-	}()
-	progress := a.ran
-	if progress == nil {
-		progress = threadRan
-	}
-	at := <-thread
-	ran, since, shown := progress(at), time.Now(), time.Duration(0)
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case r := <-replies:
-			return r.answer, r.err
-		case <-ctx.Done():
-			return answer, context.Cause(ctx)
-		case now := <-tick.C:
-			if run := progress(at); run != ran {
-				ran, since, shown = run, now, 0
-			}
-			silent := now.Sub(since)
-			if limit := time.Duration(a.limit.Load()); limit > 0 && silent > limit {
-				return answer, unanswered(a.path(), silent, limit)
-			}
-			if show != nil && silent >= ioengine.StallAfter && silent-shown >= time.Second {
-				shown = silent
-				show(a.path(), silent)
-			}
+	thread := make(chan string, 1)
+	name, last, since, shown := "", "", time.Now(), time.Duration(0)
+	look := func() {
+		if name == "" {
+			name = <-thread
+		}
+		if now := ran(name); now != last {
+			last, since, shown = now, time.Now(), 0
+		}
+		silent := time.Since(since)
+		if limit := time.Duration(a.limit.Load()); limit > 0 && silent > limit {
+			end(kvbench.Unanswered(a.path(), silent, limit))
+		}
+		if silent >= ioengine.StallAfter && silent-shown >= time.Second {
+			shown = silent
+			show(a.path(), silent)
 		}
 	}
-}
-
-// unanswered returns the error for a filesystem that did not answer within the limit. A trial whose storage
-// does not answer fails with the same words.
-func unanswered(what string, silent, limit time.Duration) error {
-	return fmt.Errorf("%w: %s, for %s, longer than -io-timeout %s: the kernel log (dmesg) "+
-		"may say why; processes that wait for it end only when it answers, or is aborted",
-		kvbench.ErrUnanswered, what, silent.Round(time.Millisecond), limit)
+	var answer T
+	var err error
+	if !kvbench.Guard(ctx, lookEvery, look, func() {
+		runtime.LockOSThread() // other goroutines on this thread would add to its CPU time
+		defer runtime.UnlockOSThread()
+		own, _ := os.Readlink("/proc/thread-self")
+		thread <- own
+		answer, err = work()
+	}) {
+		var none T
+		return none, context.Cause(ctx)
+	}
+	return answer, err
 }
 
 // threadRan returns the CPU time of a thread in ns, as text. Without /proc or schedstat it returns "" each time.
@@ -121,36 +109,28 @@ func places(v *params.Values) string {
 
 const namedFiles = "one of the files and directories that the parameters name"
 
-// A process that ends waits for a filesystem that may hang for at most patience, and for the reader of its
-// output for at most promptly.
+// A process that ends, or that nothing was run in, waits for at most patience: for a filesystem that may hang,
+// and for other ranks, which have to be informed, or have to clean up. It waits for the reader of its output for
+// at most promptly. (The times of a trial are in kvbench/watchdog.go.)
 const (
 	patience = 2 * time.Second
 	promptly = 300 * time.Millisecond
 )
+
+// inPatience is patience after any end.
+func inPatience(error) time.Duration { return patience }
 
 // within runs work, which may hang, and reports whether work ended within the limit. If it did not, the caller
 // must not read anything that work writes.
 func within(limit time.Duration, work func()) (ended bool) {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
-	ended, _ = await(ctx, &access{}, nil, func() (bool, error) { work(); return true, nil })
-	return ended
+	return kvbench.Guard(ctx, limit, func() {}, work)
 }
 
-// unsaved is the result of the current trial until the result is written. If the results directory hangs, the
-// summary is printed instead, so that the result of hours is not lost. Two callers may print it: the trial
-// when it stops waiting for the directory, and the handler of a second signal. Only the first caller prints.
-type unsaved struct {
-	atomic.Pointer[result.Result]
-	running atomic.Bool // a trial runs and has no result yet
-}
-
-// print prints the summary of the result and clears the result. Without a result it prints nothing.
-func (u *unsaved) print(why string) {
-	r := u.Swap(nil)
-	if r == nil {
-		return
-	}
+// printUnsaved prints the summary of a result that may not have been written, so that hours of measuring are
+// not lost.
+func printUnsaved(r *result.Result, why string) {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "\nthe result of %s may be nowhere else than here, because of this: %s\n\n",
 		r.Name, why)

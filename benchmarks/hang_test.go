@@ -38,7 +38,7 @@ func TestWaitingForAFilesystem(t *testing.T) {
 		"busy": {answers: time.Minute, busy: 59 * time.Second, limit: 3 * time.Second,
 			took: time.Minute},
 		"signal": {answers: time.Hour, ends: time.Second, took: time.Second, err: errSignal},
-		"io-timeout": {answers: time.Hour, limit: 3 * time.Second, took: 3*time.Second + lookEvery,
+		"io-timeout": {answers: time.Hour, limit: 3 * time.Second, took: 3*time.Second + 2*lookEvery,
 			shown: []string{"a disk 2s", "a disk 3s"}, err: kvbench.ErrUnanswered},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestNoResult(t *testing.T) {
 	require.NoError(t, os.WriteFile(part, []byte("{"), 0o600))
 	saving.Store(path)
 	defer saving.Store("")
-	s.unsaved.running.Store(true)
+	s.running.Store(true)
 	assert.Equal(t, "\nno result of this trial was written, because another signal came\n",
 		saying(t, s.lastWords))
 	assert.NoFileExists(t, part)

@@ -31,27 +31,30 @@ type session struct {
 	files   access // before the run and between trials
 	*plan          // nil until it is known
 	results []*result.Result
-	shown   []*result.Result // that were printed before the end
 
 	ctx    context.Context // ends with a signal or the go command's death
 	cancel context.CancelCauseFunc
 	signal atomic.Int64 // that ended the run, 0 = none
 	alone  atomic.Bool  // no other rank: a user at the terminal waits for this process
 
-	skipped  []string                      // "BenchmarkX: why"
-	failures []string                      // "BenchmarkX: why", of trials without a result
-	traces   map[string]*result.TraceFiles // by the path of a recording
-	ceiling  map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
-	lastOpt  int                           // the MLPerf option that ran last
-	tty      *os.File                      // the controlling terminal, nil without one
-	removal  workdir.Removal               // of the files of the current trial
-	unsaved  unsaved                       // the result of the current trial
-	failed   bool                          // a benchmark has, see watch
-	hung     error                         // the storage did not answer a trial: no other is begun
-	meeting  atomic.Pointer[group.Meeting] // of ranks that this process does not start
-	printed  [2]*os.File                   // standard output and error, where a log replaces them
-	clients  *clients                      // the ranks of the run, nil = this one is alone
-	metrics  *metricsServer                // nil without -metrics-listen
+	skipped   []string                      // "BenchmarkX: why"
+	failures  []string                      // "BenchmarkX: why", of trials without a result
+	traces    map[string]*result.TraceFiles // by the path of a recording
+	ceiling   map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
+	lastOpt   int                           // the MLPerf option that ran last
+	tty       *os.File                      // the controlling terminal, nil without one
+	removal   workdir.Removal               // of the files of the current trial
+	running   atomic.Bool                   // a trial runs and has no result yet
+	unsaved   atomic.Pointer[result.Result] // the result of the current trial until it is written
+	path      atomic.Value                  // where it was written, "" until then
+	unwritten map[*result.Result]error      // results that were not written, and why
+	kept      string                        // why the kernel keeps this process, "" if it does not
+	failed    bool                          // a benchmark has, see watch
+	hung      error                         // the storage did not answer a trial: no other is begun
+	meeting   atomic.Pointer[group.Meeting] // of ranks that this process does not start
+	printed   [2]*os.File                   // standard output and error, where a log replaces them
+	clients   *clients                      // the ranks of the run, nil = this one is alone
+	metrics   *metricsServer                // nil without -metrics-listen
 }
 
 // current is the session of this process: the testing package passes nothing from TestMain to a
@@ -87,7 +90,7 @@ func Main(m *testing.M, suite Suite) int {
 		return unitTests(m, line)
 	}
 	s := &session{set: set, suite: suite,
-		ceiling: map[string]plainio.Reached{}, traces: map[string]*result.TraceFiles{},
+		ceiling: map[string]plainio.Reached{}, unwritten: map[*result.Result]error{}, traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: line.benchtime.typed,
 			Count: line.count.typed,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
@@ -164,7 +167,7 @@ func (s *session) run(m *testing.M) int {
 			case <-time.After(signalTime):
 			}
 		}
-		return s.exitCode(exitFailed)
+		return max(s.exitCode(exitFailed), exitFailed)
 	}
 	if err := s.header(); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
@@ -182,12 +185,10 @@ func (s *session) run(m *testing.M) int {
 	}
 	// All leave before any prints a summary: what a rank did later would be in no log.
 	s.clients.leave()
-	// Rank 0's exit code is the run's. Another rank has reported its failure, and a launcher would end
-	// the others with it.
-	if !s.clients.coordinates() && s.ctx.Err() == nil {
-		code = 0
-	}
 	s.epilogue()
+	if s.kept != "" {
+		fmt.Fprint(os.Stderr, "\n", s.kept, "\n")
+	}
 	if what := s.left(); what != "" {
 		fmt.Fprint(os.Stderr, "\n", what, "\n")
 	}
@@ -226,15 +227,15 @@ func (s *session) serveMetrics() (err error) {
 	return err
 }
 
-// leaving is how long an ended run may take to inform the other ranks.
-const leaving = 2 * time.Second
-
 // join calls gather, which looks at the directories of all ranks: a signal ends the run also where
 // they hang.
 func (s *session) join() error {
-	ctx, stop := lasting(s.ctx, leaving)
+	ctx, stop := kvbench.After(s.ctx, inPatience)
 	defer stop()
-	_, err := await(ctx, &access{}, nil, func() (bool, error) { return true, s.gather() })
+	var err error
+	if !kvbench.Guard(ctx, patience, func() {}, func() { err = s.gather() }) {
+		return context.Cause(ctx)
+	}
 	return err
 }
 

@@ -5,161 +5,126 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kvbench/kvbench"
-	"kvbench/kvbench/record"
 	"kvbench/tiers"
-	"kvbench/tiers/cache"
 )
 
-// family is a metric with all its series. A family without values is absent, never 0.
-type family struct {
-	desc    *prometheus.Desc
-	kind    prometheus.ValueType
-	collect func(s *series, emit emit)
-}
-
-// emit takes one value, with the value of the family's own label if it has one.
-type emit func(value float64, label ...string)
-
-// newFamily describes a metric. The unit is a suffix of its name; "" is a plain number.
-func newFamily(kind prometheus.ValueType, name, unit, help string, collect func(*series, emit),
-	label ...string) family {
-	// The prefix separates the names from those of the inference server on the same dashboard.
-	name = "kvbench_" + name
-	if unit != "" {
-		name += "_" + unit
-	}
-	if kind == prometheus.CounterValue {
-		name += "_total"
-	}
-	labels := prometheus.UnconstrainedLabels(append([]string{"benchmark", "rank"}, label...))
-	return family{prometheus.V2.NewDesc(name, help, labels, nil, prometheus.WithUnit(unit)), kind,
-		collect}
-}
-
-// tierCounter counts for every tier of the benchmark.
-func tierCounter(name, unit, help string, value func(record.Live, tiers.Kind) float64) family {
-	return newFamily(prometheus.CounterValue, name, unit, help, func(s *series, emit emit) {
-		t := s.total()
-		for kind := range tiers.Kind(tiers.NumKinds) {
-			// A tier without traffic does not belong to this load, unless it has a gauge.
-			exists := t.Bytes[kind] != [tiers.NumOps]int64{} || kind == tiers.Storage
-			for _, g := range s.now.Tiers {
-				exists = exists || g.Level == kind
-			}
-			if exists {
-				emit(value(t, kind), kind.String())
-			}
-		}
-	}, "tier")
-}
-
-// counter counts for the whole benchmark, from the first trial of the run on.
-func counter(name, help string, value func(record.Live) int64) family {
-	return newFamily(prometheus.CounterValue, name, "", help,
-		func(s *series, emit emit) { emit(float64(value(s.total()))) })
-}
-
-// gauge exists only while a trial runs: between two trials its last value would be stale.
-func gauge(name, unit, help string, collect func(*kvbench.Snapshot, emit), label ...string) family {
-	return newFamily(prometheus.GaugeValue, name, unit, help, func(s *series, emit emit) {
-		if s.running {
-			collect(&s.now, emit)
-		}
-	}, label...)
-}
-
-func tierGauge(name, unit, help string, value func(cache.Gauge) float64) family {
-	return gauge(name, unit, help, func(now *kvbench.Snapshot, emit emit) {
-		for _, g := range now.Tiers {
-			emit(value(g), g.Level.String())
-		}
-	}, "tier")
-}
+// Describe implements prometheus.Collector: without descriptions the registry checks each collection.
+func (s *metricsServer) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector. The lock is not held while a slow client reads.
 func (s *metricsServer) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range families {
-		for _, one := range s.series {
-			f.collect(one, func(value float64, label ...string) {
-				to <- prometheus.MustNewConstMetric(f.desc, f.kind, value,
-					append([]string{one.benchmark, strconv.Itoa(one.rank)}, label...)...)
-			})
+	for _, one := range s.series {
+		of := values{to: to, names: []string{"benchmark", "rank"},
+			labels: []string{one.benchmark, strconv.Itoa(one.rank)}}
+		one.counters(of)
+		if one.running { // between two trials the last values would be stale
+			one.gauges(of)
 		}
 	}
 }
 
-// Describe implements prometheus.Collector.
-func (s *metricsServer) Describe(to chan<- *prometheus.Desc) {
-	for _, f := range families {
-		to <- f.desc
-	}
+// values sends values with some labels.
+type values struct {
+	to            chan<- prometheus.Metric
+	names, labels []string
 }
 
-// tierTraffic counts the bytes and the I/O requests of one direction.
-func tierTraffic(op tiers.Op, moved, requests, also string) []family {
-	name := "kv_offload_tiering_" + op.String()
-	return []family{
-		tierCounter(name, "bytes", "Bytes "+moved+" the tier.",
-			func(t record.Live, k tiers.Kind) float64 { return float64(t.Bytes[k][op]) }),
-		tierCounter(name+"_time", "seconds", "Time that I/O requests of "+requests+also+" were in "+
-			"flight at the tier, summed over parallel ones.",
-			func(t record.Live, k tiers.Kind) float64 { return t.IO[k][op].InFlight.Seconds() }),
-		tierCounter(name+"_requests", "", "I/O requests of "+requests+" that the tier completed.",
-			func(t record.Live, k tiers.Kind) float64 { return float64(t.IO[k][op].Requests) }),
-	}
+// with returns values with one more label.
+func (v values) with(name, label string) values {
+	v.names = append(v.names[:len(v.names):len(v.names)], name)
+	v.labels = append(v.labels[:len(v.labels):len(v.labels)], label)
+	return v
 }
 
-// families are all metrics. Names are those of vLLM's OffloadingConnector and its tiers
-// (vllm/v1/kv_offload) and of its engine (docs/usage/metrics.md), where the counted events are the
-// same or nearly so: blocks there, entries here. They begin with kvbench_ instead of vllm:, because
-// OpenMetrics keeps colons for rules, and have the units in which Prometheus counts: bytes and seconds.
-var families = append(append(tierTraffic(tiers.Read, "read from", "reads", ""),
-	tierTraffic(tiers.Write, "written to", "writes", ", flushes among them,")...), []family{
-	tierCounter("kv_offload_eviction", "", "Entries that were evicted from the tier.",
-		func(t record.Live, k tiers.Kind) float64 { return float64(t.Evicted[k]) }),
-	counter("prefix_cache_queries", "Prompt tokens of completed requests.",
-		func(t record.Live) int64 { return t.PromptTokens }),
-	counter("prefix_cache_hits", "Prompt tokens of completed requests that were found in a tier.",
-		func(t record.Live) int64 { return t.FoundTokens }),
-	counter("request_success", "Requests completed; operations for plain I/O.",
-		func(t record.Live) int64 { return t.Requests }),
-	counter("generation_tokens", "Tokens generated by completed requests.",
-		func(t record.Live) int64 { return t.Tokens }),
-	counter("operation_failures", "Operations on tiers that failed, also outside of windows.",
-		func(t record.Live) int64 { return t.Failures }),
+// gauge sends the value of a gauge. The unit is a suffix of its name; "" is a plain number.
+func (v values) gauge(name, unit string, value float64, help string) {
+	v.send(prometheus.GaugeValue, name, unit, "", value, help)
+}
 
-	gauge("num_requests_running", "", "Requests in flight.",
-		func(now *kvbench.Snapshot, emit emit) { emit(float64(now.InFlight)) }),
-	gauge("num_requests_waiting", "", "Requests that wait for a worker.",
-		func(now *kvbench.Snapshot, emit emit) { emit(float64(now.Queued)) }),
-	tierGauge("kv_offload_cache_usage_perc", "", "Used part of the tier's capacity; 1 is full.",
-		func(g cache.Gauge) float64 { return float64(g.Used) / float64(max(g.Capacity, 1)) }),
-	tierGauge("kv_offload_cache_used", "bytes", "Bytes of entries and of capacity reserved for "+
-		"them.",
-		func(g cache.Gauge) float64 { return float64(g.Used) }),
-	tierGauge("kv_offload_cache_capacity", "bytes", "Capacity of the tier.",
-		func(g cache.Gauge) float64 { return float64(g.Capacity) }),
-	tierGauge("kv_offload_cache_entries", "", "Entries in the tier.",
-		func(g cache.Gauge) float64 { return float64(g.Entries) }),
-	gauge("filesystem_free", "bytes", "Free space of the storage tier's filesystem.",
-		func(now *kvbench.Snapshot, emit emit) {
-			if now.Free >= 0 {
-				emit(float64(now.Free))
-			}
-		}),
-	gauge("stuck_io_requests", "", "I/O requests that the storage has not completed for long.",
-		func(now *kvbench.Snapshot, emit emit) { emit(float64(now.Stuck)) }),
-	gauge("stage", "", "1 for the current stage of the trial, by its name.",
-		func(now *kvbench.Snapshot, emit emit) { emit(1, now.Stage) }, "stage"),
-	gauge("stage_elapsed", "seconds", "Time since the current stage began.",
-		func(now *kvbench.Snapshot, emit emit) { emit(now.Elapsed.Seconds()) }),
-	newFamily(prometheus.GaugeValue, "trial", "", "Number of the current trial, from 0.",
-		func(s *series, emit emit) {
-			if s.running {
-				emit(float64(s.trial))
-			}
-		}),
-}...)
+// counter sends the value of a counter.
+func (v values) counter(name, unit string, value float64, help string) {
+	v.send(prometheus.CounterValue, name, unit, "_total", value, help)
+}
+
+func (v values) send(kind prometheus.ValueType, name, unit, suffix string, value float64, help string) {
+	// The prefix separates the names from those of the inference server on the same dashboard.
+	name = "kvbench_" + name
+	if unit != "" {
+		name += "_" + unit
+	}
+	d := prometheus.V2.NewDesc(name+suffix, help, prometheus.UnconstrainedLabels(v.names), nil,
+		prometheus.WithUnit(unit))
+	v.to <- prometheus.MustNewConstMetric(d, kind, value, v.labels...)
+}
+
+// Names are those of vLLM's OffloadingConnector and its tiers (vllm/v1/kv_offload) and of its engine
+// (docs/usage/metrics.md), where the counted events are the same or nearly so: blocks there, entries here.
+// They begin with kvbench_ instead of vllm:, because OpenMetrics keeps colons for rules, and have the units in
+// which Prometheus counts: bytes and seconds. A metric without a value is absent, never 0.
+
+// counters sends what was counted from the first trial of the run on.
+func (s *series) counters(v values) {
+	t := s.total()
+	for kind := range tiers.Kind(tiers.NumKinds) {
+		// A tier without traffic does not belong to this load, unless it has a gauge.
+		exists := t.Bytes[kind] != [tiers.NumOps]int64{} || kind == tiers.Storage
+		for _, g := range s.now.Tiers {
+			exists = exists || g.Level == kind
+		}
+		if !exists {
+			continue
+		}
+		v := v.with("tier", kind.String())
+		for _, d := range []struct {
+			op                    tiers.Op
+			moved, requests, also string
+		}{{tiers.Read, "read from", "reads", ""},
+			{tiers.Write, "written to", "writes", ", flushes among them,"}} {
+			name, io := "kv_offload_tiering_"+d.op.String(), t.IO[kind][d.op]
+			v.counter(name, "bytes", float64(t.Bytes[kind][d.op]), "Bytes "+d.moved+" the tier.")
+			v.counter(name+"_time", "seconds", io.InFlight.Seconds(), "Time that I/O requests of "+
+				d.requests+d.also+" were in flight at the tier, summed over parallel ones.")
+			v.counter(name+"_requests", "", float64(io.Requests),
+				"I/O requests of "+d.requests+" that the tier completed.")
+		}
+		v.counter("kv_offload_eviction", "", float64(t.Evicted[kind]),
+			"Entries that were evicted from the tier.")
+	}
+	v.counter("prefix_cache_queries", "", float64(t.PromptTokens),
+		"Prompt tokens of completed requests.")
+	v.counter("prefix_cache_hits", "", float64(t.FoundTokens),
+		"Prompt tokens of completed requests that were found in a tier.")
+	v.counter("request_success", "", float64(t.Requests),
+		"Requests completed; operations for plain I/O.")
+	v.counter("generation_tokens", "", float64(t.Tokens), "Tokens generated by completed requests.")
+	v.counter("operation_failures", "", float64(t.Failures),
+		"Operations on tiers that failed, also outside of windows.")
+}
+
+// gauges sends the state of the current trial.
+func (s *series) gauges(v values) {
+	now := &s.now
+	v.gauge("num_requests_running", "", float64(now.InFlight), "Requests in flight.")
+	v.gauge("num_requests_waiting", "", float64(now.Queued), "Requests that wait for a worker.")
+	for _, g := range now.Tiers {
+		v := v.with("tier", g.Level.String())
+		v.gauge("kv_offload_cache_usage_perc", "", float64(g.Used)/float64(max(g.Capacity, 1)),
+			"Used part of the tier's capacity; 1 is full.")
+		v.gauge("kv_offload_cache_used", "bytes", float64(g.Used),
+			"Bytes of entries and of capacity reserved for them.")
+		v.gauge("kv_offload_cache_capacity", "bytes", float64(g.Capacity), "Capacity of the tier.")
+		v.gauge("kv_offload_cache_entries", "", float64(g.Entries), "Entries in the tier.")
+	}
+	if now.Free >= 0 {
+		v.gauge("filesystem_free", "bytes", float64(now.Free),
+			"Free space of the storage tier's filesystem.")
+	}
+	v.gauge("stuck_io_requests", "", float64(now.Stuck),
+		"I/O requests that the storage has not completed for long.")
+	v.with("stage", now.Stage).gauge("stage", "", 1,
+		"1 for the current stage of the trial, by its name.")
+	v.gauge("stage_elapsed", "seconds", now.Elapsed.Seconds(), "Time since the current stage began.")
+	v.gauge("trial", "", float64(s.trial), "Number of the current trial, from 0.")
+}

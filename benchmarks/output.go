@@ -96,7 +96,10 @@ func common(plans []*params.Values) []result.Parameter {
 // word: readers of the merged streams would take it for configuration.
 func (s *session) epilogue() {
 	summaries(slices.DeleteFunc(slices.Clone(s.results),
-		func(r *result.Result) bool { return slices.Contains(s.shown, r) }))
+		func(r *result.Result) bool { return s.unwritten[r] != nil }))
+	for r, why := range s.unwritten {
+		printUnsaved(r, why.Error())
+	}
 	list := func(title string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
@@ -153,10 +156,7 @@ func summaries(results []*result.Result) {
 // left describes in one line what is in the cache directory when the process ends, "" if nothing is. One line
 // covers all ranks of this host: the user removes their files together, or starts the run again.
 func (s *session) left() string {
-	n := s.removal.Left()
-	if n.Known && n.Files == 0 {
-		n.Dirs = nil
-	}
+	n := s.removal.Remaining()
 	others := s.leftByOthers()
 	n.Dirs = append(n.Dirs, others.Dirs...)
 	n.Files, n.Bytes = n.Files+others.Files, n.Bytes+others.Bytes
@@ -196,7 +196,7 @@ func (s *session) leftByOthers() (left workdir.Remains) {
 	if within(patience, func() {
 		for _, dir := range cacheDirs(s.points[0]) {
 			for _, rank := range ranks {
-				n := workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+				n := workdir.Reclaimable(workdir.Options{CacheDir: dir, Rank: rank})
 				if n.Files > 0 {
 					found.Dirs = append(found.Dirs, filepath.Join(dir, fmt.Sprint("rank_", rank)))
 					found.Files, found.Bytes = found.Files+n.Files, found.Bytes+n.Bytes
@@ -224,8 +224,9 @@ const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 // for a stopped terminal.
 func (s *session) lastWords() {
 	within(promptly, func() {
-		none := s.unsaved.running.Load()
-		s.unsaved.print("another signal came before it was written")
+		if r := s.unsaved.Swap(nil); r != nil {
+			printUnsaved(r, "another signal came before it was written")
+		}
 		// What is being written under another name would stay there.
 		if path, _ := saving.Load().(string); path != "" {
 			dir, name := filepath.Split(path)
@@ -234,7 +235,7 @@ func (s *session) lastWords() {
 				_ = os.Remove(part)
 			}
 		}
-		if none {
+		if s.running.Load() {
 			fmt.Fprint(os.Stderr, "\nno result of this trial was written, because another signal "+
 				"came\n")
 		}

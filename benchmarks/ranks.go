@@ -59,10 +59,6 @@ type collection struct {
 	failed  []error          // to write one
 }
 
-// outcomePatience is how long an interrupted run waits for its ranks to clean up, and for those
-// that have not come to the trial. It waits for results as long as their ranks send heartbeats.
-const outcomePatience = 2 * time.Second
-
 // gather starts the other ranks, or meets them, where there are several that know of each other, and
 // returns when all are connected. All but the coordinator print into a file from here on.
 func (s *session) gather() error {
@@ -244,7 +240,7 @@ func (c *clients) leave() {
 // close ends what a coordinator has with other ranks, when they have left, or soon. A second call
 // does nothing.
 func (c *clients) close() {
-	late := time.Now().Add(outcomePatience)
+	late := time.Now().Add(patience)
 	if c.leader != nil {
 		ctx, stop := context.WithDeadline(context.Background(), late)
 		defer stop()
@@ -366,7 +362,7 @@ func (c *clients) conclude(own outcome) outcome {
 	// When its files are gone: the next trial of all ranks begins with what the filesystem then has
 	// free.
 	c.member.Done(text)
-	patient, stop := lasting(c.s.ctx, outcomePatience)
+	patient, stop := kvbench.After(c.s.ctx, inPatience)
 	defer stop()
 	if c.leader != nil {
 		all := c.merged(c.leader.Collect(patient))
@@ -386,15 +382,6 @@ func (c *clients) conclude(own outcome) outcome {
 		own.err = err
 	}
 	return own
-}
-
-// lasting is a context that ends some time after another one has.
-func lasting(ctx context.Context, after time.Duration) (context.Context, func()) {
-	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(after, func() { end(context.Cause(ctx)) })
-	})
-	return longer, func() { stop(); end(nil) }
 }
 
 // progress is what a rank does, and in which trial: a rank that is behind is at another one.

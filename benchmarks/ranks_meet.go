@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/group"
@@ -62,16 +61,13 @@ func meetingOf(v *params.Values) (*group.Meeting, error) {
 	return m, nil
 }
 
-// declineTime is how long a rank that cannot take part looks for rank 0: if that is not there by
-// then, it has most likely found the same mistake.
-const declineTime = 2 * time.Second
-
-// decline sends the coordinator why this rank cannot take part, so that it does not wait for it.
+// decline sends the coordinator why this rank cannot take part, so that it does not wait for it. If rank 0 is not
+// there within patience, it has most likely found the same mistake.
 func decline(m *group.Meeting, why error) {
 	if m.Rank == 0 {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), declineTime)
+	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	h := hello(m, nil, nil)
 	h.Refused = why.Error()

@@ -100,7 +100,7 @@ func (s *session) runLine(b *testing.B, l *line) {
 	}
 	o := t.run(func(t *trial) outcome { return s.measure(b, t) })
 	// B.Run makes the other calls only if the first one has passed (testing/benchmark.go). This holds
-	// with -rank-failure continue, too. The log tells the user that the missing results were not lost.
+	// with -rank-failure continue, too. The log shows that the missing results were not lost.
 	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 {
 		b.Logf("%d of %d trials are not begun: the testing package ends a benchmark whose first "+
 			"trial fails", l.v.Count-1, l.v.Count)
@@ -183,8 +183,8 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 	cfg.Progress = s.clients.show(v.Rank, show, func(rank int, now kvbench.Snapshot) {
 		s.metrics.observe(t.name, t.number, rank, now)
 	})
-	where := s.publishTo(&cfg, b, t)
-	defer s.unsaved.running.Store(false)
+	s.publishTo(&cfg, b, t)
+	defer s.running.Store(false)
 	defer s.spare(v)()
 	var load kvbench.Workload
 	if load, o.err = prepared(s, cfg.Progress, func() (kvbench.Workload, error) {
@@ -200,20 +200,19 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 	if t.done != nil {
 		t.done(o.res)
 	}
-	o.path = where()
-	s.notes(o.err)
+	o.path, _ = s.path.Load().(string)
+	s.notes(o)
 	if o.err == nil && o.res.Status != result.StatusComplete {
 		o.err = errors.New(o.res.Error) // nothing was completed, or too much failed
 	}
 	return o
 }
 
-// publishTo makes a trial write its result, or send it to the coordinator. The path of the result is
-// known when the trial is over, "" where looking for it could hang.
-func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) (where func() string) {
+// publishTo makes a trial write its result, or send it to the coordinator.
+func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) {
+	s.path.Store("")
 	s.unsaved.Store(nil)
-	s.unsaved.running.Store(true)
-	path, abandoned := "", false
+	s.running.Store(true)
 	cfg.PublishTo = t.v.ResultsDir
 	cfg.Publish = func(r *result.Result) (err error) {
 		r.Name = t.name
@@ -221,23 +220,19 @@ func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) (where 
 			r.FioWorkload = job
 		}
 		s.unsaved.Store(r)
-		s.unsaved.running.Store(false)
-		path = resultPath(t, fmt.Sprintf("rank_%d", t.v.Rank))
-		err = s.clients.publish(r, func() error { return s.write(b, t, path, r) })
+		s.running.Store(false)
+		err = s.clients.publish(r, func() error {
+			path := resultPath(t, fmt.Sprintf("rank_%d", t.v.Rank))
+			if err := s.write(b, t, path, r); err != nil {
+				return err
+			}
+			s.path.Store(path)
+			return nil
+		})
 		if err == nil {
 			s.unsaved.CompareAndSwap(r, nil)
 		}
 		return err
-	}
-	cfg.Unpublished = func(r *result.Result, why error) {
-		abandoned, s.shown = true, append(s.shown, r)
-		within(promptly, func() { s.unsaved.print(why.Error()) })
-	}
-	return func() string {
-		if abandoned {
-			return ""
-		}
-		return path
 	}
 }
 
@@ -253,15 +248,21 @@ func prepared[T any](s *session, show func(kvbench.Snapshot), work func() (T, er
 	answer, err := await(s.ctx, &s.files, func(what string, silent time.Duration) {
 		show(kvbench.Snapshot{Stage: "waiting for an answer of " + what, Elapsed: silent, Free: -1})
 	}, work)
-	s.notes(err)
+	s.notes(outcome{err: err})
 	return answer, err
 }
 
-// notes notes that the storage of this rank did not answer. Other ranks may have another device, and
-// go on.
-func (s *session) notes(err error) {
-	if errors.Is(err, kvbench.ErrUnanswered) {
-		s.hung = err
+// notes notes that the storage of this rank did not answer, and what that has left. Other ranks may have
+// another device, and go on.
+func (s *session) notes(o outcome) {
+	if errors.Is(o.err, kvbench.ErrUnanswered) {
+		s.hung = o.err
+	}
+	if u := (kvbench.Unpublished{}); errors.As(o.err, &u) {
+		s.unwritten[o.res] = u.Why
+	}
+	if a := (kvbench.Abandoned{}); errors.As(o.err, &a) {
+		s.kept = a.Error()
 	}
 }
 
@@ -299,8 +300,7 @@ func announce(b *testing.B, o outcome) {
 	for _, line := range lines {
 		b.Log(line)
 	}
-	exists := false
-	if within(patience, func() { _, err := os.Stat(o.path); exists = err == nil }) && exists {
+	if o.path != "" {
 		b.Log("result: " + o.path)
 	}
 }

@@ -12,12 +12,11 @@ import (
 	"kvbench/kvbench"
 )
 
-// Exit codes of the binary (go test shows 1 for all that are not 0). After a signal the code is 128 plus its
-// number. A rank other than 0 that reaches the end of the run exits with 0, even if its trials failed: the
-// exit code of rank 0 is the run's.
+// Exit codes of the binary (go test shows 1 for all that are not 0).
 const (
-	exitFailed     = 1
-	exitParameters = 2
+	exitFailed     = 1   // a benchmark failed, or another rank was lost
+	exitParameters = 2   // nothing was run
+	exitSignal     = 128 // plus the number of the signal; SIGTERM where the go command has ended
 )
 
 // The kernel gives a signal of the process to its first thread (complete_signal in kernel/signal.c). A thread
@@ -50,7 +49,7 @@ func (s *session) watchSignals() (stop func()) {
 		signal.Notify(got, syscall.SIGHUP)
 	}
 	go func() {
-		os.Exit(128 + int(twoSignals(got, func(sig syscall.Signal) {
+		os.Exit(exitSignal + int(twoSignals(got, func(sig syscall.Signal) {
 			s.signal.Store(int64(sig))
 			// A user who waits for several ranks does not wait for the cleaning of each.
 			attended := sig != syscall.SIGHUP && s.alone.Load() && onTerminal()
@@ -84,19 +83,23 @@ func twoSignals(got <-chan os.Signal, first func(syscall.Signal), last func()) s
 // all ranks, and this process may notice the death of a rank before it gets the signal.
 const signalTime = 500 * time.Millisecond
 
-// exitCode returns the exit code of a run that was ended early. For any other run it returns code.
+// exitCode returns the exit code of a run whose benchmarks have ended with code.
 func (s *session) exitCode(code int) int {
 	switch sig := s.signal.Load(); {
+	// The exit code of rank 0 is the run's. Another rank has reported its failure, and a launcher would end
+	// the others with it.
+	case s.ctx.Err() == nil && !s.clients.coordinates():
+		return 0
 	case s.ctx.Err() == nil:
 		return code
 	// The signal decides, even if the context was ended by the loss of another rank. Ctrl-C goes to all
 	// ranks, and this process may notice the death of one before its own signal.
 	case sig > 0:
-		return 128 + int(sig)
+		return exitSignal + int(sig)
 	case ofOthers(s.ctx): // a rank was lost; no signal came to this process
 		return max(code, exitFailed)
 	}
-	return 128 + int(syscall.SIGTERM)
+	return exitSignal + int(syscall.SIGTERM)
 }
 
 // parentPoll is how often the parent is looked at: a run ends within two seconds of its death,

@@ -92,7 +92,7 @@ func TestAnEndWhileTheParametersAreChecked(t *testing.T) {
 	s := &session{}
 	s.ctx, s.cancel = context.WithCancelCause(t.Context())
 	assert.Equal(t, exitParameters, s.unchecked(params.Violations{"-x: must be y"}))
-	assert.Equal(t, exitFailed, s.unchecked(unanswered("a disk", time.Minute, time.Second)))
+	assert.Equal(t, exitFailed, s.unchecked(kvbench.Unanswered("a disk", time.Minute, time.Second)))
 	s.signal.Store(int64(syscall.SIGTERM))
 	s.cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
 	assert.Equal(t, 143, s.unchecked(context.Cause(s.ctx)))

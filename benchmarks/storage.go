@@ -174,7 +174,7 @@ func room(v *params.Values, dir string) (host.Filesystem, error) {
 		rank, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "rank_"))
 		ours := err == nil && e.Name() == fmt.Sprint("rank_", rank)
 		if ours && rank >= 0 && rank < max(1, v.Ranks) {
-			fs.Free += workdir.Left(workdir.Options{CacheDir: dir, Rank: rank}).Bytes
+			fs.Free += workdir.Reclaimable(workdir.Options{CacheDir: dir, Rank: rank}).Freed
 		}
 	}
 	return fs, nil

@@ -45,7 +45,7 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 		}, result.StatusComplete},
 		"-io-timeout": {func(e *Env, _ context.CancelCauseFunc) {
 			e.Fail(ErrUnanswered, result.EndedByError)
-			close(e.trial.hung)
+			e.trial.hurry(ErrUnanswered)
 		}, result.StatusFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,34 +110,5 @@ func TestALadderOfTheWorkloadsOwn(t *testing.T) {
 		assert.EqualValues(t, 1, asked.ReadShare)
 		assert.Empty(t, asked.Spare)
 		assert.Zero(t, asked.Room)
-	})
-}
-
-// A device that stops answering while the files are removed has a result that stays, and a trial
-// that failed: another one after it would measure nothing.
-func TestARemovalThatIsNotAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		over := make(chan struct{})
-		defer close(over)
-		w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
-		var env *Env
-		w.run = func(ctx context.Context, e *Env) error {
-			env = e
-			for e.Clock.Sleep(ctx, time.Second) == nil {
-				e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
-			}
-			return nil
-		}
-		w.closing = func() {
-			env.Fail(ErrUnanswered, result.EndedByError)
-			close(env.trial.hung)
-			<-over
-		}
-		cfg := onNull()
-		cfg.Settle = time.Hour
-		res, err := Run(t.Context(), cfg, w)
-		assert.ErrorIs(t, err, ErrUnanswered)
-		assert.ErrorContains(t, err, "after the result was written: ")
-		assert.Equal(t, result.StatusComplete, res.Status)
 	})
 }

@@ -176,9 +176,6 @@ type Config struct {
 	Publish func(*result.Result) error
 	// PublishTo is where it writes, for the live line.
 	PublishTo string
-	// Unpublished is called with a result whose Publish Run stopped waiting for, before the files
-	// are removed; nil: the error of Run is enough.
-	Unpublished func(*result.Result, error)
 }
 
 // Ladder describes a queue-depth sweep: plain I/O on a tier in short steps, each with twice the

@@ -12,8 +12,10 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/spread"
 	"kvbench/tracing/host"
+	"kvbench/workloads"
 )
 
 // describe writes into the result what is known before the workload starts: limits, times, I/O settings,
@@ -125,16 +127,18 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 			in.Status = result.StatusIncomplete
 		}
 	}
-	select {
-	case <-t.prepared:
+	if t.prepared.Load() { // else it may be in a system call that hangs, and its data must not be read
 		t.workload.Report(in)
-	default: // Prepare still runs, for example in a system call that hangs: its data must not be read
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
 		times := t.objects.Fill(&in.Result, t.bucket)
 		maps.Copy(times, in.Times) // in.Times has the times that the workload reported
 		in.Times = times
+	}
+	in.DrainNS = t.drained.Load()
+	if start, end := t.Rec.Window(); in.DrainNS == 0 && start != workloads.Never { // they still run
+		in.DrainNS = int64(t.Clock.Now() - end)
 	}
 	t.stalls()
 	t.readTrace()
@@ -298,5 +302,36 @@ func (t *trial) rootInfo() {
 				to.Entries, to.Elsewhere = u.Entries, u.Elsewhere
 			}
 		}
+	}
+}
+
+// stallWarning is the shortest stall that is a warning in the result. The result has shorter ones,
+// too: devices with long queues rarely take longer than some seconds.
+const stallWarning = 10 * time.Second
+
+// stalls notes the calls that the storage completed late, or not at all.
+func (t *trial) stalls() {
+	if gap := time.Duration(t.stopped.Load()); gap > 0 {
+		t.warn(fmt.Sprintf("this process did not run for %s: it was stopped (SIGSTOP), or had no "+
+			"processor; requests in flight look that much slower", gap.Round(time.Second/10)))
+	}
+	if t.engine == nil {
+		return
+	}
+	all := t.engine.Stalls()
+	if all.Count == 0 {
+		return
+	}
+	in := &result.Stalls{AfterNS: int64(ioengine.StallAfter), Count: all.Count,
+		LongestNS: int64(all.Longest[0].For)}
+	for _, s := range all.Longest {
+		in.Longest = append(in.Longest, result.Stall{Operation: s.What, Path: s.Path, Offset: s.Off,
+			Bytes: int64(s.N), BegunNS: int64(s.Begun - t.begun), LengthNS: int64(s.For),
+			Answered: s.Answered})
+	}
+	t.info.Stalls = in
+	if longest := all.Longest[0]; longest.For > stallWarning {
+		t.warn(fmt.Sprintf("the device had a request for %s without an answer: %s",
+			longest.For.Round(time.Second), longest))
 	}
 }

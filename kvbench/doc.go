@@ -8,8 +8,8 @@
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache, I/O engine
 //	reference.go   Reference: what the usual policy would have found of the same requests
-//	stall.go       storage that does not answer: the end of the trial, what its result says
-//	publish.go     publishing the result, and the end of the wait for a directory that hangs
+//	watchdog.go    storage that does not answer, and signals: the times after which a trial stops
+//	               waiting; the result, made and published once
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
 //	climb.go       whether more in flight would have moved more, tried after the window
@@ -26,14 +26,14 @@
 //
 // # Storage that does not answer
 //
-// A call that hangs in the kernel keeps its goroutine, perhaps for ever. So storage calls run in
-// goroutines of their own. The caller waits through await, which returns when the run has to end.
-// Live line and result show such calls from the engine's own notes, and make no call to the
+// A call that hangs in the kernel keeps its goroutine, perhaps for ever. A trial runs in one goroutine
+// and blocks in such a call; the caller of Run watches it and returns without it when the run has to
+// end. Live line and result show such calls from the engine's own notes, and make no call to the
 // storage.
 //
 // # Goroutines
 //
-// The caller's goroutine runs the trial and waits for its end; every other goroutine begins with
-// Env.Clock.Go and ends before anything is closed. In virtual time these are coroutines of the
+// Run's own goroutine runs the trial, publishes its result and may be abandoned; every other one begins
+// with Env.Clock.Go and ends before anything is closed. In virtual time these are coroutines of the
 // caller's goroutine. The package knows no flags and prints nothing.
 package kvbench

@@ -35,6 +35,11 @@ import (
 func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
 	chunk := cfg.Chunk
+	if cfg.StorageBytes > 0 && cfg.Levels == nil && cfg.Bucket == nil {
+		if err := t.openEngine(); err != nil {
+			return err
+		}
+	}
 	if !cfg.Simulated {
 		want, got := cfg.Buffers()
 		// Each tensor-parallel rank has buffers of its own, for its part of an object.
@@ -148,7 +153,7 @@ func (t *trial) storageTier() tiers.Tier {
 // openRoots opens the directories of the storage tier, and the files in them.
 func (t *trial) openRoots(ctx context.Context) error {
 	cfg := t.cfg.Storage
-	removal, roots := cfg.Removal, cfg.roots()
+	roots := cfg.roots()
 	n := int64(len(roots))
 	unit := int64(1)
 	if cfg.Layout.Kind == tiers.LayoutSlots { // each object takes one, however small it is
@@ -161,9 +166,6 @@ func (t *trial) openRoots(ctx context.Context) error {
 			where = ", in " + r.Dir
 			// A slot file gets its part at the start; other files grow.
 			cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + unit
-		}
-		if i > 0 { // the live line shows the first, which includes the others
-			cfg.Removal = removal.Beside()
 		}
 		dir, err := t.openDir(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
 			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder,
@@ -208,15 +210,16 @@ func (t *trial) openEngine() error {
 	threads, _ := host.Procs(runtime.NumCPU())
 	use := ioengine.Use{Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}
 	for _, dir := range cfg.dirs() { // opening reports a directory that does not answer
-		fs, _ := new(host.Asked).Filesystem(dir, patienceForSpace,
-			func(ask func() error) error { return ask() })
+		fs, _ := host.FilesystemOf(dir)
 		use.Inline = use.Inline || host.FUSE(fs.Type)
 	}
 	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now)
 	if err != nil {
 		return err
 	}
+	t.mu.Lock()
 	t.engine, io.Engine = e, choice.Name
+	t.mu.Unlock()
 	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
 	// Closed last, after the memory that is registered with it. Close waits for late answers of the
 	// storage as long as the caller waits for the trial's end.
@@ -261,23 +264,19 @@ func (t *trial) openBucket(ctx context.Context) error {
 	c.Store.Observer = t.objects
 	// Pauses between attempts are random: clients of one run should not retry at the same time.
 	c.Store.Random = rand.Float64
-	var tier *objecttier.Tier
-	ended, err := t.await(ctx, patience, stage("looking at the store"), func() (err error) {
-		tier, err = t.openShared(ctx, c)
-		return err
-	})
-	switch {
-	case !ended:
-		return context.Cause(ctx)
-	case err != nil:
+	t.stage("looking at the store")
+	tier, err := t.openShared(ctx, c)
+	if err != nil {
 		return fmt.Errorf("opening the storage tier: %w", err)
 	}
 	t.bucket = tier
 	t.objects.Store = record.DescribeStore(c, cfg.Bucket.Balance, cfg.Bucket.From,
 		map[bool]string{false: "none", true: "head"}[cfg.Bucket.Lookup])
-	cfg.Removal.Works(tier.Run(), tier.Amount)
+	place := cfg.Removal.Add(tier.Run(), func() (workdir.Count, error) {
+		return workdir.Count{Amount: tier.Amount()}, nil
+	})
 	t.closers = append(t.closers, func(ctx context.Context) error {
-		return errors.Join(t.emptyBucket(ctx), tier.Close())
+		return errors.Join(t.emptyBucket(ctx, place), tier.Close())
 	})
 	t.Levels = append(t.Levels, cache.Level{Kind: tiers.Storage, Tier: tier,
 		Capacity: cfg.StorageBytes})
@@ -309,16 +308,15 @@ func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *obje
 }
 
 // emptyBucket removes the run's objects, unless they are to be kept.
-func (t *trial) emptyBucket(ctx context.Context) error {
-	cfg := &t.cfg.Storage
-	if !cfg.KeepFiles {
-		cfg.Removal.Counted(t.bucket.Amount())
+func (t *trial) emptyBucket(ctx context.Context, place *workdir.Place) error {
+	if !t.cfg.Storage.KeepFiles {
+		place.Counted(t.bucket.Amount())
 	}
 	err := t.bucket.Clear(ctx, func(bytes int64) {
-		cfg.Removal.Removed(workdir.Amount{Files: 1, Bytes: bytes})
+		place.Removed(workdir.Amount{Files: 1, Bytes: bytes})
 	})
 	if err == nil {
-		cfg.Removal.Over()
+		place.Over()
 	}
 	return err
 }
@@ -391,55 +389,30 @@ func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, 
 	return t, nil
 }
 
-// openDir opens a work directory, and removes what an earlier run left in it.
-func (t *trial) openDir(ctx context.Context, opt workdir.Options) (*workdir.Dir, error) {
-	if opt.Shared = opt.Folder != nil && t.Group.Size() > 1; opt.Shared {
-		return t.shareDir(ctx, opt)
+// openDir opens a work directory, and removes what an earlier run left in it. All clients share the one
+// directory of a Folder. Rank 0 opens it first and removes what an earlier run left; then the others. A
+// client on another host may find another filesystem there: the first of them opens it, and the rest,
+// which found it locked, open it after that.
+func (t *trial) openDir(ctx context.Context, opt workdir.Options) (dir *workdir.Dir, err error) {
+	if opt.Shared = opt.Folder != nil && t.Group.Size() > 1; !opt.Shared {
+		return workdir.Open(ctx, opt)
 	}
-	return workdir.Open(ctx, opt)
-}
-
-// shareDir opens the one directory of all clients. Rank 0 comes first and removes what an earlier
-// run left; then the others. A client on another host may find another filesystem there: the first
-// of them opens it for the rest.
-func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir.Dir, err error) {
-	if t.Group.Rank() == 0 {
-		if dir, err = workdir.Open(ctx, opt); err != nil {
-			return nil, err
-		}
-	}
-	// Each client waits for all: its arrival at the barrier shows that it has opened the directory.
-	defer func() {
-		if err != nil && dir != nil {
-			err = errors.Join(err, dir.Close())
-		}
-	}()
-	if err = t.Group.Barrier(ctx); err != nil {
-		return dir, err
-	}
-	if dir == nil {
-		if dir, err = workdir.Join(opt); errors.Is(err, workdir.ErrNotShared) {
+	for round := 0; ; round++ {
+		if dir == nil && (round > 0 || t.Group.Rank() == 0) {
 			dir, err = workdir.Open(ctx, opt)
 		}
-	}
-	held := new(workdir.LockedError)
-	if err != nil && !errors.As(err, &held) {
-		return dir, err
-	}
-	late := err
-	if err = t.Group.Barrier(ctx); err == nil && late != nil {
-		if dir, err = workdir.Join(opt); errors.Is(err, workdir.ErrNotShared) {
-			err = late
+		locked := round == 1 && errors.Is(err, workdir.ErrLocked)
+		if round == 2 || err != nil && !locked {
+			return dir, err
+		}
+		// The arrival at the barrier shows that a client has opened the directory.
+		if failed := t.Group.Barrier(ctx); failed != nil {
+			if dir != nil {
+				failed = errors.Join(failed, dir.Close())
+			}
+			return nil, failed
 		}
 	}
-	return dir, err
-}
-
-// removing is the live line's data during a removal of files.
-func (t *trial) removing(stage string) Snapshot {
-	s := Snapshot{Stage: stage, Free: -1}
-	s.Done, s.Of = t.cfg.Storage.Removal.Progress()
-	return s
 }
 
 // onClose registers a close function, called before those registered earlier.

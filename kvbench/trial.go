@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/record"
@@ -20,20 +19,6 @@ import (
 	"kvbench/workloads"
 )
 
-// Interrupted is the cause with which a caller cancels Run's context when a signal ended the run:
-// the result is then marked incomplete. In an attended run the files are removed however long that
-// takes, because the user sees the progress and can end it at any moment. Otherwise the next run
-// removes what is left.
-type Interrupted struct {
-	Why      error
-	Attended bool
-}
-
-func (i Interrupted) Error() string { return "interrupted: " + i.Why.Error() }
-
-// Unwrap returns what interrupted the run.
-func (i Interrupted) Unwrap() error { return i.Why }
-
 // errWindowOver is the cause with which operations in flight are cancelled.
 var errWindowOver = errors.New("the window is over")
 
@@ -44,13 +29,6 @@ const mostShards = 64
 // that this process may use. The additional processors that Go gets for goroutines in system calls
 // need none, because they do not count concurrently.
 func Shards() int { return min(mostShards, runtime.GOMAXPROCS(0), runtime.NumCPU()) }
-
-// How long an interrupted run waits: for its workers before the result is written, and, unattended,
-// for them and the cleaning afterwards (a promise of README: 2 s).
-const (
-	drainOnSignal = 200 * time.Millisecond
-	cleanOnSignal = 1200 * time.Millisecond
-)
 
 // garbageAfter is how much garbage there may be when the window is over, in percent of what is in
 // use.
@@ -75,6 +53,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.counted, _ = w.(Counted)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	defer t.ending.cancel(nil)
+	defer t.watchdog.begin(ctx)()
 	t.trial, t.Clock, t.Group, t.Simulated = t, cfg.Clock, cfg.Group, sim != nil
 	if t.Simulated { // virtual time is the trial's own
 		t.Group = nil
@@ -93,93 +72,49 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.Rec = record.New(shards)
 	t.Rec.Timeless = sim != nil && sim.Device == nil
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
-	t.hung, t.prepared = make(chan struct{}), make(chan struct{})
-	if cfg.Storage.StorageBytes > 0 && cfg.Storage.Levels == nil && cfg.Storage.Bucket == nil {
-		if err := t.openEngine(); err != nil {
-			return nil, err
-		}
+	t.free.Store(-1)
+	if sim != nil { // virtual time has one thread
+		t.run(ctx)
+	} else {
+		t.guard(ctx)
 	}
-	over := make(chan struct{})
-	defer close(over)
-	if cfg.Storage.IOTimeout > 0 && t.engine != nil {
-		go t.attend(over)
-	}
-	if err := t.begin(ctx); err != nil {
-		return nil, err
-	}
-	return t.run(ctx)
+	return t.returns()
 }
 
-// begin opens the storage. If the device does not answer, there is no result.
-func (t *trial) begin(ctx context.Context) error {
-	open := func() error {
-		if err := t.openStorage(ctx); err != nil {
-			return errors.Join(err, t.closeStorage(context.Background()))
-		}
-		t.describe()
-		return nil
+// run is the trial from its beginning to its end.
+func (t *trial) run(ctx context.Context) {
+	t.stage(opening)
+	if err := t.openStorage(ctx); err != nil {
+		t.note(errors.Join(err, t.closeStorage(t.removing)))
+		return
 	}
-	if t.sim != nil || t.cfg.Storage.Bucket != nil {
-		return open() // virtual time has one thread, and a bucket has its own time-outs
+	t.describe()
+	t.opened.Store(true)
+	t.stage("")
+	if len(t.dirs) > 0 {
+		t.lookAtSpace()
+		t.Clock.Every(t.ending.over, time.Second, t.lookAtSpace)
 	}
-	show := func() Snapshot {
-		if s := t.removing("reclaiming files of an earlier run"); s.Of > 0 {
-			return s
-		}
-		return stage("opening the storage tier")()
-	}
-	ended, err := t.await(ctx, patience, show, open)
-	if _, failure := t.ended(); !ended {
-		return cmp.Or(failure, context.Cause(ctx))
-	}
-	return err
-}
-
-// run prepares and loads until the window is over, though workers may still be
-// draining; then it concludes and cleans up.
-func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	t.startTracing(ctx)
 	if t.tracer != nil {
 		// Not for the window: detaching fexit takes up to a second.
 		defer func() { _ = t.tracer.Close() }()
 	}
-	unprepared := t.prepare(ctx)
-	if unprepared != nil {
-		t.Fail(unprepared, endedByOf(ctx, unprepared))
+	if err := t.prepare(); err != nil {
+		t.Fail(err, endedByOf(ctx, err))
+		t.ending.replace(err)
 	} else {
 		t.load(ctx)
-	}
-	by, failure := t.ended()
-	if unprepared != nil { // more specific than the failed operation that the observer has seen
-		failure = unprepared
 	}
 	// The window is over, and the collector disturbs no measurement. The garbage of adding up,
 	// encoding and sending the histograms would be memory of each of many ranks at the same time.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbageAfter))
-	res := t.conclude(by, failure)
-	errs := []error{failure}
-	if failure == nil && res.Status == result.StatusFailed { // nothing completed, too much failed
-		errs = append(errs, errors.New(res.Error))
-	}
-	unpublished := t.publish(ctx, res)
-	// On a signal the result came first: a flush on the same filesystem would wait for what
-	// cancelled writers do. They leave their files to clean, which removes them in small steps.
-	if t.hurried(ctx) && !t.cfg.Storage.KeepFiles {
-		for _, f := range t.files {
-			f.LeaveFiles()
-		}
-	}
-	if t.stop != nil {
-		t.stop(errWindowOver)
-	}
-	dirty := t.clean(ctx)
-	if _, late := t.ended(); failure == nil && errors.Is(late, ErrUnanswered) {
-		dirty = fmt.Errorf("after the result was written: %w", late) // the result stays
-	}
-	if failure == nil && dirty == nil {
+	t.finish()
+	dirty := t.clean()
+	t.note(dirty)
+	if _, failure := t.ended(); failure == nil && dirty == nil {
 		_ = t.Rest(ctx)
 	}
-	return res, errors.Join(append(errs, unpublished(), dirty)...)
 }
 
 // ended returns what ended the trial so far.
@@ -205,7 +140,7 @@ func endedByOf(ctx context.Context, err error) string {
 const longQuiet = 2 * time.Second
 
 // prepare does everything that happens before the load starts.
-func (t *trial) prepare(caller context.Context) error {
+func (t *trial) prepare() error {
 	ctx := t.ending.over
 	if t.sim != nil {
 		// The cache's content before the load takes no time.
@@ -216,7 +151,7 @@ func (t *trial) prepare(caller context.Context) error {
 		begun := t.Clock.Now()
 		since, err := t.Quiet(ctx)
 		if err != nil {
-			close(t.prepared)
+			t.prepared.Store(true)
 			return err
 		}
 		if took := since - begun; took > longQuiet {
@@ -224,21 +159,15 @@ func (t *trial) prepare(caller context.Context) error {
 				took.Round(time.Second/10), t.device.Title()))
 		}
 	}
-	work := func() error {
-		defer close(t.prepared)
-		return t.workload.Prepare(ctx, &t.Env)
-	}
-	if t.sim != nil {
-		if err := work(); err != nil {
-			return err
-		}
-	} else if ended, err := t.await(caller, briefly, nil, work); !ended {
-		return context.Cause(ctx) // its call may never return
-	} else if err != nil {
+	err := t.workload.Prepare(ctx, &t.Env)
+	t.prepared.Store(true)
+	if err != nil {
 		return err
 	}
-	// Without this reset the result shows the peak of the process.
-	_ = host.ResetPeakRSS()
+	if t.sim == nil {
+		// Without this reset the result shows the peak of the process.
+		_ = host.ResetPeakRSS()
+	}
 	return t.Group.Barrier(ctx)
 }
 
@@ -268,16 +197,16 @@ func (t *trial) load(ctx context.Context) {
 	})
 	t.watch(opctx)
 	t.lookAtTrace(opctx)
-	if t.phase.Warmup > 0 && t.undisturbed(ctx, warm.Wait(t.ending.over)) {
+	if t.phase.Warmup > 0 && t.undisturbed(warm.Wait(t.ending.over)) {
 		t.openWindow(opctx)
 	}
-	t.awaitEnd(ctx)
-	t.closeWindow(ctx)
-	t.climb(ctx)
+	t.awaitEnd()
+	t.closeWindow()
+	t.climb(t.rush)
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.
-func (t *trial) awaitEnd(ctx context.Context) {
+func (t *trial) awaitEnd() {
 	wait := clock.Never
 	if t.phase.Window > 0 {
 		wait = t.phase.Window - (t.Clock.Now() - t.windowStart())
@@ -286,24 +215,19 @@ func (t *trial) awaitEnd(ctx context.Context) {
 	if v, ok := t.Clock.(*clock.Virtual); ok && err == nil && v.Still() {
 		err = clock.ErrStill // a load that hangs is no measurement, though its time has passed
 	}
-	if t.undisturbed(ctx, err) {
+	if t.undisturbed(err) {
 		t.End(result.EndedByDeadline)
 	}
 }
 
 // undisturbed says, given what it returned, whether a wait for the next stage of the load
 // came to its own end.
-func (t *trial) undisturbed(ctx context.Context, err error) bool {
-	switch by, failure := t.ended(); {
-	case err == nil:
-		return true
-	case errors.Is(err, clock.ErrStill):
+func (t *trial) undisturbed(err error) bool {
+	if errors.Is(err, clock.ErrStill) {
 		t.Fail(errors.New("the simulation stands still: every worker waits and nothing will "+
 			"happen"), result.EndedByError)
-	case by == "" && failure == nil:
-		t.Fail(context.Cause(ctx), result.EndedBySignal)
 	}
-	return false
+	return err == nil
 }
 
 // openWindow opens the window, in one step with the workload's counts.
@@ -346,7 +270,7 @@ func (t *trial) startMeters() (start time.Duration) {
 
 // closeWindow ends the window, if it has not ended by its deadline, reads the meters again, ends
 // the handing out and cancels what is in flight.
-func (t *trial) closeWindow(ctx context.Context) {
+func (t *trial) closeWindow() {
 	t.Rec.SetEnd(t.Clock.Now())
 	start, end := t.Rec.Window()
 	opened := start != workloads.Never
@@ -359,113 +283,50 @@ func (t *trial) closeWindow(ctx context.Context) {
 		}
 		t.measured()
 	}
-	if t.counted != nil {
-		t.counted.CloseWindow(end, opened)
-	}
 	t.Rec.Close()
 	if t.sim != nil {
 		t.sim.over, t.info.MediumBusy = true, t.sim.device.Busy
 	}
-	t.tierInfo() // before what is in flight gives back its room
-	if ctx.Err() == nil {
+	t.tierInfo() // before what is in flight releases its capacity
+	if t.counted != nil {
+		t.counted.CloseWindow(end, opened) // which waits for the input
+	}
+	if !t.hurried() { // else the result comes first
 		t.stop(errWindowOver)
+		t.stage(waiting)
+		t.Clock.Wait()
 	}
-	if ctx.Err() == nil { // on a signal, now or while draining, the result comes first
-		_, _ = t.await(ctx, briefly, waiting, func() error { t.Clock.Wait(); return nil })
-	}
-	t.info.DrainNS = int64(t.Clock.Now() - end)
+	t.drained.Store(int64(t.Clock.Now() - end))
 }
-
-// stage is the live line's data of a stage without progress, for await.
-func stage(name string) func() Snapshot {
-	return func() Snapshot { return Snapshot{Stage: name, Free: -1} }
-}
-
-// waiting is the stage in which workers end.
-var waiting = stage("waiting for what is in flight")
 
 // clean waits for the workers and removes the files, which takes long for many files on some disks.
 // The next run removes what is left.
-func (t *trial) clean(ctx context.Context) error {
-	removing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop() // ends the removal when clean stops waiting
-	var drained atomic.Bool
-	show := func() Snapshot {
-		if !drained.Load() {
-			return waiting()
+func (t *trial) clean() error {
+	t.stage(waiting)
+	if t.hurried() {
+		t.show(Snapshot{Stage: waiting, Free: -1}) // at once: the user sees that the signal has come
+		// A flush on the same filesystem would wait for what cancelled writers do. They leave their
+		// files, which are removed in small steps below.
+		for _, f := range t.files {
+			if !t.cfg.Storage.KeepFiles {
+				f.LeaveFiles()
+			}
 		}
-		return t.removing("removing its files")
 	}
-	_, err := t.await(ctx, patience, show, func() error {
-		<-t.prepared
-		if t.climbed != nil {
-			<-t.climbed
-		}
-		t.Clock.Wait()
-		if c, ok := t.workload.(io.Closer); ok {
-			_ = c.Close()
-		}
-		drained.Store(true)
-		return t.closeStorage(removing)
-	})
-	if err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
+	if t.stop != nil {
+		t.stop(errWindowOver)
 	}
-	return nil
+	t.Clock.Wait()
+	if c, ok := t.workload.(io.Closer); ok {
+		_ = c.Close()
+	}
+	t.stage(removing)
+	err := t.closeStorage(t.removing)
+	if err == nil || t.removing.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("cleaning up: %w", err)
 }
-
-// patience is how long cleaning may go on once ctx has ended.
-func patience(ctx context.Context) time.Duration {
-	var i Interrupted
-	if errors.As(context.Cause(ctx), &i) && i.Attended {
-		return clock.Never
-	}
-	return cleanOnSignal
-}
-
-// briefly is how long an interrupted run waits before it makes its result.
-func briefly(context.Context) time.Duration { return drainOnSignal }
 
 // hurried reports whether the trial has to end soon, whatever is in flight.
-func (t *trial) hurried(ctx context.Context) bool {
-	select {
-	case <-t.hung:
-		return true
-	default:
-		return ctx.Err() != nil
-	}
-}
-
-// await runs work and waits for its end. Once ctx has ended, or the storage has not answered for
-// longer than it may, it waits no longer than grace(ctx). ended reports whether work has ended.
-// Each second, and when ctx ends, it shows what show returns; nil shows nothing.
-func (t *trial) await(ctx context.Context, grace func(context.Context) time.Duration,
-	show func() Snapshot, work func() error) (ended bool, err error) {
-	done := make(chan error, 1)
-	go func() { done <- work() }()
-	began, tick := time.Now(), time.NewTicker(time.Second)
-	defer tick.Stop()
-	over, hung, patience := ctx.Done(), t.hung, (<-chan time.Time)(nil)
-	for {
-		select {
-		case err := <-done:
-			return true, err
-		case <-over:
-			over, patience = nil, time.After(grace(ctx))
-		case <-hung:
-			hung, patience = nil, time.After(grace(ctx))
-		case <-patience:
-			return false, nil
-		case <-tick.C:
-		}
-		if show == nil {
-			continue
-		}
-		s := show()
-		if s.Stage == "" { // nothing yet
-			continue
-		}
-		s.Elapsed = time.Since(began)
-		t.show(s)
-	}
-}
+func (t *trial) hurried() bool { return t.rush.Err() != nil }

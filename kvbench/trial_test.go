@@ -3,7 +3,6 @@ package kvbench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +27,8 @@ type ticking struct {
 	prepare error
 	run     func(ctx context.Context, e *Env) error // nil: tick until ctx ends
 
-	closing func() // called by Close; nil: nothing
+	preparing, closing func() // called by Prepare and Close; nil: nothing
+	env                *Env
 
 	closed, reported int
 }
@@ -36,7 +36,12 @@ type ticking struct {
 func (w *ticking) Phase() Phase { return w.phase }
 
 func (w *ticking) Prepare(ctx context.Context, e *Env) error {
-	return errors.Join(w.prepare, e.Clock.Sleep(ctx, time.Minute))
+	w.env = e
+	err := errors.Join(w.prepare, e.Clock.Sleep(ctx, time.Minute))
+	if w.preparing != nil {
+		w.preparing()
+	}
+	return err
 }
 
 func (w *ticking) Run(ctx context.Context, e *Env) error {
@@ -160,78 +165,6 @@ func TestASimulationThatStandsStillFails(t *testing.T) {
 	}}
 	_, err := tick(t, w, true)
 	require.ErrorContains(t, err, "stands still")
-}
-
-// interrupting interrupts a run that ticks after 90 s, in a bubble, and returns the shown stages
-// from then on and the time to the end. Stuck calls take a minute, or until the test ends.
-func interrupting(t *testing.T, attended bool, stick func(w *ticking, stuck func())) (
-	shown []string, took time.Duration) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		over := make(chan struct{})
-		defer close(over)
-		w := &ticking{phase: Phase{Window: time.Hour}}
-		stick(w, func() {
-			select {
-			case <-time.After(time.Minute):
-			case <-over:
-			}
-		})
-		ctx, cancel := context.WithCancelCause(t.Context())
-		var at time.Time
-		time.AfterFunc(90*time.Second, func() {
-			at = time.Now()
-			cancel(Interrupted{assert.AnError, attended})
-		})
-		published := false
-		cfg := onNull()
-		cfg.Progress = func(s Snapshot) {
-			if s.Stage != "running" { // which another goroutine shows
-				assert.True(t, published, "the result comes first")
-				shown = append(shown, fmt.Sprint(s.Stage, " ", s.Elapsed.Round(time.Second)))
-			}
-		}
-		cfg.Publish = func(r *result.Result) error {
-			published = true
-			assert.Equal(t, result.StatusIncomplete, r.Status)
-			assert.LessOrEqual(t, time.Since(at), drainOnSignal)
-			return nil
-		}
-		_, err := Run(ctx, cfg, w)
-		require.ErrorIs(t, err, assert.AnError)
-		took = time.Since(at)
-	})
-	return shown, took
-}
-
-// At a terminal the run cleans up to the end; otherwise cleaning is cut short.
-func TestAttendedCleaningRunsToItsEnd(t *testing.T) {
-	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
-		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
-			w.closing = stuck
-		})
-		assert.Equal(t, lasts, took)
-		require.NotEmpty(t, shown)
-		assert.Equal(t, "waiting for what is in flight 0s", shown[0], "at once")
-		if attended {
-			assert.Contains(t, shown, "waiting for what is in flight 59s", "and then each second")
-		}
-	}
-}
-
-// A worker that hangs in the device is waited for, too, and shown.
-func TestAttendedRunWaitsForStuckWorkers(t *testing.T) {
-	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
-		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
-			w.run = func(ctx context.Context, _ *Env) error {
-				<-ctx.Done()
-				stuck() // whatever ctx says
-				return context.Cause(ctx)
-			}
-		})
-		assert.Equal(t, lasts, took)
-		assert.Contains(t, shown, "waiting for what is in flight 1s")
-	}
 }
 
 // silent is the engine of a device that does not answer.

@@ -2,12 +2,85 @@ package kvbench
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"kvbench/kvbench/record"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/ioengine"
 	"kvbench/workloads"
 )
+
+// Stages of a trial that count nothing themselves.
+const (
+	opening    = "opening the storage tier"
+	reclaiming = "reclaiming files of an earlier run"
+	waiting    = "waiting for what is in flight"
+	removing   = "removing its files"
+)
+
+// liveLine is the latest snapshot.
+type liveLine struct {
+	drawing   sync.Mutex // held during a call of Config.Progress, for as long as a stopped terminal takes
+	mu        sync.Mutex
+	last      Snapshot
+	at, drawn time.Time // when it was taken, and shown
+	over      bool      // nothing is shown any more
+}
+
+// stage begins a stage, which the watchdog shows each second; "" shows nothing.
+func (t *trial) stage(name string) {
+	t.live.mu.Lock()
+	defer t.live.mu.Unlock()
+	t.live.last, t.live.at = Snapshot{Stage: name, Free: -1}, time.Now()
+	t.live.drawn = t.live.at // a short stage is not shown
+}
+
+// show shows a snapshot.
+func (t *trial) show(s Snapshot) {
+	t.live.mu.Lock()
+	t.live.last, t.live.at, t.live.drawn = s, time.Now(), time.Time{}
+	t.live.mu.Unlock()
+	t.redraw()
+}
+
+// redraw shows the latest snapshot again, if that is a second old, with the unanswered requests: its
+// stage may hang.
+func (t *trial) redraw() {
+	l := &t.live
+	if t.cfg.Progress == nil || !l.drawing.TryLock() {
+		return
+	}
+	defer l.drawing.Unlock()
+	l.mu.Lock()
+	now, s := time.Now(), l.last
+	due := s.Stage != "" && !l.over && now.Sub(l.drawn) >= progressInterval
+	if due {
+		l.drawn = now
+	}
+	s.Elapsed += now.Sub(l.at)
+	l.mu.Unlock()
+	if !due {
+		return
+	}
+	if s.Stage == opening || s.Stage == removing {
+		s.Done, s.Of = t.cfg.Storage.Removal.Progress()
+		if s.Stage == opening && s.Of > 0 {
+			s.Stage = reclaiming
+		}
+	}
+	for _, stuck := range t.stuck(ioengine.StallAfter) {
+		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
+	}
+	t.cfg.Progress(s)
+}
+
+// close ends the live line.
+func (l *liveLine) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+}
 
 // watch samples the gauges for timeline and live line and keeps an eye on the
 // filesystem, until ctx ends.

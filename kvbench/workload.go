@@ -154,19 +154,21 @@ type trial struct {
 	bucket        *objecttier.Tier     // nil without one
 	objects       *record.Objects      // its requests, nil without it
 	engine        ioengine.Engine      // of the files, nil without them
-	hung          chan struct{}        // closed when it has not answered for longer than it may
 	dirs          []*directory         // where they lie
 	nodes         []int                // the NUMA nodes of their devices, empty if unknown
-	prepared      chan struct{}        // closed when the workload's preparation has returned
+	prepared      atomic.Bool          // the workload's preparation has returned
 	tracer        *collector.Collector // nil without tracing
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
-	climbed chan struct{}           // closed when the sweep has ended; nil: there is none
-	shown   sync.Mutex              // held while a snapshot is shown
+	live    liveLine
 	stop    context.CancelCauseFunc // cancels the operations; nil before the load
 	ending  ending
+	free    atomic.Int64 // bytes behind the storage tier, with several directories the least; -1: unknown
 	stopped atomic.Int64 // ns of the load in which this process did not run
+	drained atomic.Int64 // ns in which the workers ended after the window
+
+	watchdog
 
 	// What the process and the kernel had counted when the window opened.
 	usage host.Usage
@@ -175,8 +177,7 @@ type trial struct {
 
 // directory is one of the directories that the trial works in.
 type directory struct {
-	path  string
-	space host.Asked // its filesystem
+	path string
 	// Where there are several:
 	device host.Device
 	stat   host.BlockStat // when the window opened
@@ -189,6 +190,13 @@ type ending struct {
 	by      string
 	over    context.Context // ends with the first reason, or with the caller's context
 	cancel  context.CancelCauseFunc
+}
+
+// replace replaces the failure by a more specific one.
+func (e *ending) replace(failure error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failure = failure
 }
 
 // simulation is a trial's state in virtual time.
@@ -253,27 +261,8 @@ func (e *Env) Rest(ctx context.Context) error {
 // Showing shows a stage of the given length (0: unknown), at once and each second until the
 // returned function is called, with the storage's unanswered requests.
 func (e *Env) Showing(stage string, total time.Duration) (over func()) {
-	if e.trial.cfg.Progress == nil {
-		return func() {}
-	}
-	begun := e.Clock.Now()
-	ctx, stop := context.WithCancel(context.Background())
-	var mu sync.Mutex // a tick may come at the very end
-	show := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if ctx.Err() == nil {
-			e.trial.show(Snapshot{Stage: stage, Elapsed: e.Clock.Now() - begun, Total: total,
-				Free: -1})
-		}
-	}
-	show()
-	e.Clock.Every(ctx, time.Second, show)
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stop()
-	}
+	e.trial.show(Snapshot{Stage: stage, Total: total, Free: -1})
+	return func() { e.trial.stage("") }
 }
 
 // Quiet waits until the device behind the storage tier has no discards left, and returns since
@@ -340,24 +329,10 @@ func (e *Env) Looker() (l tiers.Looker, all bool) {
 // percent of failures among all ends the trial.
 func (e *Env) Succeeded(operations int64) { e.Rec.Succeeded(e.Clock.Now(), operations) }
 
-// Show looks at the free space, whose end ends the trial, and shows a stage of the
-// preparation on the live line. It is called about once a second.
+// Show shows a stage of the preparation on the live line. It is called about once a second.
 func (e *Env) Show(s Snapshot) {
-	s.Free = e.trial.freeSpace()
+	s.Free = e.trial.free.Load()
 	e.trial.show(s)
-}
-
-// show passes a snapshot to Config.Progress, one at a time: a stopped stage of the preparation may
-// still be showing when the next one begins.
-func (t *trial) show(s Snapshot) {
-	for _, stuck := range t.stuck(ioengine.StallAfter) {
-		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
-	}
-	if t.cfg.Progress != nil {
-		t.shown.Lock()
-		defer t.shown.Unlock()
-		t.cfg.Progress(s)
-	}
 }
 
 // Call makes a call that the storage may not answer, like calls of the I/O engine.
@@ -376,20 +351,18 @@ func (t *trial) place() string {
 	return t.dirs[0].path
 }
 
-// patienceForSpace is how long the live line waits for a number that may be stale by one poll.
-const patienceForSpace = 100 * time.Millisecond
-
-// freeSpace returns the free bytes behind the storage tier, with several directories the least, -1
-// if they are unknown. It ends the run when they fall below the floor that other users keep. A
-// filesystem that does not answer does not block it.
-func (t *trial) freeSpace() int64 {
+// lookAtSpace reads the free space of the storage tier's filesystems, and ends the run when it falls below the
+// floor that other users keep.
+func (t *trial) lookAtSpace() {
 	least, roots := int64(-1), t.cfg.Storage.roots()
 	for i, d := range t.dirs {
-		fs, known := d.space.Filesystem(d.path, patienceForSpace, func(ask func() error) error {
-			return t.Call("statfs", d.path, ask)
-		})
-		if !known {
-			return -1
+		var fs host.Filesystem
+		if t.Call("statfs", d.path, func() (err error) {
+			fs, err = host.FilesystemOf(d.path)
+			return err
+		}) != nil {
+			least = -1
+			break
 		}
 		if floor := roots[i].Floor; floor > 0 && fs.Free < floor {
 			t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d "+
@@ -400,7 +373,7 @@ func (t *trial) freeSpace() int64 {
 			least = fs.Free
 		}
 	}
-	return least
+	t.free.Store(least)
 }
 
 func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }

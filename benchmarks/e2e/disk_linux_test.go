@@ -3,8 +3,6 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -32,57 +30,6 @@ func loopBench(t testing.TB) (b *bench, disk *privtest.Loop, before map[string]s
 	b = newBench(t)
 	b.cache = filepath.Join(disk.Dir, "user/cache")
 	return b, disk, tree(t, userFiles(t, b.cache))
-}
-
-// TestAHungDeviceDoesNotHoldTheEnd: Ctrl-C writes the result on a device that hangs. A launcher's run
-// then ends at once. A user at a terminal waits for the device, or presses Ctrl-C again. A frozen
-// filesystem hangs here: writes wait in the kernel until thaw, and the process ends with them only.
-func TestAHungDeviceDoesNotHoldTheEnd(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"launched", "waits", "again"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, disk, before := loopBench(t)
-			s := b.terminal(120)
-			if name == "launched" {
-				b.env = append(b.env, "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1")
-			}
-			press := func() {
-				_, err := s.master.WriteString("\x03")
-				require.NoError(t, err)
-			}
-			p := b.start(b.microLoad()...)
-			b.working()
-			thaw := disk.Freeze(t)
-			s.shows(t, "UNANSWERED for ")
-			press()
-			eventually(t, "a result", func() bool {
-				files := resultFiles(t, b.results)
-				return len(files) > 0 && exists(filepath.Join(filepath.Dir(files[0]), "summary.txt"))
-			})
-			interrupted(t, b)
-			if name != "launched" {
-				s.shows(t, `waiting for what is in flight ([3-9]|\d\d)s.*, again Ctrl-C leaves the files`)
-			}
-			if name == "again" {
-				press()
-			}
-			if name != "waits" {
-				left := regexp.MustCompile(`\nleft behind \d+ files \(\d+\.\d\d GiB\) in ` +
-					regexp.QuoteMeta(b.cache+"/rank_0") + `, which the next run there removes, .*\n$`)
-				eventually(t, "the last line", func() bool { return left.MatchString(p.errout.String()) })
-			}
-			thaw()
-			o := p.end()
-			assert.Equal(t, 130, o.code)
-			if name != "waits" {
-				require.NoError(t, os.RemoveAll(b.results))
-				b.ok(b.few(append(b.places(), "-storage-capacity-gb=0.03")...)...)
-			}
-			assert.Equal(t, name == "waits", !strings.Contains(o.stderr, "left behind"))
-			assert.Equal(t, before, tree(t, filepath.Dir(b.cache)), "nothing is left")
-		})
-	}
 }
 
 func TestAFullDiskEndsTheRun(t *testing.T) {

@@ -70,7 +70,7 @@ func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Re
 	if r.with != nil {
 		r.with(&cfg, &c)
 	}
-	cfg.Storage.Folder = Folder(r.spec, number, c.Nonce, op == tiers.Read, 0)
+	cfg.Storage.Folder = Folder(r.spec, c.Nonce, op == tiers.Read, 0)
 	load := New(c)
 	if r.hook != nil {
 		return kvbench.Run(t.Context(), cfg, hooked{load, r.hook})
@@ -221,8 +221,8 @@ func TestForeignFilesStay(t *testing.T) {
 	foreign := map[string]int64{}
 	for _, name := range []string{
 		filepath.Join(step, "notes.txt"),
-		filepath.Join(step, "zero_pp_rank_9_mp_rank_0_optim_states.pt"),
-		filepath.Join(r.dir, r.spec.Folder(), "global_epoch1_step7",
+		filepath.Join(step, "zero_pp_rank_0_mp_rank_0_optim_states.pt.old"),
+		filepath.Join(r.dir, r.spec.Folder(), "global_step7",
 			"zero_pp_rank_0_mp_rank_0_optim_states.pt"),
 		filepath.Join(r.dir, r.spec.Folder(), "global_epoch1_step01", "x"),
 	} {

@@ -17,7 +17,7 @@
 // The accelerators of a run are divided among its clients in blocks (Config.First and Count). Each
 // checkpoint begins and ends at a barrier of the group, and the marker records it after that.
 // Clients do not send each other their times: each has its part in its own result, and package
-// merge combines them. They work in one directory: workdir.Join.
+// merge combines them. They work in one directory, see workdir.Options.Shared.
 //
 // # Goroutines
 //

@@ -40,14 +40,3 @@ func TestEveryClauseNamesBenchmarksAndParameters(t *testing.T) {
 		}
 	}
 }
-
-// A sweep without a value that can be is refused once, and leaves values to go on with.
-func TestASweepWithoutAValue(t *testing.T) {
-	v, err := typed(t, "-sweep=num-users=1-4").Resolve(Inputs{Bench: bench(t, "Synthetic"),
-		Base: "/base"})
-	require.Error(t, err)
-	require.Len(t, v.Points, 1)
-	bad, notes := Unused(v.Points)
-	assert.Empty(t, bad)
-	assert.Empty(t, notes)
-}

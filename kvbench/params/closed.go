@@ -26,8 +26,8 @@ func (r *resolver) closed() {
 		where += fmt.Sprintf(" (option %d)", n)
 	}
 	for _, p := range table {
-		required, differs := r.v.required(p)
-		if !differs || p.name == "config" || !r.v.Typed(p.name) {
+		required, fixed := r.v.required(p)
+		if !fixed || required == r.v.text(p) || p.name == "config" || !r.v.Typed(p.name) {
 			continue
 		}
 		shown := cmp.Or(required, "absent") // a file, or a sweep
@@ -100,27 +100,46 @@ func (v *Values) inClosed() bool {
 		(v.Division != Closed || v.Checkpoint.AcceleratorType != "")
 }
 
-// required is what the closed division requires of a parameter, and whether another value is in
-// force. What an option decides is not compared when the benchmark is none.
-func (v *Values) required(p *parameter) (text string, differs bool) {
+// required is what the closed division requires of a parameter, and whether it requires anything.
+// What an option decides is free in a benchmark that is none.
+func (v *Values) required(p *parameter) (text string, fixed bool) {
 	_, option := optionSettings[p.name]
 	text, set := v.Bench.settings(Closed)[p.name]
 	if !set {
 		text = p.def[Closed]
 	}
 	_, rehearsable := rehearsal[p.name]
-	open := p.has(free, action) || v.Bench.closedModel() && p.has(submitter) ||
-		v.Rehearse && rehearsable || option && !set && v.Bench.Option == 0
-	return text, !open && text != v.text(p)
+	return text, !(p.has(free, action) || v.Bench.closedModel() && p.has(submitter) ||
+		v.Rehearse && rehearsable || option && !set && v.Bench.Option == 0)
 }
 
 // requiredAnyway reports whether a parameter has the value that the closed division requires: all
 // benchmarks that are in it.
 func (v *Values) requiredAnyway(p *parameter) bool {
-	_, differs := v.required(p)
+	text, fixed := v.required(p)
 	_, option := optionSettings[p.name]
-	return v.Division == Closed && !p.key() && !differs &&
+	return v.Division == Closed && !p.key() && !(fixed && text != v.text(p)) &&
 		!(option && v.Bench.Option == 0 && v.inClosed())
+}
+
+// Recorded compares the parameters that a result has on record with the closed division, which these
+// values are of, and returns a violation for each difference.
+func (v *Values) Recorded(list []result.Parameter) (bad Violations) {
+	closed := *v
+	for _, r := range list {
+		closed.Rehearse = closed.Rehearse || r.Name == "rehearse" && fmt.Sprint(r.Value) == "true"
+	}
+	for _, r := range list {
+		p := find(r.Name) // nil: another version's
+		if p == nil {
+			continue
+		}
+		if text, fixed := closed.required(p); fixed && p.show(text) != fmt.Sprint(r.Value) {
+			bad = append(bad, fmt.Sprintf("%s: must be %s in the closed division, given %v",
+				p.label(), cmp.Or(text, "absent"), r.Value))
+		}
+	}
+	return bad
 }
 
 // Differences lists what makes a run of the open division differ from the closed one. A benchmark
@@ -131,7 +150,7 @@ func (v *Values) Differences() []result.Difference {
 		return nil
 	}
 	var list []result.Difference
-	// Nothing is compared before this is said: the closed division has four benchmarks.
+	// The closed division has four benchmarks. Another one differs before any parameter is compared.
 	if !v.inClosed() && v.Bench.Name != "" {
 		var names []string
 		for _, b := range benchmarks {
@@ -143,8 +162,9 @@ func (v *Values) Differences() []result.Difference {
 			Value: v.Bench.Name})
 	}
 	for _, p := range table {
-		switch required, differs := v.required(p); {
-		case !differs, p.name == "sweep", p.name == "config": // what they set is compared
+		switch required, fixed := v.required(p); {
+		// What a sweep and a file set is compared.
+		case !fixed || required == v.text(p), p.name == "sweep", p.name == "config":
 		case p.name == "io" && v.OnObjects(): // where it means nothing: see storage, below
 		default:
 			list = append(list, result.Difference{Name: p.name, Closed: p.show(required),
@@ -171,8 +191,8 @@ func (v *Values) Differences() []result.Difference {
 }
 
 // Comparable reports whether a parameter decides what a run measures: results in which it differs
-// cannot be compared. Places (directories, ranks), what is only shown, and Go's own flags are not,
-// and neither is a name that is no parameter.
+// cannot be compared. Directories, ranks, output options and Go's own flags do not decide it; nor
+// does a name that is no parameter.
 func Comparable(name string) bool {
 	p := find(name)
 	return p != nil && !p.has(action, place, goFlag)

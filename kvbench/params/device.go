@@ -59,7 +59,7 @@ func ParseDevice(text string) (tiers.DeviceModel, error) {
 	return m, nil
 }
 
-// FormatDevice is the text that ParseDevice reads back, without what is not there.
+// FormatDevice is the text that ParseDevice reads back. Pairs without an effect are left out.
 func FormatDevice(m tiers.DeviceModel) string {
 	var pairs []string
 	for _, p := range devicePairs {

@@ -8,7 +8,7 @@
 //	table     reads the lines and sets their fields; kinds: what a parameter may be
 //	bench     divisions and benchmarks; values: what is in force, and what follows from it
 //	layers    where a value came from: the division's default, benchmark, profile, engine, layout,
-//	          launcher, file, environment, flag or sweep, the last of which wins
+//	          launcher, file, environment, flag or sweep; a later one in this list wins
 //	resolve   all of that in order; file: the YAML file; flags: flags and environment
 //	applies   to which benchmarks a parameter applies, and what is reported about others
 //	rules     reads rules.txt; check: the rules that calculate, with closed, checkpoint, engine,

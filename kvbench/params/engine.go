@@ -84,7 +84,7 @@ func (r *resolver) imitate() {
 	r.onObjects()
 }
 
-// engineSettings is what an engine sets that hangs on the tiers alone.
+// engineSettings is what an engine sets; it depends on the tiers alone.
 func (v *Values) engineSettings(e engine) map[string]string {
 	set := make(map[string]string)
 	files, is := tiers.EngineLayoutOf(e.layout)
@@ -163,7 +163,7 @@ func (v *Values) paged() (model.Sizer, *model.Paging) {
 	return model.PagedSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
 }
 
-// Tails is what is read of objects, where the layout has one for each group of layers.
+// Tails is the part that is read of each object, for layouts with an object per group of layers.
 func (v *Values) Tails() tiers.Tails {
 	l, _ := v.EngineLayout()
 	if _, pages := v.paged(); pages != nil && l.Hybrid == tiers.HybridGroups {

@@ -131,8 +131,8 @@ const (
 	shardMemory   = 10 << 20
 )
 
-// bufferPart of a client's memory may be buffers: what is more is left to the cpu tier, to the page
-// cache and to others.
+// bufferPart: a client's buffers take at most one part in this many of its memory. The rest is left
+// to the cpu tier, to the page cache and to other processes.
 const bufferPart = 8
 
 // MostBuffers is how many bytes the buffers of one of so many clients of this host may take: an
@@ -159,8 +159,8 @@ func EstimateMemory(pool, cpuTier int64, shards int) Memory {
 		Harness: harnessMemory + shardMemory*int64(max(1, shards))}
 }
 
-// CheckMemory refuses what cannot work, with the numbers and the setting that would fit, in what is
-// left for each of so many clients of this host.
+// CheckMemory refuses a run that needs more memory than one of so many clients of this host can have.
+// The error has the numbers and the setting that would fit.
 func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
 	have, source := l.Available()
 	if localRanks > 1 {
@@ -175,8 +175,8 @@ func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
 		toGiB(m.Harness), toGiB(have), source)
 	// Buffers and harness are needed in any case: what can give way is the cpu tier.
 	if fit := have - m.Pool - m.Harness; fit > 0 && m.CPUTier > 0 {
-		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f", toGiB(fit), needs,
-			toGiB(m.CPUTier))
+		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f",
+			math.Floor(toGiB(fit)*100)/100, needs, toGiB(m.CPUTier))
 	}
 	return fmt.Errorf("memory: %s; give fewer -workers (now %d), a smaller -chunk-size or "+
 		"-io-depth, or no cpu tier", needs, workers)

@@ -33,8 +33,7 @@ type configFile struct {
 	bad    Violations
 }
 
-// maxConfigBytes bounds what is read of a file that claims to be a configuration; real ones have a
-// few KiB.
+// maxConfigBytes is the largest configuration file that is read; real ones have a few KiB.
 const maxConfigBytes = 4 << 20
 
 // readConfig reads and checks the file at path. Problems are in bad, all of them; what could be
@@ -130,7 +129,7 @@ var fileKeys = func() map[string]*parameter {
 	return all
 }()
 
-// section walks a mapping; path is its dotted name, of which a model's own name is a star.
+// section walks a mapping. Path is its dotted name, with a star for a model's own name.
 func (c *configFile) section(n *yaml.Node, path string) {
 	for _, e := range c.entries(n, path) {
 		full := strings.TrimPrefix(path+"."+e.key, ".")
@@ -138,8 +137,8 @@ func (c *configFile) section(n *yaml.Node, path string) {
 		switch {
 		case path == sectionModels:
 			c.model(e)
-		// decode.batch_size must not pass for batch_size in decode, nor an empty key for the
-		// section that it stands in, of which there would be no end when that is its value.
+		// decode.batch_size is not batch_size in decode. An empty key would be the section that it
+		// stands in; with itself as its value the walk would not end.
 		case e.key == "" || strings.Contains(e.key, "."):
 			c.unknown(e, path)
 		case p != nil:

@@ -41,3 +41,21 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
+
+func FuzzDevice(f *testing.F) {
+	for _, text := range []string{
+		"read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128",
+		"read=1,write=2,duplex=t,read-iops=3", "=,=", "read", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := ParseDevice(text)
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		again, err := ParseDevice(FormatDevice(d))
+		require.NoError(t, err, FormatDevice(d))
+		require.Equal(t, d, again)
+	})
+}

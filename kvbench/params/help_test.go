@@ -3,33 +3,22 @@ package params
 import (
 	"bytes"
 	"flag"
-	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files of this package")
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test ./params -update makes it")
-	assert.Equal(t, string(want), string(got))
-}
 
 // The texts stand in parameters.txt: one group shows how they are laid out.
 func TestHelpTable(t *testing.T) {
 	var out bytes.Buffer
 	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CPU_MEM_GB", "4")}
 	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out, "tiers:"))
-	golden(t, "testdata/help.golden", out.Bytes())
+	golden.Check(t, "help.golden", out.String())
 	out.Reset()
 	require.NoError(t, good(t, Inputs{}).WriteHelp(&out, ""))
 	for _, line := range []string{"\nKnee ", "\ndivision quick\n", "\nThe run\n-division ",

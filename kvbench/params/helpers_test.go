@@ -3,8 +3,6 @@ package params
 import (
 	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,24 +45,4 @@ func good(t testing.TB, in Inputs, args ...string) *Values {
 	v, err := typed(t, args...).Resolve(in)
 	require.NoError(t, err)
 	return v
-}
-
-// wrong resolves what must be refused and returns the messages.
-func wrong(t testing.TB, in Inputs, args ...string) []string {
-	t.Helper()
-	if in.Base == "" {
-		in.Base = "/base"
-	}
-	_, err := typed(t, args...).Resolve(in)
-	require.Error(t, err)
-	var bad Violations
-	require.ErrorAs(t, err, &bad)
-	return bad
-}
-
-func writeFile(t testing.TB, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
 }

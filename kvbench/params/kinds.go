@@ -20,7 +20,7 @@ import (
 )
 
 // kind is what a parameter, a key of the YAML file or a pair of -simulate-device may be. parse reads
-// any spelling and refuses what is outside of the limits, with an error that completes the sentence
+// any spelling and refuses values outside of the limits, with an error that completes the sentence
 // "must be …". format is the canonical spelling, which is printed, compared and recorded, and which
 // parse reads back to the same value.
 type kind struct {
@@ -98,7 +98,7 @@ func kindOf(column string) kind {
 	return kinds[words[0]]
 }
 
-// bounded refuses what is below the first limit or above the second, if there is one, and numbers
+// bounded refuses values below the first limit or above the second, if there is one, and numbers
 // that cannot be read, with a rule that names the limits: the first guess after a refusal is the
 // limit itself.
 func bounded[T cmp.Ordered](what, unit string, parse func(string) (T, error),
@@ -164,7 +164,7 @@ func scaled(unit time.Duration, limits []string) kind {
 // list is a list of values of one kind, in brackets as in YAML, or two numbers that rise or are equal.
 func list(item kind, rising bool) kind {
 	return kind{func(text string) (any, error) {
-		var nodes []yaml.Node // texts would hide what is null, or in quotes
+		var nodes []yaml.Node // texts would not show null and quotes
 		if yaml.Unmarshal([]byte(text), &nodes) != nil {
 			return nil, errors.New("a list such as [1, 2]")
 		}

@@ -37,16 +37,4 @@ func TestProfiles(t *testing.T) {
 			assert.Len(t, set, recorded)
 		}
 	}
-	file := writeFile(t, "p.yaml", "sessions: {questions: [7, 9]}\n")
-	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile=agentic", "-config="+file,
-		"-division=quick", "-trace-speedup=3")
-	assert.Equal(t, [2]int{7, 9}, v.Profile.Sessions.Questions)
-	assert.InDelta(t, 3, v.TraceSpeedup, 0)
-	assert.Equal(t, 0.02, v.Profile.Sessions.Agents)
-	assert.Equal(t, 256, v.SessionBlock())
-	_, bytes := v.LargestEntry()
-	assert.Equal(t, v.Sizer().Bytes(256), bytes)
-	// Others run without: mlperf is what they have.
-	v = good(t, Inputs{Bench: bench(t, "MultiTurn")}, "-division=open")
-	assert.False(t, v.OfSessions())
 }

@@ -1,24 +1,17 @@
 package params
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/result"
+	"kvbench/kvbench/group"
 )
-
-func TestOverridesAreWhatTheUserSet(t *testing.T) {
-	file := writeFile(t, "c.yaml", "parameters:\n  num-users: 20\n  seed: 7\n  io-depth: 3\n")
-	in := Inputs{Bench: bench(t, "MaxStorageStress"),
-		Env: environment("KVBENCH_NUM_USERS", "30", "KVBENCH_SEED", "8", "KVBENCH_WORKERS", "")}
-	v := good(t, in, "-num-users", "40", "-config", file)
-	assert.Equal(t, []result.Parameter{{Name: "num-users", Value: "40", Origin: "flag"},
-		{Name: "io-depth", Value: "3", Origin: file + ":4"}}, v.Overrides())
-}
 
 func TestRelativePathsMeanTheDirectoryOfTheCommand(t *testing.T) {
 	base := t.TempDir()
@@ -39,37 +32,45 @@ func TestDefaultResultsDirectoryNamesTimeAndProcess(t *testing.T) {
 	assert.Equal(t, v.ResultsDir, v.Text("results-dir"))
 }
 
-func TestModelsComeFromKeyFileOrConfigJSON(t *testing.T) {
-	config :=
-		`{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "torch_dtype": "float32"}`
-	path := writeFile(t, "config.json", config)
-	v := good(t, Inputs{Base: filepath.Dir(path)}, "-model", "config.json")
-	assert.Equal(t, path, v.ModelName)
-	assert.EqualValues(t, 2*2*16*2*4, v.Model.BytesPerToken())
-	assert.Equal(t, path, v.Text("model"))
-}
-
-// The type of cached numbers is the model's own unless it is given, and one that it can have.
-func TestTypeOfCachedNumbers(t *testing.T) {
-	sized := func(args ...string) int64 { return good(t, Inputs{}, args...).Sizer().BytesPerToken }
-	assert.EqualValues(t, 131072, sized("-model", "llama3.1-8b"))
-	assert.EqualValues(t, 65536, sized("-model", "llama3.1-8b", "-kv-dtype", "fp8"))
-	assert.EqualValues(t, 67584, sized("-model", "llama3.1-8b", "-kv-dtype", "int8"))
-	assert.EqualValues(t, 61*656, sized("-model", "deepseek-v3", "-kv-dtype", "fp8_ds_mla"))
-}
-
-func TestFieldSize(t *testing.T) {
-	v := good(t, Inputs{Bench: bench(t, "BlockIO")})
-	assert.EqualValues(t, 512<<20, v.FieldSize(4<<30))
-	v = good(t, Inputs{Bench: bench(t, "BlockIO")}, "-division", "open")
-	assert.EqualValues(t, 8<<30, v.FieldSize(1<<40))
-	assert.EqualValues(t, 2<<30, v.FieldSize(4<<30), "half of the tier")
-	v = good(t, Inputs{Bench: bench(t, "BlockIO")}, "-division", "open", "-ceiling-size-gb", "20")
-	assert.EqualValues(t, 20<<30, v.FieldSize(1<<40))
-}
-
 func TestNonceIsRandomOrGiven(t *testing.T) {
 	assert.Equal(t, [16]byte{15: 0x1f}, good(t, Inputs{}, "-nonce", "1F").TrialNonce())
 	v := good(t, Inputs{})
 	assert.NotEqual(t, v.TrialNonce(), v.TrialNonce())
+}
+
+func TestAConfigurationFileIsSmall(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "big.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("#\n", maxConfigBytes/2+1)), 0o600))
+	_, err := typed(t, "-config="+file).Resolve(Inputs{Base: "/base"})
+	assert.ErrorContains(t, err, "larger than 4 MiB")
+}
+
+func TestTheCacheDirectoryIsCheckedWithoutTouchingAnything(t *testing.T) {
+	in := Inputs{Base: "/base",
+		CheckCacheDir: func(dir string) error { return errors.New(dir + " lies in /etc") }}
+	_, err := typed(t, "-cache-dir=/etc/kv").Resolve(in)
+	assert.EqualError(t, err, "-cache-dir: must be a directory that may be worked in (/etc/kv lies "+
+		"in /etc), given /etc/kv (flag)")
+	good(t, in) // the temporary directory is the suite's own
+}
+
+// A rank that a coordinator has started has the place that it was given, whatever its command line says.
+func TestAStartedRank(t *testing.T) {
+	value := func(text string) group.Value { return group.Value{Text: text, Variable: "X"} }
+	v := good(t, Inputs{Agent: &group.Launched{Rank: value("3"), Size: value("4"), Local: value("4")}},
+		"-ranks=4", "-rank-failure=continue")
+	assert.False(t, v.Starts())
+	assert.Equal(t, [3]int{3, 4, 4}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
+}
+
+// TestClosedNeeds: nine trials of eight minutes and two pauses.
+func TestClosedNeeds(t *testing.T) {
+	plans := func(division string) (list []*Values) {
+		for _, name := range []string{"MaxStorageStress", "StorageThroughput", "LargeModel"} {
+			list = append(list, good(t, Inputs{Bench: bench(t, name)}, "-division="+division))
+		}
+		return list
+	}
+	assert.Contains(t, ClosedNeeds(plans("closed")), "needs 1h15m0s for 3 options, plus setup time; ")
+	assert.Empty(t, ClosedNeeds(plans("open")))
 }

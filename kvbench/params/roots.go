@@ -112,7 +112,7 @@ func liesIn(dir, other string) bool {
 	return true
 }
 
-// real is a path without symbolic links, as far as it exists.
+// real is a path with the symbolic links of its existing part resolved.
 func real(dir string) string {
 	rest := ""
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {

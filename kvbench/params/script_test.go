@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,12 +23,18 @@ import (
 //	unused BENCHMARK…                the same, and all benchmarks are selected: see Unused
 //	yaml                             each line is a file, whose lines end with \n
 //	environment                      each line is a variable: see UnknownEnvironment
+//	capacity, memory                 what a machine has for a run
+//	early                            what IOTimeout finds on each command line
 //
-// A refusal is a line of the output, or "ok". Show prints parameters with their origins, words that
-// begin with a capital are methods of Values, see shown.
+// A refusal is a line of the output, or "ok". Show prints parameters and keys with their origins;
+// words that begin with a capital are methods or fields of Values, or summaries: see shown. $DATA is
+// the directory testdata.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/resolve", func(t *testing.T, path string) {
 		dir := t.TempDir()
+		data, err := filepath.Abs("testdata")
+		require.NoError(t, err)
+		directories := strings.NewReplacer("$DIR", dir, "$DATA", data)
 		require.NoError(t, os.Symlink(dir, filepath.Join(dir, "link")))
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
@@ -44,19 +52,30 @@ func TestScripts(t *testing.T) {
 				}
 			case "environment":
 				out.WriteString(UnknownEnvironment(strings.Split(d.Input, "\n")).Error() + "\n")
-			case "each", "unused":
+			case "capacity", "memory":
 				for line := range strings.Lines(d.Input) {
-					in, args := scriptCommand(t, strings.ReplaceAll(line, "$DIR", dir))
-					if d.Cmd == "unused" {
-						scriptUnused(t, &out, in, args, d)
+					if d.Cmd == "memory" {
+						out.WriteString(scriptMemory(line) + "\n")
 					} else {
+						out.WriteString(scriptCapacity(t, line) + "\n")
+					}
+				}
+			case "each", "unused", "early":
+				for line := range strings.Lines(d.Input) {
+					in, args := scriptCommand(t, directories.Replace(line))
+					switch d.Cmd {
+					case "each":
 						scriptResolve(t, &out, line, in, args, d)
+					case "unused":
+						scriptUnused(t, &out, in, args, d)
+					case "early":
+						fmt.Fprintln(&out, typed(t, args...).IOTimeout(in))
 					}
 				}
 			default:
 				d.Fatalf(t, "unknown command %s", d.Cmd)
 			}
-			return strings.ReplaceAll(out.String(), dir, "$DIR")
+			return strings.NewReplacer(dir, "$DIR", data, "$DATA").Replace(out.String())
 		})
 	})
 }
@@ -105,7 +124,7 @@ func scriptResolve(t *testing.T, out *strings.Builder, line string, in Inputs, a
 	default:
 		for i, name := range show {
 			text := shown(v, name)
-			if find(name) != nil {
+			if byName[name] != nil {
 				text = fmt.Sprintf("%s = %s (%s)", name, v.Text(name), v.Origin(name))
 			}
 			fmt.Fprint(out, map[bool]string{true: "; "}[i > 0], text)
@@ -114,7 +133,8 @@ func scriptResolve(t *testing.T, out *strings.Builder, line string, in Inputs, a
 	}
 }
 
-// shown is what follows from the values.
+// shown is what follows from the values: a summary, a method with at most one number behind a colon,
+// or a field.
 func shown(v *Values, name string) string {
 	switch name {
 	case "Ranks":
@@ -132,8 +152,6 @@ func shown(v *Values, name string) string {
 		return fmt.Sprintf("skips %q", v.Skip())
 	case "CacheDirs":
 		return fmt.Sprintf("%q", v.CacheDirs)
-	case "Differences":
-		return fmt.Sprint(v.Differences())
 	case "Device":
 		return fmt.Sprintf("%+v", *v.Device)
 	case "Objects":
@@ -143,8 +161,31 @@ func shown(v *Values, name string) string {
 		return fmt.Sprintf("depth %d, %d workers, %d in flight, %d and %d threads, %q without memory",
 			v.Depth(), v.WorkerCount(), v.InFlight(), v.ReadThreads, v.WriteThreads,
 			v.PolicyWithoutMemory())
+	case "Checkpoint":
+		spec, _ := v.CheckpointSpec()
+		first, count := v.CheckpointShare(spec)
+		writes, reads, within := v.CheckpointRuns()
+		return fmt.Sprintf("%s: %d accelerators at 1/%d, from %d on %d, shift %d; %d written, %d read, "+
+			"within %v; %d chunks, %d B of a range", spec.Key, spec.Accelerators, spec.Scale, first,
+			count, v.CheckpointShift(spec), writes, reads, within, v.StreamDepth(), v.StreamRange())
+	case "Apart":
+		v.Filesystems = 2
+		return fmt.Sprint(v.CheckFilesystems())
 	}
-	return "?"
+	method, number, _ := strings.Cut(name, ":")
+	m := reflect.ValueOf(v).MethodByName(method)
+	if !m.IsValid() {
+		return fmt.Sprintf("%s %+v", name, reflect.ValueOf(v).Elem().FieldByName(name))
+	}
+	var in []reflect.Value
+	if n, err := strconv.Atoi(number); err == nil {
+		in = append(in, reflect.ValueOf(n).Convert(m.Type().In(0)))
+	}
+	text := name
+	for _, x := range m.Call(in) {
+		text += fmt.Sprintf(" %+v", x)
+	}
+	return text
 }
 
 func scriptUnused(t *testing.T, out *strings.Builder, in Inputs, args []string,
@@ -152,7 +193,8 @@ func scriptUnused(t *testing.T, out *strings.Builder, in Inputs, args []string,
 	var plans []*Values
 	for _, a := range d.CmdArgs {
 		in.Bench = bench(t, a.Key)
-		plans = append(plans, good(t, in, args...).Points...)
+		v, _ := typed(t, args...).Resolve(in) // what is refused is not reported twice
+		plans = append(plans, v.Points...)
 	}
 	bad, notes := Unused(plans)
 	for _, text := range bad {

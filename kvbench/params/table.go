@@ -32,8 +32,8 @@ type parameter struct {
 	group   string // its heading in -help-parameters
 }
 
-// Traits. A parameter that is not a place decides what a run measures, and so stands in the lines by
-// which benchstat keeps outputs apart, and in what the gate compares.
+// Traits. A parameter that is not a place decides what a run measures: it stands in the configuration
+// lines by which benchstat keeps outputs apart, and the gate compares it.
 const (
 	free    = "free"    // may be set in the closed division
 	place   = "place"   // where a run happens or what it shows, never what it measures

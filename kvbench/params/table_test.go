@@ -117,3 +117,11 @@ func TestCanonicalTextsReadBackToThemselves(t *testing.T) {
 		assert.Equal(t, v, again, name)
 	}
 }
+
+// Engines has in its sweep what there is.
+func TestEveryEngineIsRanked(t *testing.T) {
+	want := "engine=" + strings.Join(engineNames()[1:], ",")
+	for _, d := range []Division{Quick, Open} {
+		assert.Equal(t, want, bench(t, "Engines").settings(d)["sweep"])
+	}
+}

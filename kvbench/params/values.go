@@ -81,8 +81,8 @@ type Values struct {
 	RankFailure             string          // stop or continue
 	starts, meets, guessed  bool            // see Starts, Meets and Meet
 
-	// Of ranks that have met: how many directories of all ranks share the filesystem of each of
-	// this one's, that one among them, and how many filesystems there are; none and 0 are unknown.
+	// Of ranks that have met: for each directory of this rank, how many directories of all ranks
+	// share its filesystem, itself included; and the number of filesystems. None and 0 are unknown.
 	FilesystemShares []int
 	Filesystems      int
 
@@ -338,8 +338,8 @@ func (v *Values) FieldSize(storage int64) int64 {
 	return most
 }
 
-// InFlight is how many requests plain I/O keeps in flight, workers times depth as far as the user
-// sets them, 0 = the user sets neither.
+// InFlight is how many requests plain I/O keeps in flight: workers times depth, each 1 where the user
+// does not set it; 0 = the user sets neither.
 func (v *Values) InFlight() int {
 	n := 0
 	if v.Typed("workers") {
@@ -372,8 +372,7 @@ func (v *Values) TrialNonce() (nonce [16]byte) {
 	return nonce
 }
 
-// Simulated reports whether the run happens in virtual time, without storage: either of the two flags
-// means that.
+// Simulated reports whether the run happens in virtual time, without storage.
 func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
 // Text is the canonical text of the value in force, "" for an unknown name.

@@ -198,6 +198,10 @@ func (b *builder) tiers() {
 // load adds up the offered requests and their outcome, by class and in total.
 func (b *builder) load() {
 	known, load := b.r.Load, make(map[string]result.ClassOutcome)
+	b.r.Load = load
+	if b.info.LoadUnknown {
+		return
+	}
 	var all result.ClassOutcome
 	for c, completed := range b.n.Completed {
 		o := known[workloads.Class(c).String()]
@@ -206,7 +210,6 @@ func (b *builder) load() {
 		load[workloads.Class(c).String()] = o
 	}
 	load["total"] = all
-	b.r.Load = load
 }
 
 // histograms puts whole distributions into the result, so that the distributions of several ranks or
@@ -386,6 +389,8 @@ type Info struct {
 	// DeviceBusy is the time of the window in which the storage device had requests, MediumBusy the
 	// time in which a simulated medium moved bytes.
 	DeviceBusy, MediumBusy time.Duration
+
+	LoadUnknown bool // how many requests were offered is not known
 }
 
 // builder makes the sections of r, one method each. Later methods read sections of earlier ones: the

@@ -33,7 +33,7 @@ func checkpoints(r *result.Result) (s Section) {
 	}
 	add("write", c.Writes)
 	add("read", c.Reads)
-	// Said with the size, because it is what a reader compares.
+	// It stands next to the size, which readers compare.
 	scale := ""
 	if c.Scale != 1 {
 		scale = fmt.Sprintf(" (scale 1/%d: not for comparison)", c.Scale)

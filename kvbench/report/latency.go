@@ -51,7 +51,7 @@ func latencies(r *result.Result) Section {
 	return s
 }
 
-// partColumns are those of the parts of a time.
+// partColumns are the columns of a table of parts of a time.
 func partColumns(first string) []Column {
 	return columns(first, units.Nanoseconds, "mean", units.Share, "share", units.Nanoseconds, "p50",
 		"p95", "p99", "p99.9", "max")
@@ -170,8 +170,8 @@ func contexts(r *result.Result) (s Section) {
 // as many as were in flight, which are alike.
 const shownStalls = 3
 
-// stalls are calls that the storage answered late, or not at all. They stand above the warnings,
-// because a latency beyond them is a fault's, and below the numbers, which include them.
+// stalls are calls that the storage completed late, or not at all. They stand below the numbers,
+// which include them, and above the warnings.
 func stalls(r *result.Result) (s Section) {
 	all := r.Stalls
 	if all == nil {
@@ -181,9 +181,9 @@ func stalls(r *result.Result) (s Section) {
 	s.line("", "%s took the storage %s and longer, the whole trial counted",
 		units.Plural(all.Count, "request"), ns(all.AfterNS))
 	for _, l := range all.Longest[:min(shownStalls, len(all.Longest))] {
-		end, what := "answered", l.Operation
+		end, what := "completed", l.Operation
 		if !l.Answered {
-			end = "NOT answered"
+			end = "NOT completed"
 		}
 		if l.Bytes > 0 {
 			what = fmt.Sprintf("%s of %s at offset %d", what, bytes(l.Bytes), l.Offset)

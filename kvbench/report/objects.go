@@ -53,8 +53,8 @@ func (s *Section) objectStore(r *result.Result) {
 }
 
 // objects has a row for each kind of request to a store: their number, and their time to success
-// with attempts and pauses. Bytes include those of failed attempts: so the table can be compared
-// with the store's access log, and late answers that the client discarded are visible. Cells
+// with attempts and pauses. Bytes include failed attempts: the table can be compared with the
+// store's access log, and shows late responses that the client discarded. Cells
 // without a meaning in a row are empty, which is neither 0 nor unknown.
 func objects(r *result.Result) (s Section) {
 	o := r.Objects

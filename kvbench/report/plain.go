@@ -65,7 +65,7 @@ func removed(r *result.Result) string {
 
 // blockIO is requests inside files: their rate, latency and cost. The requested number in flight
 // stands next to the actual one: if they differ the process, not the device, was late. A request
-// here is a whole operation, so its latency is in no other table but that of I/O requests.
+// here is a whole operation, so its latency stands in the table of I/O requests alone.
 func blockIO(r *result.Result) (s Section) {
 	p := r.PlainIO
 	if p == nil || p.BlockBytes == 0 {

@@ -65,16 +65,53 @@ func groups(r *result.Result) [][]Section {
 	return all
 }
 
-// Titles are the titles of the sections of several results in the order of reading.
-func Titles(all [][]Section) (titles []string) {
-	list := slices.Concat(all...)
-	slices.SortStableFunc(list, func(a, b Section) int { return cmp.Compare(a.place, b.place) })
-	for _, s := range list {
-		if !slices.Contains(titles, s.Title) {
-			titles = append(titles, s.Title)
+// Joined is the sections of one title of several results: all lines, and all rows below the columns
+// that any of them has, with the result of each.
+type Joined struct {
+	Section
+	LineOf, RowOf []int // indexes of results
+}
+
+// Join joins the sections of several results that have the same title, in the order of reading.
+func Join(all [][]Section) (list []Joined) {
+	for of, sections := range all {
+		for _, s := range sections {
+			i := slices.IndexFunc(list, func(j Joined) bool { return j.Title == s.Title })
+			if i < 0 {
+				i = len(list)
+				list = append(list, Joined{Section: Section{Title: s.Title, Note: s.Note,
+					Folded: s.Folded, place: s.place}})
+			}
+			list[i].add(of, s)
 		}
 	}
-	return titles
+	slices.SortStableFunc(list, func(a, b Joined) int { return cmp.Compare(a.place, b.place) })
+	return list
+}
+
+// add takes in the section of a result. A cell that its table does not have is empty, which is not
+// unknown.
+func (j *Joined) add(of int, s Section) {
+	for _, l := range s.Lines {
+		j.Lines, j.LineOf = append(j.Lines, l), append(j.LineOf, of)
+	}
+	place := make([]int, len(s.Columns))
+	for i, c := range s.Columns {
+		if place[i] = slices.Index(j.Columns, c); place[i] < 0 {
+			place[i] = len(j.Columns)
+			j.Columns = append(j.Columns, c)
+			for k := range j.Rows {
+				j.Rows[k] = append(j.Rows[k], "")
+			}
+		}
+	}
+	for _, cells := range s.Rows {
+		row := slices.Repeat([]any{""}, len(j.Columns))
+		for i, v := range cells {
+			row[place[i]] = v
+		}
+		j.Rows, j.RowOf = append(j.Rows, row), append(j.RowOf, of)
+	}
 }
 
 // columns makes columns: a unit holds for the names after it. Most tables have a few units for many

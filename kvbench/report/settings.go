@@ -192,11 +192,11 @@ func simulation(r *result.Result) (s Section) {
 // sustainedUsers reports how many users a simulated device sustains.
 func sustainedUsers(r *result.Result) string {
 	n, users := *r.Simulation.SustainedUsers, r.Workload.Users
-	const meaning = "a user's request is answered, on average, before the next one is made"
+	const meaning = "a user's request is complete, on average, before the next one is made"
 	switch n {
 	case 0:
 		return fmt.Sprintf("it would sustain not one user of %d: even one alone makes the next "+
-			"request, on average, before the last is answered", users)
+			"request, on average, before the last one is complete", users)
 	case users:
 		return fmt.Sprintf("it would sustain all of %s: %s", units.Plural(users, "user"), meaning)
 	}

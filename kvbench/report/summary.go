@@ -194,7 +194,7 @@ func verdict(r *result.Result) (s Section) {
 }
 
 // warnings are as many as fit on a screen: the JSON has all. They are no section, because the page
-// has those of all trials together. Warnings of a trace stand with its numbers and not here.
+// lists the warnings of all trials together. Warnings of a trace stand with its numbers.
 func warnings(r *result.Result, trace *tracing.Trace) (s Section) {
 	const most = 12
 	list := r.Warnings

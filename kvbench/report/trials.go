@@ -86,7 +86,7 @@ func trialsText(trials []*result.Result) string {
 		}
 	}
 	text, advice := fmt.Sprintf("%d trials", len(trials)), "fit to quote"
-	// The median is that of the others: with one left it looks like two that agree.
+	// The median is of the complete trials: with one of them it would look like two that agree.
 	if complete < len(trials) {
 		text = fmt.Sprintf("%d of %d trials complete", complete, len(trials))
 	}

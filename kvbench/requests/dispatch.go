@@ -50,16 +50,7 @@ type dispatcher struct {
 	mu   sync.Mutex
 	cond clock.Cond
 
-	// book guards the same fields as mu, and is locked after mu. The holder of mu holds book, too,
-	// except while it waits or calls the source. A source may read a file that never answers. Even then
-	// withPatience can read the counts, under book alone.
-	book     sync.Mutex
-	asking   atomic.Int64 // start of the source's current call, plus one; 0 = no call
-	patience time.Duration
-	unheard  atomic.Int64 // steps that have waited for the source for longer than patience
-	// The source's counts at its latest account.
-	known [workloads.NumClasses]workloads.ClassLoad
-	input *result.Input
+	asking atomic.Int64 // start of the source's current call, plus one; 0 = no call
 
 	src       workloads.Source
 	opened    bool // the window
@@ -107,8 +98,7 @@ func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
 	src workloads.Source) *dispatcher {
 	d := &dispatcher{
 		Env: e, cfg: cfg, origin: e.Clock.Now(), over: ctx, src: src, wake: workloads.Never,
-		patience: sourcePatience,
-		drained:  e.Clock.NewEvent(), inflight: make(map[*job]struct{}),
+		drained: e.Clock.NewEvent(), inflight: make(map[*job]struct{}),
 		pool: pool{alive: make(map[int]struct{})},
 	}
 	d.cond = d.Clock.NewCond(&d.mu)
@@ -136,10 +126,6 @@ func (d *dispatcher) next(worker int, j *job) bool {
 		)
 		now := d.now()
 		d.ask(now, func() { r, st, wake = d.src.Take(now) })
-		if d.closed { // by a step that did not wait for the source and woke no worker
-			d.cond.Broadcast()
-			break
-		}
 		if st == workloads.Ready {
 			decided := d.begin(worker, j, r)
 			d.cond.Signal() // there may be more than one
@@ -347,33 +333,21 @@ func (j *job) intentOf(key string) int {
 // including the wait for the lock and excluding other waits.
 func (d *dispatcher) enter() (begun time.Duration) {
 	begun = d.Clock.Now()
-	d.lock()
+	d.mu.Lock()
 	return begun
 }
 
 func (d *dispatcher) leave(begun time.Duration, waited *time.Duration) {
 	d.pool.spent.dispatch += max(0, d.measured()-max(begun, d.pool.opened)-*waited)
-	d.unlock()
-}
-
-func (d *dispatcher) lock() {
-	d.mu.Lock()
-	d.book.Lock()
-}
-
-func (d *dispatcher) unlock() {
-	d.book.Unlock()
 	d.mu.Unlock()
 }
 
-// ask calls the source, which may read a file. Callers hold mu and book; book is released during
-// the call.
+// ask calls the source, which may read a file that does not answer. Callers hold mu, and keep it
+// meanwhile: nothing is known of the load until the source answers.
 func (d *dispatcher) ask(now time.Duration, question func()) {
-	d.book.Unlock()
 	d.asking.Store(int64(now) + 1)
 	question()
 	d.asking.Store(0)
-	d.book.Lock()
 }
 
 // silent is the duration of the source's current call, 0 without one.
@@ -385,18 +359,11 @@ func (d *dispatcher) silent() time.Duration {
 	return max(0, d.now()-time.Duration(since-1))
 }
 
-// sourcePatience is how long a caller that wants the counts waits for the source. For an
-// account a source may read its file for tens of milliseconds. If the live line stood still for longer
-// than sourcePatience, the run would look as if it hung.
-const sourcePatience = time.Second
-
 // wait waits on the dispatcher's condition and counts the time. Callers hold mu.
 func (d *dispatcher) wait(j *job, what doing) {
 	from := d.measured()
 	d.pool.begin(what, from)
-	d.book.Unlock()
 	d.cond.Wait()
-	d.book.Lock()
 	now := d.measured()
 	d.pool.end(what, now)
 	j.waited += max(0, now-max(from, d.pool.opened))
@@ -405,13 +372,13 @@ func (d *dispatcher) wait(j *job, what doing) {
 // think sleeps for a GPU's computing time. The worker counts as idle: more such workers would not
 // let the storage do more.
 func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
-	d.lock()
+	d.mu.Lock()
 	d.pool.begin(thinking, d.measured())
-	d.unlock()
+	d.mu.Unlock()
 	err := d.Clock.Sleep(ctx, t)
-	d.lock()
+	d.mu.Lock()
 	d.pool.end(thinking, d.measured())
-	d.unlock()
+	d.mu.Unlock()
 	return err
 }
 
@@ -424,8 +391,8 @@ func (d *dispatcher) measured() time.Duration { return min(d.Clock.Now(), d.wind
 // The numbers of users and workers change together. Otherwise there would be more users than workers for
 // a moment, and their backlog would be blamed on the storage.
 func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) {
-	d.lock()
-	defer d.unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.closed {
 		return nil
 	}
@@ -448,8 +415,8 @@ func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) 
 // alarm wakes a worker when the next arrival is due. One alarm serves all workers; an alarm that
 // was set for a later arrival finds that it is early, and does nothing.
 func (d *dispatcher) alarm() {
-	d.lock()
-	defer d.unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.wake <= d.now() {
 		d.wake = workloads.Never
 		d.cond.Signal()

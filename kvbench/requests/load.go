@@ -94,7 +94,7 @@ type Load struct {
 	precondition *result.Precondition
 	// When the window opened, and at its end.
 	before, after account
-	unanswered    bool // by the source, at its end
+	closed        atomic.Bool // after is valid
 }
 
 var _ kvbench.Counted = (*Load)(nil)
@@ -195,10 +195,11 @@ func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	if l.scaler != nil {
 		l.scaler.auto.stop()
 	}
-	l.after, l.unanswered = l.dispatch.close(end)
+	l.after = l.dispatch.close(end)
 	if !opened {
 		l.after.spent = spent{}
 	}
+	l.closed.Store(true)
 }
 
 // Gauge implements kvbench.Counted.
@@ -229,6 +230,12 @@ func (l *Load) Report(in *record.Info) {
 	if l.dispatch == nil {
 		return // it failed before
 	}
+	if !l.closed.Load() && l.dispatch.silent() > 0 {
+		in.Warnings = append(in.Warnings, fmt.Sprintf("%s did not answer when the window ended: "+
+			"the offered load is not known", l.cfg.input()))
+		in.LoadUnknown = true
+		return
+	}
 	spent := &l.after.spent
 	in.Harness.WorkerIdleNS = int64(spent.doing[waiting])
 	in.Harness.WorkerBusyNS = int64(spent.worked - spent.doing[waiting])
@@ -248,10 +255,6 @@ func (l *Load) Report(in *record.Info) {
 	in.Load = l.outcomes(in.Sizer, in.QoS)
 	in.Input = l.after.input
 	l.wholeInput(in)
-	if l.unanswered {
-		in.Warnings = append(in.Warnings, fmt.Sprintf("%s did not answer when the window ended: "+
-			"requests that had arrived meanwhile are not counted", l.cfg.input()))
-	}
 	if l.scaler != nil {
 		in.Autoscaler = &result.Autoscaler{AutoscaleSummary: l.scaler.auto.summary,
 			History: l.scaler.auto.kept}
@@ -267,7 +270,7 @@ func (l *Load) wholeInput(in *record.Info) {
 	src, ok := l.src.(interface {
 		Rows(most int64) (rows int64, all bool)
 	})
-	if !ok || !in.PartOfInput() || in.EndedBy == result.EndedBySignal || l.unanswered {
+	if !ok || !in.PartOfInput() || in.EndedBy == result.EndedBySignal {
 		return
 	}
 	if rows, all := src.Rows(wholeInputRows); all {
@@ -305,8 +308,7 @@ func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloa
 	return all
 }
 
-// Close closes the input. It waits for the source's current call: an account that stopped waiting
-// still runs when the file answers.
+// Close closes the input. It waits for the source's current call.
 func (l *Load) Close() error {
 	c, ok := l.src.(io.Closer)
 	if !ok {

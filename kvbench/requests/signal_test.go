@@ -139,39 +139,6 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 	}
 }
 
-// A second signal, while the result is safe and the run waits for the workers.
-func TestAnInterruptionCutsDrainingShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tier, _, release := stuck(faults.Commit)
-		defer close(release)
-		cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...),
-			2).lasting(10 * time.Second)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		begin := time.Now()
-		time.AfterFunc(15*time.Second, func() { interrupt(cancel) })
-		r, err := runLoad(ctx, cfg)
-		require.ErrorContains(t, err, "no request completed", "the window was over")
-		assert.LessOrEqual(t, time.Since(begin), 17*time.Second)
-		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
-		assert.Equal(t, int64(10*time.Second), r.WindowNS)
-		assert.Equal(t, int64(5200*time.Millisecond), r.DrainNS)
-	})
-}
-
-func TestAnInterruptionCutsTheRestShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := testConfig(plenty(), newScript(singles(5, 1)...), 2).finite()
-		cfg.Settle = time.Hour
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(90*time.Minute, func() { interrupt(cancel) })
-		begin := time.Now()
-		r, err := runLoad(ctx, cfg)
-		require.NoError(t, err)
-		assert.Equal(t, result.StatusComplete, r.Status)
-		assert.Equal(t, 90*time.Minute, time.Since(begin))
-	})
-}
-
 // After a run has returned, it reports no progress, and reads none of its files.
 func TestProgressEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -113,21 +113,3 @@ func fill(ctr cipher.Stream, p []byte) {
 		ctr.XORKeyStream(piece, zeros[:len(piece)])
 	}
 }
-
-// fillBlocks is fill for short ranges that start at a multiple of 16, without the stream's
-// allocation.
-func (c *Content) fillBlocks(p []byte, o tiers.Object, off int64) {
-	at := start(o).add(uint64(off) / aes.BlockSize)
-	for len(p) >= aes.BlockSize {
-		b := p[:aes.BlockSize]
-		at.put(b)
-		c.block.Encrypt(b, b) // in place: a counter of its own would escape to the heap
-		p, at = p[aes.BlockSize:], at.add(1)
-	}
-	if len(p) > 0 {
-		last := make([]byte, aes.BlockSize)
-		at.put(last)
-		c.block.Encrypt(last, last)
-		copy(p, last)
-	}
-}

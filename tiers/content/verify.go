@@ -72,15 +72,14 @@ func (c *Content) Check(p []byte, o tiers.Object, off int64) error {
 	return nil
 }
 
-// CheckSample compares one 4 KiB block of p, the chunk of o at offset off, which is a multiple of
-// 16. The block's place depends on key and offset alone, and differs between entries and chunks.
+// CheckSample compares one 4 KiB block of p, the chunk of o at offset off. The block's place depends on key and offset alone, and differs between entries and chunks.
 func (c *Content) CheckSample(p []byte, o tiers.Object, off int64) error {
 	buf := scratch.Get().(*[16 << 10]byte)
 	defer scratch.Put(buf)
 	at := int(samplePlace(o.Key, off)%uint64((len(p)+blockSize-1)/blockSize)) * blockSize
 	got := p[at:min(at+blockSize, len(p))]
 	want := buf[:len(got)]
-	c.fillBlocks(want, o, off+int64(at))
+	c.Fill(want, o, off+int64(at))
 	if !bytes.Equal(got, want) {
 		return c.mismatch(got, want, o, off+int64(at))
 	}
@@ -105,24 +104,19 @@ func (c *Content) mismatch(got, want []byte, o tiers.Object, off int64) error {
 	}
 	e := &MismatchError{Key: o.Key, Gen: o.Gen, Offset: off + int64(i), Got: got[i], Want: want[i]}
 
-	// Compare a range around the difference that starts at a 16-byte boundary of the entry.
-	from := i - int((off+int64(i))%aes.BlockSize)
-	if from < 0 {
-		from += aes.BlockSize
-	}
-	near := got[min(from, len(got)):min(from+64, len(got))]
-	if len(near) < 8 {
-		return e // too few bytes to distinguish a stale version from chance
-	}
-	if len(bytes.Trim(near, "\x00")) == 0 {
-		e.Zero = true
+	// Compare the first whole AES block from there on.
+	from := i + int(-e.Offset&(aes.BlockSize-1))
+	if from+aes.BlockSize > len(got) {
 		return e
 	}
-	old := make([]byte, len(near))
+	near, old := got[from:from+aes.BlockSize], make([]byte, aes.BlockSize)
+	if e.Zero = bytes.Equal(near, old); e.Zero {
+		return e
+	}
 	for n := 0; o.Gen > 0 && n < staleSearch; n++ {
 		o.Gen--
-		c.fillBlocks(old, o, off+int64(from))
-		if bytes.Equal(old, near) {
+		start(o).add(uint64(off+int64(from)) / aes.BlockSize).put(old)
+		if c.block.Encrypt(old, old); bytes.Equal(old, near) {
 			e.Stale, e.StaleGen = true, o.Gen
 			break
 		}

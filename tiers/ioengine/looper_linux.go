@@ -91,13 +91,13 @@ type looper struct {
 	e    *uring
 	mode string
 
-	mu       sync.Mutex
-	inbox    []*Op
-	calls    []func()
-	asked    list // in service, oldest first
-	underway int  // submitted and not done
-	closed   bool
-	over     chan struct{} // closed when the thread has ended
+	mu        sync.Mutex
+	inbox     []*Op
+	calls     []func()
+	inService list // oldest first
+	inFlight  int  // submitted and not done
+	closed    bool
+	over      chan struct{} // closed when the thread has ended
 
 	wakeMu sync.Mutex // held while wakeFD is written or closed
 	wakeFD int        // an eventfd; -1: it is closed
@@ -124,7 +124,7 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 	// Never unlocked: the thread ends with the goroutine, and with it the kernel's state for it.
 	runtime.LockOSThread()
 	var err error
-	l.asked.init()
+	l.inService.init()
 	l.over = make(chan struct{})
 	defer close(l.over)
 	if l.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
@@ -172,16 +172,16 @@ func (l *looper) round() (more bool) {
 		}
 		l.mu.Lock()
 	}
-	l.underway -= l.ended
+	l.inFlight -= l.ended
 	l.ended = 0
 	l.waiting = append(l.waiting, l.inbox...)
 	clear(l.inbox)
 	l.inbox = l.inbox[:0]
 	begun, all := l.begin()
 	wait := 0
-	over := l.closed && l.underway == 0
+	over := l.closed && l.inFlight == 0
 	// With several short requests in flight it first reaps those that have completed meanwhile.
-	if !over && all && (begun == 0 || l.underway == 1 || l.lap > soon) {
+	if !over && all && (begun == 0 || l.inFlight == 1 || l.lap > soon) {
 		wait = 1
 		l.sleeps.Store(true)
 	}
@@ -215,7 +215,7 @@ func (l *looper) begin() (begun int, all bool) {
 		return 0, true
 	}
 	now := l.e.now()
-	most := max(2, l.underway/batchPart)
+	most := max(2, l.inFlight/batchPart)
 	for all = true; begun < len(l.waiting) && len(l.free) > 0; {
 		if begun == most {
 			all = false
@@ -235,7 +235,7 @@ func (l *looper) begin() (begun int, all bool) {
 		if !op.kernel.going { // else it is the rest of a request
 			op.kernel.going = true
 			op.Begun = now
-			l.asked.push(op)
+			l.inService.push(op)
 		}
 	}
 	n := copy(l.waiting, l.waiting[begun:])
@@ -305,11 +305,11 @@ func (l *looper) reap() {
 	l.mu.Lock()
 	for _, op := range l.back {
 		op.Ended, op.kernel.going = l.now, false
-		l.asked.remove(op)
+		l.inService.remove(op)
 	}
 	l.mu.Unlock()
 	for _, op := range l.back {
-		l.e.answered(op)
+		l.e.completed(op)
 		op.kernel.turn.Store(inDone)
 		op.Done(op)
 	}
@@ -361,7 +361,7 @@ func (l *looper) submit(op *Op) {
 	}
 	l.mu.Lock()
 	op.anew()
-	l.underway++
+	l.inFlight++
 	l.inbox = append(l.inbox, op)
 	l.wake()
 }
@@ -402,11 +402,7 @@ func (l *looper) post(f func()) {
 func (l *looper) stuck(dst []Stuck, older time.Duration) []Stuck {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.e.now()
-	for op := l.asked.root.next; op != &l.asked.root && now-op.Begun > older; op = op.next {
-		dst = append(dst, op.stuck(now))
-	}
-	return dst
+	return l.inService.stuck(dst, l.e.now(), older)
 }
 
 // close ends the thread. It returns how many requests were still in flight when ctx ended.
@@ -419,7 +415,7 @@ func (l *looper) close(ctx context.Context) int {
 	case <-ctx.Done():
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.underway
+		return l.inFlight
 	}
 	return 0
 }

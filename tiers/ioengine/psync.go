@@ -16,13 +16,13 @@ type psync struct {
 	ledger
 	call func(*Op) (moved int, err error)
 
-	mu       sync.Mutex
-	work     sync.Cond // wakes idle workers and Close
-	queue    list      // submitted, without a worker yet
-	asked    list      // in service, oldest first
-	idle     int
-	underway int // submitted and not done
-	closed   bool
+	mu        sync.Mutex
+	work      sync.Cond // wakes idle workers and Close
+	queue     list      // submitted, without a worker yet
+	inService list      // oldest first
+	idle      int
+	inFlight  int // submitted and not done
+	closed    bool
 }
 
 // NewPsync returns the psync engine, which works on every system. Now is the clock of the times in an
@@ -33,7 +33,7 @@ func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
 	e := &psync{ledger: ledger{now: now}, call: call}
 	e.work.L = &e.mu
 	e.queue.init()
-	e.asked.init()
+	e.inService.init()
 	return e
 }
 
@@ -51,7 +51,7 @@ func (e *psync) Submit(ops ...*Op) {
 	defer e.mu.Unlock()
 	for _, op := range ops {
 		op.Err, op.Moved = nil, 0
-		e.underway++
+		e.inFlight++
 		switch {
 		case op.own:
 			op.again = true
@@ -91,21 +91,21 @@ func (e *psync) worker() {
 // and after.
 func (e *psync) serve(op *Op) (again bool) {
 	op.Begun = e.now()
-	e.asked.push(op)
+	e.inService.push(op)
 	e.mu.Unlock()
 	moved, err := e.call(op)
 	ended := e.now()
 	e.mu.Lock()
 	op.Moved, op.Err, op.Ended = moved, err, ended
-	e.asked.remove(op)
+	e.inService.remove(op)
 	op.own = true
 	e.mu.Unlock()
-	e.answered(op)
+	e.completed(op)
 	op.Done(op)
 	e.mu.Lock()
 	again = op.again
 	op.own, op.again = false, false
-	if e.underway--; e.underway == 0 && e.closed {
+	if e.inFlight--; e.inFlight == 0 && e.closed {
 		e.work.Broadcast()
 	}
 	return again
@@ -115,11 +115,7 @@ func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
 	dst = e.stuck(dst, older)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.now()
-	for op := e.asked.root.next; op != &e.asked.root && now-op.Begun > older; op = op.next {
-		dst = append(dst, op.stuck(now))
-	}
-	return dst
+	return e.inService.stuck(dst, e.now(), older)
 }
 
 func (e *psync) Stalls() Stalls { return e.stalls(e.Stuck(nil, StallAfter)) }
@@ -136,10 +132,10 @@ func (e *psync) Close(ctx context.Context) error {
 	defer e.mu.Unlock()
 	e.closed = true
 	e.work.Broadcast()
-	for e.underway > 0 {
+	for e.inFlight > 0 {
 		if ctx.Err() != nil {
 			return fmt.Errorf("close the I/O engine: the device still has %d requests: %w",
-				e.underway, context.Cause(ctx))
+				e.inFlight, context.Cause(ctx))
 		}
 		e.work.Wait()
 	}
@@ -241,6 +237,14 @@ func (l *list) first() *Op {
 func (l *list) push(op *Op) {
 	op.prev, op.next = l.root.prev, &l.root
 	op.prev.next, l.root.prev = op, op
+}
+
+// stuck appends the requests that have been in service for longer than older, oldest first.
+func (l *list) stuck(dst []Stuck, now, older time.Duration) []Stuck {
+	for op := l.root.next; op != &l.root && now-op.Begun > older; op = op.next {
+		dst = append(dst, op.stuck(now))
+	}
+	return dst
 }
 
 func (l *list) remove(op *Op) {

@@ -96,8 +96,8 @@ func (l *ledger) stuck(dst []Stuck, older time.Duration) []Stuck {
 	return dst
 }
 
-// answered records a completed request if it was a stall.
-func (l *ledger) answered(op *Op) {
+// completed records a completed request if it was a stall.
+func (l *ledger) completed(op *Op) {
 	if op.Ended-op.Begun < StallAfter {
 		return
 	}
@@ -109,11 +109,11 @@ func (l *ledger) answered(op *Op) {
 }
 
 // stalls returns the completed stalls and those in flight.
-func (l *ledger) stalls(underway []Stuck) Stalls {
+func (l *ledger) stalls(inFlight []Stuck) Stalls {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := Stalls{Count: l.late.Count, Longest: slices.Clone(l.late.Longest)}
-	for _, s := range underway {
+	for _, s := range inFlight {
 		// It may have completed since the caller listed it.
 		if !slices.ContainsFunc(l.late.Longest, func(late Stuck) bool {
 			return late.What == s.What && late.Path == s.Path && late.Begun == s.Begun &&

@@ -109,7 +109,7 @@ func (e *uring) Register(arena []byte) (slot int32, err error) {
 	}
 	for i, part := range parts {
 		if err := e.setBuffer(first+i, part); err != nil {
-			e.release(first, len(parts))
+			e.release(first)
 			return 0, err
 		}
 	}
@@ -154,32 +154,27 @@ func (e *uring) setBuffer(i int, mem []byte) error {
 // Unregister implements Engine.
 func (e *uring) Unregister(slot int32) {
 	if first := int(slot) - 1; first >= 0 {
-		e.slots.Lock()
-		parts := e.slots.parts[first]
-		e.slots.Unlock()
-		e.release(first, parts)
+		e.release(first)
 	}
 }
 
-// release unregisters buffers from all rings, without waiting: its caller may run in a Done on the
-// very thread that has to unregister. The kernel keeps the pages until then, also if the memory is
-// unmapped.
-func (e *uring) release(first, parts int) {
-	var left atomic.Int64
-	left.Store(int64(len(e.rings)))
+// release unregisters the buffers of an arena from all rings, without waiting: its caller may run in a
+// Done on the very thread that has to unregister. The kernel keeps the pages until then, also if the
+// memory is unmapped. The buffers are free at once: each ring makes its calls in order, so that another
+// arena is registered after this one has left.
+func (e *uring) release(first int) {
+	e.slots.Lock()
+	defer e.slots.Unlock()
+	buffers := e.slots.parts[first : first+e.slots.parts[first]]
 	for _, l := range e.rings {
 		l.post(func() {
-			for i := first; i < first+parts; i++ {
-				_ = l.q.SetBuffer(i, nil) // after an error the ring keeps the memory pinned
-				l.buffers[i] = nil
-			}
-			if left.Add(-1) == 0 {
-				e.slots.Lock()
-				defer e.slots.Unlock()
-				clear(e.slots.parts[first : first+parts])
+			for i := range buffers {
+				_ = l.q.SetBuffer(first+i, nil) // after an error the ring keeps the memory pinned
+				l.buffers[first+i] = nil
 			}
 		})
 	}
+	clear(buffers)
 }
 
 // Stuck implements Engine.

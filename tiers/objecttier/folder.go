@@ -105,10 +105,9 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 	if f == nil {
 		return false, nil
 	}
-	if f.Recall != nil {
-		_, _, err = f.Recall(nil) // without a run it fails if the folder reads
-	}
-	if reads = err != nil; !reads && !t.cfg.Join {
+	if reads = f.Check != nil; reads {
+		err = f.Check(nil) // the error if there is no run
+	} else if !t.cfg.Join {
 		return false, nil
 	}
 	var found []manifest
@@ -135,8 +134,8 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 	for i, m := range found {
 		fits := m.Nonce == t.cfg.Nonce
 		if reads {
-			var wrong error
-			t.files, fits, wrong = f.Recall(m.Contents)
+			wrong := f.Check(m.Contents)
+			fits = wrong == nil
 			if i == 0 { // return the error about the best run
 				err = cmp.Or(wrong, err)
 			}

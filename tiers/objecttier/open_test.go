@@ -209,13 +209,15 @@ func (numbered) Of(o tiers.Object) (dir, file string) { return "step", o.Key }
 func folder(c objecttier.Config, contents string, reads bool) objecttier.Config {
 	text, _ := json.Marshal(contents)
 	c.Names = objecttier.Names{Format: objecttier.Files}
-	c.Folder = &workdir.Folder{Name: "ckpt", Files: numbered{}, Contents: text,
-		Recall: func(found json.RawMessage) (workdir.Names, bool, error) {
-			if reads && string(found) != string(text) {
-				return nil, false, fmt.Errorf("there is %s", found)
+	c.Folder = &workdir.Folder{Name: "ckpt", Files: numbered{}, Contents: text}
+	if reads {
+		c.Folder.Check = func(found json.RawMessage) error {
+			if string(found) != string(text) {
+				return fmt.Errorf("there is %s", found)
 			}
-			return numbered{}, reads, nil
-		}}
+			return nil
+		}
+	}
 	return c
 }
 

@@ -1,17 +1,21 @@
 // Package workdir creates, protects and removes the work directory of a run.
 //
 //	paths.go    CheckPath, DefaultCacheDir: allowed paths
-//	workdir.go  Dir: Open, Close
+//	workdir.go  Dir: Open, Remove
 //	marker.go   the file that marks a directory as the suite's, and its lock
-//	shared.go   Join: several processes of one run in one directory
-//	files.go    the names of the run's files, and their removal
+//	files.go    the names of the run's files, and the walk that counts and removes them
 //	removal.go  the progress of the removal
 //
-// Three mechanisms keep a user's files safe, also when SIGKILL ends a run at any point. A directory
-// with files but without the marker is refused. The lock on the marker keeps other runs out; the
-// kernel releases it when the process ends. The suite only removes files whose names it has given.
-// Tests kill runs at each state and at random, and compare whole trees.
+// Three mechanisms keep a user's files safe, also when SIGKILL ends a run at any point:
 //
-// A Dir is safe for concurrent use; Close must be the last call. The Dir owns the descriptors of the
-// two-digit directories. Callers open files relative to them, and close these files.
+//   - A marker is written before the first file and removed after the last one. A directory with files
+//     but without the marker is refused. A lock on the marker keeps other runs out; the kernel releases
+//     it when the process ends.
+//   - Only regular files are removed whose paths below the directory match the names that the suite
+//     gives.
+//   - Only empty directories are removed that have the sticky bit. The system call that creates the
+//     suite's directories sets it, so that even an empty one is recognised after a kill.
+//
+// Tests here recover each state in which a kill can leave a directory; benchmarks/e2e kills runs at
+// random. Both compare whole trees.
 package workdir

@@ -9,14 +9,16 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"kvbench/tiers"
 )
 
 // A cache must not be one of the forbidden system directories (hier(7)), or below one. It must not be
 // one of parentsOnly, but may be below one.
 var (
-	forbidden = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32",
-		"/lost+found", "/proc", "/root", "/sbin", "/sys", "/usr"}
+	forbidden = []string{"/usr", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32",
+		"/lost+found", "/proc", "/root", "/sbin", "/sys"}
 	parentsOnly = []string{"/", "/home", "/run", "/var", "/var/lib"}
 )
 
@@ -43,24 +45,15 @@ func resolve(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the cache directory %s: %w", dir, err)
 	}
-	var top, rest string
-	for range attempts { // another run may remove a directory between two calls
-		if top, rest, err = nearest(abs); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
+	real, err := followLinks(abs)
 	if err != nil {
 		return "", fmt.Errorf("the cache directory %s cannot be used: %w%s", dir, err,
 			tiers.Advice(err))
 	}
-	real := filepath.Join(top, rest)
-	// Compare names first: /lib may be a link to usr/lib, and the error should name /lib.
-	for _, lies := range []func(system string) bool{
-		func(f string) bool { return real == f || strings.HasPrefix(real, f+"/") },
-		func(f string) bool { return liesIn(top, f) },
-	} {
-		if i := slices.IndexFunc(forbidden, lies); i >= 0 {
-			return "", refused(dir, real, forbidden[i])
+	for _, system := range forbidden {
+		target, err := filepath.EvalSymlinks(system) // /etc is a link on macOS
+		if err == nil && below(target, real) || below(system, real) {
+			return "", refused(dir, real, system)
 		}
 	}
 	if slices.Contains(parentsOnly, real) {
@@ -69,33 +62,36 @@ func resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// nearest returns the nearest existing directory above path, without symbolic links, and the rest of
-// the path. It finds a file or a broken link on the way, which mkdir would not name in its error.
-func nearest(path string) (top, rest string, err error) {
-	at := path
-	for ; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
-		_, err := os.Lstat(at)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return "", "", err
-		}
-	}
-	info, err := os.Stat(at)
+// below reports whether path is dir or below it.
+func below(dir, path string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// followLinks resolves the symbolic links in the existing part of an absolute path. It finds a file or
+// a broken link on the way, which mkdir would not name in its error.
+func followLinks(path string) (string, error) {
+	info, err := os.Stat(path)
 	switch {
-	case err != nil: // a broken link
-		to, _ := os.Readlink(at)
-		return "", "", fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at,
-			to, err)
-	case info.Mode()&fs.ModeDevice != 0:
-		return "", "", fmt.Errorf("%s is a device, not a directory: give a directory on a mounted "+
-			"filesystem", at)
-	case !info.IsDir():
-		return "", "", fmt.Errorf("%s is not a directory", at)
+	case err == nil && info.Mode()&fs.ModeDevice != 0:
+		return "", fmt.Errorf("%s is a device, not a directory: give a directory on a mounted "+
+			"filesystem", path)
+	case err == nil && !info.IsDir():
+		return "", fmt.Errorf("%s is not a directory", path)
+	case err == nil:
+		real, err := filepath.EvalSymlinks(path)
+		if errors.Is(err, fs.ErrNotExist) { // another run has just removed it
+			return followLinks(path)
+		}
+		return real, err
 	}
-	top, err = filepath.EvalSymlinks(at)
-	return top, rest, err
+	if to, linkErr := os.Readlink(path); linkErr == nil {
+		return "", fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", path, to,
+			err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) &&
+		!errors.Is(err, unix.ELOOP) {
+		return "", err
+	}
+	parent, err := followLinks(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
 }
 
 // refused returns the error for a system directory, or a directory below one. A user who gives
@@ -113,18 +109,13 @@ func refused(dir, real, system string) error {
 		system, hint)
 }
 
-// liesIn reports whether the directory top is the system directory or below it. It compares identity,
-// because names differ with bind mounts, with links like /bin -> usr/bin, and on case-insensitive
-// filesystems.
-func liesIn(top, system string) bool {
-	info, err := os.Stat(system)
-	if err != nil {
-		return false
+// checkOwner refuses a default directory that another user made first: all users share /tmp.
+func checkOwner(dir string) error {
+	var s unix.Stat_t
+	if unix.Lstat(dir, &s) == nil &&
+		(s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid()) {
+		return fmt.Errorf("the default cache directory %s was not made by this user "+
+			"(owner %d); give one with -cache-dir", dir, s.Uid)
 	}
-	for at := top; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if i, err := os.Stat(at); err == nil && os.SameFile(i, info) {
-			return true
-		}
-	}
-	return false
+	return nil
 }

@@ -33,50 +33,36 @@ func putEntry(t *testing.T, d *Dir, key string) string {
 func TestTheLastOneRemoves(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
 		cache := t.TempDir() + "/cache"
-		first, err := Open(t.Context(), shared(cache, "n"))
-		require.NoError(t, err)
-		dirs := []*Dir{first}
-		for range 2 {
-			d, err := Join(shared(cache, "n"))
-			require.NoError(t, err)
-			dirs = append(dirs, d)
-		}
-		assert.Equal(t, []bool{false, true, true}, []bool{dirs[0].Joined(), dirs[1].Joined(),
-			dirs[2].Joined()})
+		var dirs []*Dir
 		var paths []string
-		for i, d := range dirs {
-			paths = append(paths, putEntry(t, d, string(rune('a'+i))))
+		for i := range order {
+			d, err := Open(t.Context(), shared(cache, "n"))
+			require.NoError(t, err)
+			assert.Equal(t, i > 0, d.Joined())
+			dirs, paths = append(dirs, d), append(paths, putEntry(t, d, string(rune('a'+i))))
 		}
 		for n, i := range order {
 			for _, path := range paths {
 				assert.FileExists(t, path)
 			}
-			locked := new(LockedError)
-			_, err := Open(t.Context(), shared(cache, "n"))
-			require.ErrorAs(t, err, &locked, "%d are there", 3-n)
+			for _, nonce := range []string{"m", ""} {
+				_, err := Open(t.Context(), shared(cache, nonce))
+				require.ErrorIs(t, err, ErrLocked, "%d are there", 3-n)
+			}
 			require.NoError(t, dirs[i].Close())
 		}
 		assert.NoDirExists(t, cache)
 	}
 }
 
-// Join refuses a directory of another run, of one that has ended, or without a marker, and creates no
-// directory.
-func TestJoinIsForOneRun(t *testing.T) {
-	cache := t.TempDir() + "/cache"
-	_, err := Join(shared(cache, "n"))
-	require.ErrorIs(t, err, ErrNotShared)
-	assert.NoDirExists(t, cache)
-
-	d, err := Open(t.Context(), shared(cache, "n"))
+// A process that is ready too early, while the first one still removes what an earlier run left.
+func TestAnExclusiveLockIsNotShared(t *testing.T) {
+	cache := t.TempDir()
+	alone := shared(cache, "n")
+	alone.Shared = false
+	d, err := Open(t.Context(), alone)
 	require.NoError(t, err)
-	for _, nonce := range []string{"m", ""} {
-		_, err = Join(shared(cache, nonce))
-		require.ErrorIs(t, err, ErrNotShared)
-	}
-	// A refused Join has not released the lock, and changed nothing.
-	path := putEntry(t, d, "a")
+	_, err = Open(t.Context(), shared(cache, "n"))
+	require.ErrorIs(t, err, ErrLocked)
 	require.NoError(t, d.Close())
-	assert.NoFileExists(t, path)
-	assert.NoDirExists(t, cache)
 }

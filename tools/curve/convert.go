@@ -2,12 +2,11 @@ package curve
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
@@ -23,7 +22,7 @@ type ConvertOptions struct {
 }
 
 // NewConvertOptions adds the flags to a flag set.
-func NewConvertOptions(fs *pflag.FlagSet) *ConvertOptions {
+func NewConvertOptions(fs *flag.FlagSet) *ConvertOptions {
 	o := &ConvertOptions{trace: newTraceFlags(fs)}
 	fs.IntVar(&o.tokens, "block-tokens", 0, "")
 	return o

@@ -3,7 +3,6 @@ package curve
 import (
 	"errors"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -27,7 +26,6 @@ type counter struct {
 	stack  *stack
 	sizes  []int64 // of the blocks of one request
 	capped []int64 // the capacities, ascending
-	octave []int32 // by bits of bytes-1: the first capacity that may be large enough
 
 	total    tally
 	requests int64
@@ -91,14 +89,6 @@ func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *co
 	}
 	slices.Sort(c.capped)
 	c.capped = slices.Compact(c.capped)
-	for b := range 64 {
-		least := int64(1) // the smallest size whose bytes-1 has b bits
-		if b > 0 {
-			least = 1<<(b-1) + 1
-		}
-		k, _ := slices.BinarySearch(c.capped, least)
-		c.octave = append(c.octave, int32(k))
-	}
 	// The last bucket: distances beyond all capacities.
 	c.sums, c.during = make([]bucket, len(c.capped)+1), make([]bucket, len(c.capped)+1)
 	c.peaks, c.full = make([]peak, len(c.capped)), make([]time.Duration, len(c.capped))
@@ -171,13 +161,7 @@ func (c *counter) count(r *formats.Row, depths []int64) {
 
 // bucketOf returns the index of the first capacity of at least that many bytes.
 func (c *counter) bucketOf(bytes int64) int {
-	if bytes == never {
-		return len(c.capped)
-	}
-	k := int(c.octave[bits.Len64(uint64(max(bytes, 1)-1))])
-	for k < len(c.capped) && c.capped[k] < bytes {
-		k++
-	}
+	k, _ := slices.BinarySearch(c.capped, bytes)
 	return k
 }
 

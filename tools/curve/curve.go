@@ -3,14 +3,13 @@ package curve
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
@@ -20,7 +19,7 @@ import (
 
 // Options are the command's flags. Flags that a benchmark has, too, mean the same.
 type Options struct {
-	// The model, the number of ranks, and whether bytes are those of one or of all.
+	// The model, the number of ranks, and whether bytes count one rank or all ranks.
 	model  string
 	dtype  string // of cached numbers
 	tp     int
@@ -34,7 +33,7 @@ type Options struct {
 }
 
 // NewOptions adds the flags to a flag set.
-func NewOptions(fs *pflag.FlagSet) *Options {
+func NewOptions(fs *flag.FlagSet) *Options {
 	o := &Options{trace: newTraceFlags(fs)}
 	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
 	fs.StringVar(&o.dtype, "kv-dtype", model.OwnType, "")
@@ -193,7 +192,7 @@ type Report struct {
 	Points             []Point  `json:"points"`
 
 	ideal int64 // hits of a cache without limit
-	// The bytes of a token that count, by -tp-io: one rank's, or those of all together.
+	// The bytes of a token that count, by -tp-io: one rank's or all ranks'.
 	kept float64
 }
 

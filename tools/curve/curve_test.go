@@ -3,13 +3,13 @@ package curve
 import (
 	"encoding/csv"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -20,14 +20,8 @@ const smallTrace = "../../testdata/mooncake-small.jsonl"
 
 // run is the answer to a command line.
 func run(args ...string) (*Report, error) {
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	o := NewOptions(fs)
-	for i, a := range args { // as the command does
-		name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
-		if strings.HasPrefix(a, "-") && fs.Lookup(name) != nil {
-			args[i] = "-" + a
-		}
-	}
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (r *Report) facts() (list [][2]string) {
 	if r.SmallestBlock != r.LargestBlock {
 		size = units.Count.Text(r.SmallestBlock) + " to " + size
 	}
-	// Bytes of one rank are easily taken for those of all.
+	// A reader easily takes the bytes of one rank for the bytes of all.
 	ranks := ""
 	switch { // 16 ranks of a model with 8 heads keep twice what the model has
 	case r.TPIO == "all" && r.TensorParallel > 1:

@@ -2,10 +2,9 @@ package curve
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
@@ -18,11 +17,11 @@ type traceFlags struct {
 	malformed bool  // any share of malformed rows
 	users     int   // sessions of agents that are live at a time
 	seed      int64 // of the times at which sessions begin: each has its own clock
-	typed     *pflag.FlagSet
+	typed     *flag.FlagSet
 }
 
 // newTraceFlags adds the flags to a flag set.
-func newTraceFlags(fs *pflag.FlagSet) *traceFlags {
+func newTraceFlags(fs *flag.FlagSet) *traceFlags {
 	f := &traceFlags{typed: fs}
 	fs.StringVar(&f.start, "trace-start", "0s", "")
 	fs.BoolVar(&f.malformed, "trace-allow-malformed", false, "")
@@ -53,9 +52,11 @@ func (f *traceFlags) config(paths []string, example string) (cfg traces.Config, 
 		problems = append(problems, err)
 		cfg.Paths = append(cfg.Paths, files...)
 	}
-	if f.typed.Changed("num-users") { // the default is not refused
-		problems = append(problems, formats.OnlySessions("-num-users", cfg.Paths))
-	}
+	f.typed.Visit(func(typed *flag.Flag) { // the default is not refused
+		if typed.Name == "num-users" {
+			problems = append(problems, formats.OnlySessions("-num-users", cfg.Paths))
+		}
+	})
 	return cfg, errors.Join(problems...)
 }
 

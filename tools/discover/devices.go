@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -120,53 +121,56 @@ func nvme(dir string) *NVMe {
 	}
 }
 
-// gpus uses NVML, or else the kernel's view of NVIDIA cards: their names need the driver, their
-// memory needs NVML.
-func (m machine) gpus() (list []GPU, note string) {
-	list, note = m.nvml()
-	for _, g := range list {
-		if g.Link == nil {
-			continue
-		}
-		// NVML writes addresses in capitals.
-		at := m.Path("/sys/bus/pci/devices", strings.ToLower(g.Link.Address))
-		if l := linkAt(at); l != nil {
-			g.Link.NUMANode = l.NUMANode
-		}
-	}
-	if len(list) > 0 {
-		return list, note
-	}
-	list = m.kernelGPUs()
-	// Without a card the lack of NVML is no news.
-	if len(list) == 0 && note != "" && linux() {
-		note = "no NVIDIA card is on the PCI bus"
-	}
-	return list, note
-}
-
 // The PCI vendor and class of a card, in hexadecimal.
 const (
 	nvidiaVendor = "0x10de"
 	displayClass = "0x03" // VGA and 3D controllers
 )
 
-// kernelGPUs finds NVIDIA's display controllers on the PCI bus.
-func (m machine) kernelGPUs() []GPU {
-	list := []GPU{}
+// gpus are NVIDIA's display controllers on the PCI bus. The bus has a number, the driver's files
+// have name and UUID, and only the driver's library has the memory: see memories.
+func (m machine) gpus() (list []GPU, note string) {
+	list = []GPU{}
 	for _, address := range m.Names("/sys/bus/pci/devices") {
 		at := host.Root(m.Path("/sys/bus/pci/devices", address))
 		if at.Text("vendor") != nvidiaVendor || !strings.HasPrefix(at.Text("class"), displayClass) {
 			continue
 		}
-		g := GPU{Index: len(list), Name: "NVIDIA device " + at.Text("device"),
-			Link: linkAt(string(at)), Source: "PCI bus"}
-		// The driver knows the name of the card; without it the bus has a number.
-		name := m.Field("Model:", "/proc/driver/nvidia/gpus", address, "information")
-		if name != "" {
+		driver := host.Root(m.Path("/proc/driver/nvidia/gpus", address))
+		g := GPU{Index: len(list), address: address, Name: "NVIDIA device " + at.Text("device"),
+			UUID: driver.Field("GPU UUID:", "information"), Link: linkAt(string(at)),
+			Source: "PCI bus"}
+		if name := driver.Field("Model:", "information"); name != "" {
 			g.Name, g.Source = name, "/proc/driver/nvidia"
 		}
 		list = append(list, g)
 	}
-	return list
+	switch {
+	case len(list) > 0:
+		return list, m.memories(list)
+	case linux():
+		note = "no NVIDIA card is on the PCI bus"
+	}
+	return list, note
+}
+
+// memories adds the memory of the cards, by a program that comes with the driver. It returns why
+// the memory is unknown.
+func (m machine) memories(list []GPU) (note string) {
+	table, err := m.nvidiaSMI("--query-gpu=pci.bus_id,memory.total",
+		"--format=csv,noheader,nounits")
+	if err != nil {
+		return fmt.Sprintf("memory is unknown: nvidia-smi, which comes with the driver: %v", err)
+	}
+	for line := range strings.Lines(table) {
+		bus, memory, _ := strings.Cut(strings.TrimSpace(line), ", ")
+		mib, err := strconv.ParseInt(memory, 10, 64)
+		for i := range list {
+			// The program writes domains with eight digits, and in capitals.
+			if err == nil && strings.HasSuffix(strings.ToLower(bus), list[i].address) {
+				list[i].MemoryBytes, list[i].Source = new(mib<<20), "nvidia-smi"
+			}
+		}
+	}
+	return ""
 }

@@ -4,8 +4,8 @@
 //	hardware.go    Hardware, what is found: the schema of the JSON
 //	machine.go     Describe: processors, memory, the directory, what tracing would need; what
 //	               another machine wrote
-//	devices.go     block devices, their PCIe links and NVMe controllers; GPUs, as NVML
-//	               (gpu_nvml.go, with the build tag nvml) or the PCI bus has them
+//	devices.go     block devices, their PCIe links and NVMe controllers; NVIDIA's GPUs on the PCI
+//	               bus, and their memory by nvidia-smi
 //	recommend.go   parameters and settings of the system, each with its reason
 //	text.go        all of it for machines and, by text.tmpl, for people
 //
@@ -15,11 +15,7 @@
 // unreadable link are different things.
 //
 // Every file is read below a root, so that tests describe machines made of files: a server with two
-// sockets, an NVMe drive in a slot that is too slow, cards that NVML knows.
-//
-// NVML is used only in builds with cgo and the tag nvml, because it loads a library of the driver:
-// a plain build runs on machines without one. Otherwise the report has what the kernel shows of
-// NVIDIA's cards, with what is missing and how to get it.
+// sockets, an NVMe drive in a slot that is too slow, NVIDIA's cards.
 //
 // The JSON of one machine is read on another: kvreport submission fills the description of a system
 // from it, a file for each client. Advice is made from the description alone, so that it can be

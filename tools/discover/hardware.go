@@ -76,7 +76,8 @@ type GPU struct {
 	UUID        string `json:"uuid,omitempty"`
 	MemoryBytes *int64 `json:"memory_bytes"`
 	Link        *Link  `json:"pcie"`
-	Source      string `json:"source"` // nvml, or where else it was found
+	Source      string `json:"source"` // nvidia-smi, or where else it was found
+	address     string // on the PCI bus
 }
 
 // Device is a whole block device.

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/result"
@@ -26,14 +28,22 @@ type machine struct {
 	environment func(dir string) result.Environment
 	limits      func() host.Limits
 	filesystem  func(dir string) (host.Filesystem, error)
-	nvml        func() ([]GPU, string)
+	nvidiaSMI   func(args ...string) (string, error)
 	untraced    func() (why string) // "": a trace began
 }
 
 // thisMachine reads this system; tests use files and functions of their own.
 func thisMachine() machine {
 	return machine{environment: environment.Read, limits: host.ReadLimits,
-		filesystem: host.FilesystemOf, nvml: nvmlGPUs, untraced: tryTracing}
+		filesystem: host.FilesystemOf, nvidiaSMI: runNvidiaSMI, untraced: tryTracing}
+}
+
+// runNvidiaSMI runs NVIDIA's program, which waits for a driver that does not answer.
+func runNvidiaSMI(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "nvidia-smi", args...).Output()
+	return string(out), err
 }
 
 // tryTracing begins a trace and ends it, in some 50 ms: whether the kernel allows it depends on

@@ -3,6 +3,7 @@ package discover
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// fake is the machine of testdata/server.txtar, with cards that NVML knows.
+// fake is the machine of testdata/server.txtar.
 func fake(t *testing.T) machine {
 	t.Helper()
 	page = 4096
@@ -60,12 +61,7 @@ func fake(t *testing.T) machine {
 		filesystem: func(string) (host.Filesystem, error) {
 			return host.Filesystem{Type: "xfs", Free: 3000 << 30, Total: 3500 << 30}, nil
 		},
-		nvml: func() ([]GPU, string) {
-			return []GPU{{Index: 0, Name: "NVIDIA H200", UUID: "GPU-1",
-				MemoryBytes: new(int64(141) << 30), Source: "nvml",
-				Link: &Link{Address: "0000:81:00.0", Speed: "32.0 GT/s PCIe", Generation: 5,
-					Width: 16, MaxGeneration: 5, MaxWidth: 16}}}, ""
-		},
+		nvidiaSMI: func(...string) (string, error) { return "00000000:81:00.0, 144384\n", nil },
 	}
 }
 
@@ -131,19 +127,19 @@ func TestDirectoriesThatCannotBeMeasured(t *testing.T) {
 	assert.True(t, advised(m.hardware("/nfs"), "-storage-capacity-gb 512"))
 }
 
-func TestGPUsWithoutNVML(t *testing.T) {
+func TestGPUsOfWhichLessIsKnown(t *testing.T) {
 	m := fake(t)
-	m.nvml = func() ([]GPU, string) { return nil, "no NVML in this build" }
+	m.nvidiaSMI = func(...string) (string, error) { return "00000000:81:00.0, [N/A]\n", nil }
+	g := m.hardware("/").GPUs[0]
+	assert.Nil(t, g.MemoryBytes, "unknown is not 0")
+	assert.Equal(t, "/proc/driver/nvidia", g.Source)
+	m.nvidiaSMI = func(...string) (string, error) { return "", errors.New("not found") }
+	require.NoError(t, os.RemoveAll(m.Path("proc/driver")))
 	h := m.hardware("/")
 	require.Len(t, h.GPUs, 1)
 	assert.Equal(t, "NVIDIA device 0x2335", h.GPUs[0].Name)
 	assert.Equal(t, 5, h.GPUs[0].Link.Generation)
-	assert.Nil(t, h.GPUs[0].MemoryBytes, "unknown is not 0")
-	assert.Equal(t, "no NVML in this build", h.GPUNote)
-	info := m.Path("proc/driver/nvidia/gpus/0000:81:00.0/information")
-	require.NoError(t, os.MkdirAll(filepath.Dir(info), 0o755))
-	require.NoError(t, os.WriteFile(info, []byte("Model: \t\t NVIDIA H200\nIRQ: 5\n"), 0o644))
-	assert.Equal(t, "NVIDIA H200", m.hardware("/").GPUs[0].Name)
+	assert.Equal(t, "memory is unknown: nvidia-smi, which comes with the driver: not found", h.GPUNote)
 	require.NoError(t, os.RemoveAll(m.Path("sys/bus")))
 	h = m.hardware("/")
 	assert.Empty(t, h.GPUs)

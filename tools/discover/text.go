@@ -39,7 +39,7 @@ func spin(rotational *bool) string {
 	return map[bool]string{true: ", rotating", false: ", not rotating"}[*rotational]
 }
 
-// Limits are those of the request queue.
+// Limits are the limits of the request queue.
 func (d Device) Limits() string {
 	var parts []string
 	add := func(known bool, format string, v any) {

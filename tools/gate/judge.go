@@ -44,7 +44,7 @@ const (
 type Row struct {
 	Bench string
 	*stats.Metric
-	stats.Sight         // at alpha ÷ the number of metrics
+	stats.Sight         // of the family's rows, at alpha ÷ its size
 	Limit       float64 // the loss that is allowed, a share
 	P, Adjusted float64 // that the loss is larger, before and after Holm's correction
 	Trials      [2]int  // of each side, with the metric or without
@@ -222,14 +222,12 @@ func (r *Report) bench(b *stats.Benchmark) {
 	for _, m := range b.Metrics {
 		limit, named := r.Options.Limits.limit(m.Unit)
 		row := Row{Bench: b.Name, Metric: m, Limit: limit, P: 1, Adjusted: 1, Verdict: Shown,
-			Sight: stats.Sight{Loss: math.NaN(), Sees: math.NaN(), Power: math.NaN()},
 			Stuck: stuck(b, m)}
 		row.Trials = [2]int{b.Count[oldSide] - len(b.Failed[oldSide]),
 			b.Count[newSide] - len(b.Failed[newSide])}
 		if c := row.new().Change; c != nil && m.Better != 0 {
 			row.P = c.Contrast.P(m.Better, limit)
 			row.Adjusted = row.P
-			row.Sight = c.Sight(m.Better, limit, r.Options.Alpha)
 		}
 		old, new := row.old().N(), row.new().N()
 		// Gated are the headline and the named metrics; -all shows the rest. A missing benchmark
@@ -343,6 +341,7 @@ func (r *Report) correct() {
 	for k, row := range family {
 		c := changes[k]
 		row.Adjusted = losses[k]
+		row.Sight = stats.Sight{Sees: math.NaN(), Power: math.NaN()}
 		if row.Better != 0 {
 			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
 		}

@@ -20,12 +20,9 @@ type Limits struct {
 	named   []string           // as typed, in order
 }
 
-// String, Set and Type make Limits a flag: "read-B/s=5%,read-p95-ns=10%", a bare metric for the default,
+// String and Set make Limits a flag: "read-B/s=5%,read-p95-ns=10%", a bare metric for the default,
 // a bare percentage to change the default.
 func (l *Limits) String() string { return strings.Join(l.named, ",") }
-
-// Type names the value in messages.
-func (l *Limits) Type() string { return "limits" }
 
 // Set adds to earlier limits.
 func (l *Limits) Set(text string) error {

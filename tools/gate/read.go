@@ -20,7 +20,6 @@ import (
 // to warn, the rest is read.
 func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 ) (*stats.Table, error) {
-	c := stats.Collection{Ignore: ignore}
 	var lost error // a trial that failed and that no row would have
 	o := load.Options{Stdin: stdin, Trials: true,
 		Warn: func(err error) {
@@ -30,37 +29,38 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 				warn(err)
 			}
 		}}
+	var all []*load.Record
 	var lacking [2]int   // trials of each side without their result file
 	var reason [2]string // of the first
 	units := benchfmt.UnitMetadataMap{}
-	for i, side := range []struct {
-		name string
-		in   []string
-	}{{"old", old}, {"new", new}} {
-		usable := false
-		more, err := load.Each(side.in, o,
-			func(rec *load.Record) error {
-				usable = usable || len(rec.Values) > 0
-				if rec.LacksFile() {
-					lacking[i]++
-					reason[i] = cmp.Or(reason[i], rec.Missing)
-				}
-				c.Add(side.name, rec)
-				return nil
-			})
+	for i, in := range [2][]string{old, new} {
+		records, more, err := load.All(in, o)
 		if err = cmp.Or(err, lost); err != nil {
 			return nil, err
 		}
+		usable, failures := false, []string{sides[i] + " holds no usable benchmark result"}
+		for _, rec := range records {
+			rec.Source = sides[i] // a run of the table is a side
+			if rec.LacksFile() {
+				lacking[i]++
+				reason[i] = cmp.Or(reason[i], rec.Missing)
+			}
+			usable = usable || len(rec.Values) > 0
+			base, _ := load.SplitProcs(rec.Name)
+			if text := base + ": " + rec.Failure(); !slices.Contains(failures, text) {
+				failures = append(failures, text)
+			}
+		}
 		// An empty side would pass every gate.
 		if !usable {
-			return nil, errors.New(strings.Join(append([]string{side.name +
-				" holds no usable benchmark result"}, c.Failures(side.name)...), "; "))
+			return nil, errors.New(strings.Join(failures, "; "))
 		}
+		all = append(all, records...)
 		// Both sides use the directions of both: a result file has no Unit lines.
 		maps.Copy(more, units) // what the old side says of a unit stands
 		units = more
 	}
-	t := c.Table(units)
+	t := stats.Gather(all, units, ignore...)
 	for side, n := range lacking {
 		unknown := slices.DeleteFunc(slices.Clone(merge.FromFiles), func(name string) bool {
 			return !slices.ContainsFunc(t.Benchmarks, func(b *stats.Benchmark) bool {

@@ -1,20 +1,20 @@
 // Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
 //
 //	main.go       the table of commands; help/: a text for each
-//	frame.go      Call: commands by spf13/cobra, flags with one dash, help, answers, exit codes
+//	frame.go      Main, and Call: flags anywhere on the line, help, answers, exit codes
 //	output.go     output files that are whole or absent
-//	json.go, csv.go, documents.go (xlsx and html), fio.go, turns.go, gate.go,
-//	aggregate.go, submission.go, discover.go, datasize.go, curve.go, convert.go, device.go,
-//	dedup.go, trace.go
-//	              a file per command: its flags and the call of its package
+//	documents.go  json, csv, html, xlsx: all results as one file
+//	compare.go    turns, gate
+//	ranks.go      aggregate, submission: results directories
+//	traces.go     curve, convert, trace, fio, device: recorded traffic, and models of drives
+//	machine.go    discover, datasize, dedup
+//	models.go     models
 //
 // The packages behind the commands know neither flags nor exit codes, so that other packages and
 // tests can use them without a process. A command defines its flags on a Call and returns the
 // function that runs it. The exit code is 0 for success, 1 for success with the answer no (the gate
 // does not pass, the memory does not fit), 2 for wrong usage and for input or output that fails,
 // and 3 when the results are not sufficient for an answer (gate, turns).
-//
-// This package is large because every command has a file of its own, where its flags are found.
 //
 // Every error is one line on standard error that begins with the command's name, and every line of
 // a bad input is named with its file. Output files are written next to their place and renamed: an

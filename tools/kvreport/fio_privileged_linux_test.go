@@ -136,9 +136,10 @@ func TestJobsOfMadeLoads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	l := laidOut(t, fileMiB)
 	for _, made := range madeLoads {
 		t.Run(made.name, func(t *testing.T) {
+			t.Parallel() // most of the time they wait for a clock
+			l := laidOut(t, fileMiB)
 			a, b, job := inTurn(t, l, fileMiB, made.args, made.after, "1")
 			for dir := range 2 {
 				n := [2]float64{float64(a.requests[dir]), float64(b.requests[dir])}

@@ -3,14 +3,12 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"time"
 
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/units"
@@ -44,8 +42,7 @@ type Command struct {
 
 // Call is one call of a command, with its flags and streams.
 type Call struct {
-	*pflag.FlagSet
-	name           string
+	*flag.FlagSet
 	inputs         []string // the input files: outputs never replace them
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -58,35 +55,50 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		usage(stderr)
 		return Usage
 	}
-	root := &cobra.Command{Use: "kvreport", Version: environment.Version(), SilenceErrors: true,
-		SilenceUsage: true, Args: cobra.ArbitraryArgs, RunE: unknown}
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	root.SetVersionTemplate("kvreport {{.Version}}\n")
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		if c == root {
-			usage(stdout)
-			return
-		}
-		fmt.Fprintf(stdout, "usage: kvreport %s\n\n%s", c.Use, c.Long)
-	})
-	root.SetHelpCommand(&cobra.Command{Use: "help", RunE: func(_ *cobra.Command, a []string) error {
-		c, rest, err := root.Find(a)
-		if err != nil || len(rest) > 0 {
-			return unknown(root, a)
-		}
-		return c.Help()
-	}})
-	root.AddCommand(&cobra.Command{Use: "version", Run: func(*cobra.Command, []string) {
+	name, args := args[0], args[1:]
+	switch name {
+	case "version", "-version", "--version":
 		fmt.Fprintln(stdout, "kvreport", environment.Version())
-	}})
-	root.CompletionOptions.HiddenDefaultCmd = true
-	for _, c := range commands {
-		root.AddCommand(c.cobra(stdin, stdout, stderr))
+		return Done
+	case "help", "-h", "-help", "--help":
+		if len(args) == 0 {
+			usage(stdout)
+			return Done
+		}
+		name, args = args[0], []string{"-h"}
 	}
-	found, _, _ := root.Find(args[:1])
-	root.SetArgs(twoDashes(found.Flags(), args))
-	switch err := root.Execute(); err {
+	var names []string
+	for _, c := range commands {
+		if c.Name == name {
+			return c.run(args, stdin, stdout, stderr)
+		}
+		names = append(names, c.Name)
+	}
+	say(stderr, "kvreport", fmt.Sprintf("unknown command %q%s; kvreport help lists the commands", name,
+		units.Suggestion(name, names)))
+	return Usage
+}
+
+// run runs one call of the command and returns the exit code.
+func (c Command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	call := &Call{flag.NewFlagSet(c.Name, flag.ContinueOnError), nil, stdin, stdout, stderr}
+	call.SetOutput(io.Discard) // the error is printed below
+	run := c.New(call)
+	others, err := call.parse(args)
+	if err == flag.ErrHelp {
+		text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
+		fmt.Fprintf(stdout, "usage: kvreport %s %s\n\n%s", c.Name, c.Args, text)
+		return Done
+	}
+	call.inputs = others
+	// An output that would replace an input is refused here, because reading can take minutes.
+	if out := call.Lookup("o"); out != nil && err == nil {
+		err = call.spare(out.Value.String())
+	}
+	if err == nil {
+		err = run(others)
+	}
+	switch err {
 	case nil:
 		return Done
 	case errNo:
@@ -95,57 +107,48 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return Undecided
 	case errSaid:
 	default:
-		say(stderr, found.CommandPath(), err.Error())
+		call.warn(err)
 	}
 	return Usage
 }
 
-// cobra returns the library's command.
-func (c Command) cobra(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
-	text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
-	cmd := &cobra.Command{Use: c.Name + " " + c.Args, Short: c.Short, Long: string(text),
-		DisableFlagsInUseLine: true}
-	call := &Call{FlagSet: cmd.Flags(), name: c.Name, stdin: stdin, stdout: stdout, stderr: stderr}
-	run := c.New(call)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return call.hint(err) })
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		// An output that would replace an input is refused here, because reading can take minutes.
-		call.inputs = args
-		if out := call.Lookup("o"); out != nil {
-			if err := call.spare(out.Value.String()); err != nil {
-				return err
-			}
+// parse parses the flags, which may stand anywhere on the line, and returns the other arguments.
+// Everything after -- is an argument.
+func (c *Call) parse(args []string) (others []string, err error) {
+	for {
+		if err := c.Parse(args); err == flag.ErrHelp {
+			return nil, err
+		} else if err != nil {
+			return nil, c.hint(err)
 		}
-		return run(args)
+		rest := c.Args()
+		parsed := args[:len(args)-len(rest)]
+		if len(rest) == 0 || len(parsed) > 0 && parsed[len(parsed)-1] == "--" {
+			return append(others, rest...), nil
+		}
+		others, args = append(others, rest[0]), rest[1:]
 	}
-	return cmd
 }
 
-// unknown refuses an unknown command and suggests the nearest one.
-func unknown(root *cobra.Command, args []string) error {
-	var names []string
-	for _, c := range commands {
-		names = append(names, c.Name)
-	}
-	return fmt.Errorf("unknown command %q%s; kvreport help lists the commands", args[0],
-		units.Suggestion(args[0], names))
-}
+// bareDuration is the library's error for a value that is a number, but not of the flag's type.
+var bareDuration = regexp.MustCompile(`^invalid value "([0-9.]+)" for flag -(\S+): parse error$`)
 
-// twoDashes writes -name as --name: the flags of this program have one dash, as those of go test,
-// and the library takes one dash for letters. Values of flags stay as they are.
-func twoDashes(flags *pflag.FlagSet, args []string) []string {
-	args = slices.Clone(args)
-	for i := 0; i < len(args) && args[i] != "--"; i++ {
-		name, _, whole := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
-		if name == "" || args[i][0] != '-' || args[i] == "-h" {
-			continue
-		}
-		args[i] = "--" + strings.TrimLeft(args[i], "-")
-		if f := flags.Lookup(name); f != nil && f.NoOptDefVal == "" && !whole {
-			i++ // its value
+// hint completes the library's flag errors: with the nearest flag, with the unit of a time, and with
+// the command that shows the usage.
+func (c *Call) hint(err error) error {
+	msg := err.Error()
+	if name, unknown := strings.CutPrefix(msg, "flag provided but not defined: -"); unknown {
+		var names []string
+		c.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		msg = fmt.Sprintf("unknown flag -%s%s", name, units.Suggestion(name, names))
+	} else if m := bareDuration.FindStringSubmatch(msg); m != nil {
+		value, _ := c.Lookup(m[2]).Value.(flag.Getter)
+		if _, isTime := value.Get().(time.Duration); isTime {
+			msg = fmt.Sprintf("-%s must be a time with its unit, did you mean %ss or %sm?", m[2],
+				m[1], m[1])
 		}
 	}
-	return args
+	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.Name())
 }
 
 // usage is the table of commands.
@@ -170,7 +173,7 @@ func say(w io.Writer, command, text string) {
 }
 
 // say writes a note to standard error. It is called from one goroutine.
-func (c *Call) say(text string) { say(c.stderr, "kvreport "+c.name, text) }
+func (c *Call) say(text string) { say(c.stderr, "kvreport "+c.Name(), text) }
 
 // warn reports an error.
 func (c *Call) warn(err error) { c.say(err.Error()) }
@@ -184,26 +187,13 @@ func (c *Call) mistakes(err error) error {
 }
 
 // list defines a flag that may be given several times, once for each input.
-func (c *Call) list(name string) *[]string { return c.StringArray(name, nil, "") }
-
-// bareDuration is the library's error for a time without a unit.
-var bareDuration = regexp.MustCompile(`^invalid argument "([0-9.]+)" for "--(\S+)" flag: time: miss`)
-
-// hint rewrites the library's flag errors as one line, with the nearest flag.
-func (c *Call) hint(err error) error {
-	msg := err.Error()
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		var names []string
-		c.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		name := unknown.GetSpecifiedName()
-		msg = fmt.Sprintf("unknown flag -%s%s", name, units.Suggestion(name, names))
-	}
-	if m := bareDuration.FindStringSubmatch(msg); m != nil {
-		msg = fmt.Sprintf("-%s must be a time with its unit, did you mean %ss or %sm?", m[2], m[1],
-			m[1])
-	}
-	msg = strings.NewReplacer(`"--`, `"-`, " --", " -").Replace(msg)
-	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.name)
+func (c *Call) list(name string) *[]string {
+	var list []string
+	c.Func(name, "", func(value string) error {
+		list = append(list, value)
+		return nil
+	})
+	return &list
 }
 
 // directory is the argument of a command that has one results directory: two are two runs, which
@@ -211,7 +201,7 @@ func (c *Call) hint(err error) error {
 func (c *Call) directory(args []string, example string) (string, error) {
 	if len(args) != 1 {
 		return "", fmt.Errorf("one results directory is needed, for example: kvreport %s %s",
-			c.name, example)
+			c.Name(), example)
 	}
 	return args[0], nil
 }

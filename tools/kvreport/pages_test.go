@@ -48,7 +48,7 @@ func TestTheFirstPageIsShort(t *testing.T) {
 	assert.LessOrEqual(t, len(pages(t)[moduleRoot+"/README.md"]), 9_000)
 }
 
-// goFlags are those of go test and of test binaries that the documents use.
+// goFlags are the flags of go test and of test binaries that the documents use.
 var goFlags = map[string]bool{"run": true, "bench": true, "benchtime": true, "count": true,
 	"cpu": true, "skip": true,
 	"json": false, "v": false, "short": false, "race": false, "artifacts": false, "outputdir": true,

@@ -21,10 +21,31 @@ import (
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"kvreport": main}) }
 
+// sequential is a test whose scripts do not run concurrently: they share the working directory.
+type sequential struct{ *testing.T }
+
+func (sequential) Parallel()     {}
+func (sequential) Verbose() bool { return testing.Verbose() }
+
+func (s sequential) Run(name string, script func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { script(sequential{t}) })
+}
+
+// run runs a command line and returns its exit code. It starts no process, because to start 250 took
+// most of the time; "exec kvreport" starts one, with the script's standard input and environment.
+func run(ts *testscript.TestScript, args []string) int {
+	here, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer func() { ts.Check(os.Chdir(here)) }()
+	return Main(args, strings.NewReader(""), ts.Stdout(), ts.Stderr())
+}
+
 // TestScripts runs testdata/script: what users type, and what they get. The scripts have commands
 // of their own:
 //
-//	exits N COMMAND…       runs a command that ends with that exit code
+//	kvreport ARGUMENT…     runs kvreport in this process, which has to end with exit code 0
+//	exits N COMMAND…       runs kvreport here, or a program with exec, and expects the exit code
 //	lines STREAM N         counts the lines that the last command wrote to stdout or stderr
 //	bench FILE SPEC…       appends benchmark text: SPEC is "NAME UNIT CENTRE TRIALS", "blocks NAME
 //	                       CENTRE SPREAD TRIALS" for trials in turns, or a line as it is
@@ -33,7 +54,7 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"kvreport": m
 func TestScripts(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)
-	testscript.Run(t, testscript.Params{
+	testscript.RunT(sequential{t}, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: golden.Update(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TRACES", filepath.Join(here, "../../testdata"))
@@ -44,15 +65,23 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": func(ts *testscript.TestScript, _ bool, args []string) {
-				want, code := args[0], 0
-				err := ts.Exec(args[1], args[2:]...)
-				if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				code := 0
+				if args[1] == "kvreport" {
+					code = run(ts, args[2:])
+				} else if err := ts.Exec(args[2], args[3:]...); err != nil {
+					exit, ok := errors.AsType[*exec.ExitError](err)
+					if !ok {
+						ts.Fatalf("%v", err)
+					}
 					code = exit.ExitCode()
-				} else {
-					ts.Check(err)
 				}
-				if strconv.Itoa(code) != want {
-					ts.Fatalf("exit code %d, want %s", code, want)
+				if strconv.Itoa(code) != args[0] {
+					ts.Fatalf("exit code %d, want %s", code, args[0])
+				}
+			},
+			"kvreport": func(ts *testscript.TestScript, _ bool, args []string) {
+				if code := run(ts, args); code != Done {
+					ts.Fatalf("exit code %d", code)
 				}
 			},
 			"lines": func(ts *testscript.TestScript, _ bool, args []string) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -60,12 +60,12 @@ func (l loopFile) fio(args ...string) []string {
 		"--norandommap", "--output=/dev/null"}, args...)
 }
 
-// options are those of a command line.
+// options parses a command line.
 func options(t testing.TB, args ...string) *trace.Options {
 	t.Helper()
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	opt := trace.NewOptions(fs)
-	require.NoError(t, fs.Parse(twoDashes(fs, args)))
+	require.NoError(t, fs.Parse(args))
 	require.NoError(t, opt.Check(fs.Args()))
 	return opt
 }
@@ -76,7 +76,7 @@ func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, 
 	document string, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
-	c = &Call{name: "trace", stdout: stdout, stderr: stderr}
+	c = &Call{FlagSet: flag.NewFlagSet("trace", flag.ContinueOnError), stdout: stdout, stderr: stderr}
 	opt := options(t, append(args, "-dir", l.dir)...)
 	device, err := host.BackingDevice(l.dir)
 	require.NoError(t, err)

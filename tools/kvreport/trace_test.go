@@ -13,7 +13,7 @@ import (
 // The job is written whole or not at all.
 func TestTraceWritesItsJob(t *testing.T) {
 	var out strings.Builder
-	c := &Call{name: "trace", stdout: &out}
+	c := &Call{stdout: &out}
 	file := filepath.Join(t.TempDir(), "x.fio")
 	require.NoError(t, c.writeTraced("[job]\n", file))
 	assert.Equal(t, "fio job: "+file+"\n", out.String())

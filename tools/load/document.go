@@ -71,7 +71,7 @@ func (r *reader) document(data []byte, name string) error {
 }
 
 // WriteDocument writes records as one JSON document, a line each, so that grep and diff work on an
-// archive. Each reads it again.
+// archive. All reads it again.
 func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMap) error {
 	b := bufio.NewWriter(w)
 	e := json.NewEncoder(b) // ends each value with a line

@@ -19,7 +19,7 @@ import (
 // Stdin is the argument that stands for standard input. A file of that name is ./-, as everywhere.
 const Stdin = "-"
 
-// Options change what Each does. The zero value is ready to use.
+// Options change what All does. The zero value is ready to use.
 type Options struct {
 	Stdin io.Reader   // what - reads
 	Warn  func(error) // gets every bad line, with file and line; nil drops them
@@ -33,53 +33,42 @@ type Options struct {
 	Bpftrace bool
 }
 
-// All is Each for callers that need all records at once. A page reads them twice: for the list of
-// runs, and for each benchmark.
-func All(args []string, o Options) (list []*Record, units benchfmt.UnitMetadataMap, err error) {
-	units, err = Each(args, o, func(rec *Record) error {
-		list = append(list, rec)
-		return nil
-	})
-	return list, units, err
-}
-
-// Each reads all arguments in order and calls f with every record, which f may keep. It ends with
-// the first error of f, and with an error for an argument that cannot be read: a file that does not
-// exist, is empty, truncated or holds no result. A bad line within text is reported to Options.Warn
-// and the rest is read. The directions of units are those of the Unit lines, and what the suite
-// knows of its own.
-func Each(args []string, o Options, f func(*Record) error) (benchfmt.UnitMetadataMap, error) {
+// All reads all arguments in order and returns their records. It ends with an error for an argument
+// that cannot be read: a file that does not exist, is empty, truncated or holds no result. A bad line
+// within text is reported to Options.Warn and the rest is read. The directions of units come from the
+// Unit lines, and from the suite's own table for units without a Unit line.
+func All(args []string, o Options) ([]*Record, benchfmt.UnitMetadataMap, error) {
 	if len(args) == 0 {
-		return nil, errors.New("no input; name benchmark output, result files, result " +
+		return nil, nil, errors.New("no input; name benchmark output, result files, result " +
 			"directories, or - for standard input")
 	}
-	r := &reader{Options: o, each: f, seen: map[string]bool{}, merged: map[string]bool{},
+	r := &reader{Options: o, seen: map[string]bool{}, merged: map[string]bool{},
 		units: benchfmt.UnitMetadataMap{}}
 	for _, arg := range args {
 		if err := errors.Join(r.argument(arg), r.fold()); err != nil {
-			return r.units, err
+			return nil, r.units, err
 		}
 	}
-	// The suite's own directions, because result files have no Unit lines. At the end, because what
-	// an input says of a unit stands.
+	// Result files have no Unit lines. A Unit line of any input takes precedence, so that the table
+	// comes last.
 	for _, u := range result.Directed() {
 		if r.units.Get(u.Name, "better") == nil {
 			addUnit(r.units, u.Name, "better", u.Better)
 		}
 	}
-	return r.units, nil
+	return r.list, r.units, nil
 }
 
-// reader is the state of one Each.
+// reader is the state of one All.
 type reader struct {
 	Options
-	each   func(*Record) error
+	list   []*Record
 	units  benchfmt.UnitMetadataMap
 	source string
 
-	records int             // that each was called with
+	records int             // that were emitted, ranks included
 	seen    map[string]bool // result files that have a record, by place and by content
-	again   int             // result files that were met once more
+	again   int             // result files that had a record already
 	held    []*Record       // of ranks, until all of the argument are known
 	merged  map[string]bool // trials that came with one result of all their ranks
 }
@@ -92,7 +81,7 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 	}
 }
 
-// emit passes a finished record to the caller. Its run is the argument that is being read.
+// emit adds a finished record to the list. Its run is the argument that is being read.
 func (r *reader) emit(rec *Record) error {
 	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
 	for i, v := range rec.Values {            // benchfmt leaves the unit of a zero as it is
@@ -113,14 +102,16 @@ func (r *reader) emit(rec *Record) error {
 			return fmt.Errorf("%s: %w", rec.place(), err)
 		}
 	}
-	if r.Trials && rec.isRank() {
+	if trial, rank, ok := rec.member(); ok && r.Trials {
+		rec.trial, rec.rank = trial, rank
 		r.held = append(r.held, rec)
 		return nil
 	}
 	if rec.Result != nil && rec.Result.MergedRanks != nil {
 		r.merged[rec.together()] = true
 	}
-	return r.each(rec)
+	r.list = append(r.list, rec)
+	return nil
 }
 
 // argument reads a file, a directory, or the files that match a pattern. Shells do not expand

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/tracing"
 )
@@ -39,6 +41,8 @@ type Record struct {
 
 	// Ranks are the records that were merged, nil for one client.
 	Ranks []*Record `json:"-"`
+	trial string    // of a rank, equal for all ranks of the trial
+	rank  int
 
 	// The file is a saved text of bpftrace, with nothing else of the above but File and Name.
 	Bpftrace *Bpftrace `json:"-"`
@@ -155,6 +159,17 @@ func (rec *Record) Parameter(name string) any {
 		return nil
 	}
 	return rec.Result.Parameter(name)
+}
+
+// Failure is how a trial without values ended, empty for a trial with values.
+func (rec *Record) Failure() string {
+	switch {
+	case len(rec.Values) > 0:
+		return ""
+	case rec.Result != nil:
+		return merge.Fate(rec.Result)
+	}
+	return cmp.Or(rec.Missing, "no values on its line")
 }
 
 // Clients are the records of a trial's ranks, itself where there is one client.

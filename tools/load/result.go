@@ -98,7 +98,7 @@ func nameOf(res *result.Result, path string) string {
 }
 
 // fileValues are the values of the benchmark line that a result file would have had. A trial that
-// failed has none: its numbers are those of a part of the window.
+// failed has none: its numbers cover only a part of the window.
 func fileValues(rec *Record) (out []benchfmt.Value) {
 	if rec.Python {
 		for _, m := range pythonMetrics {

@@ -19,7 +19,7 @@ import (
 
 // Settings are the settings of one trial, or of all trials of one benchmark in one run: the values
 // of each setting, in the order of their first occurrence. More than one value means that the trials
-// measured different things. The zero value is that of no trial.
+// measured different things. The zero value has no trial.
 type Settings struct {
 	values   map[string][]string
 	defaults map[string]string // of settings that the text omits

@@ -31,7 +31,7 @@ func res(simulation *result.Simulation, mode string) []*load.Record {
 	}}}
 }
 
-// settingsOf are those of all records together.
+// settingsOf returns the settings of all records together.
 func settingsOf(records []*load.Record) *load.Settings {
 	s := &load.Settings{}
 	for _, rec := range records {

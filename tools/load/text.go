@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -125,7 +126,7 @@ func locate(path, text string) string {
 	return path
 }
 
-// What the testing package prints around the log of a benchmark. The formats are those of go test,
+// What the testing package prints around the log of a benchmark. The formats are the formats of go test,
 // with and without -v; the log's own lines begin with the place in the source.
 const (
 	benchLog = "--- BENCH: "
@@ -150,7 +151,9 @@ const (
 type packageText struct {
 	r     *reader
 	file  string
-	lines []textLine
+	lines []textLine // that are not parsed yet
+	rest  string     // of the line that is parsed
+	at    int        // where this line stands in the file
 
 	// What was found, and where in the log the reading is.
 	records []*Record
@@ -183,46 +186,40 @@ func (p *packageText) add(text string, at int) {
 }
 
 // parse finds the result lines, each with the result file that its log names, and the result files
-// of benchmarks without a line. benchfmt parses the text as a whole and says at which line it is;
-// the log up to there is read then.
+// of benchmarks without a line.
 func (p *packageText) parse() {
-	var text strings.Builder
-	size := 0
-	for _, l := range p.lines {
-		size += len(l.text)
-	}
-	text.Grow(size) // logs may have many MiB
-	for i, l := range p.lines {
-		// benchfmt stops at the first line that is longer than its buffer; such a line is log text
-		// and no result.
-		if len(l.text) > maxLine {
-			p.r.warn(p.file, l.at, "line of more than %d bytes skipped", maxLine)
-			p.lines[i].text = "\n"
-		}
-		text.WriteString(p.lines[i].text)
-	}
-	read := 0
-	logs := func(upTo int) {
-		for _, l := range p.lines[read:upTo] {
-			p.log(strings.TrimSpace(l.text), l.at)
-		}
-		read = upTo
-	}
-	b := benchfmt.NewReader(strings.NewReader(text.String()), p.file)
+	b := benchfmt.NewReader(p, p.file)
 	for b.Scan() {
-		_, line := b.Result().Pos()
-		logs(line)
-		at := p.lines[line-1].at
 		switch found := b.Result().(type) {
 		case *benchfmt.Result:
-			p.result(found, at)
+			p.result(found, p.at)
 		case *benchfmt.UnitMetadata:
-			p.unit(found, at)
+			p.unit(found, p.at)
 		case *benchfmt.SyntaxError:
-			p.r.warn(p.file, at, "%s", found.Msg)
+			p.r.warn(p.file, p.at, "%s", found.Msg)
 		}
 	}
-	logs(len(p.lines))
+}
+
+// Read gives benchfmt one line at a time, after the log has been searched up to this line.
+func (p *packageText) Read(buffer []byte) (int, error) {
+	if p.rest == "" {
+		if len(p.lines) == 0 {
+			return 0, io.EOF
+		}
+		line := p.lines[0]
+		p.lines, p.rest, p.at = p.lines[1:], line.text, line.at
+		// benchfmt stops at the first line that is longer than its buffer; such a line is log text
+		// and no result.
+		if len(p.rest) > maxLine {
+			p.r.warn(p.file, p.at, "line of more than %d bytes skipped", maxLine)
+			p.rest = "\n"
+		}
+		p.log(strings.TrimSpace(p.rest), p.at)
+	}
+	n := copy(buffer, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
 }
 
 // result makes the record of a result line. The reader reuses its result, so that everything kept
@@ -274,14 +271,14 @@ func (p *packageText) log(line string, at int) {
 	}
 	rec := p.record(at)
 	rec.Path = path
-	// A record that no result line completes is that of a benchmark that failed.
+	// A benchmark that failed leaves a record that no result line completes.
 	if p.logOf != logOfNone {
 		p.next = rec
 	}
 }
 
-// unit takes in a Unit line. What was said first stands: two inputs that contradict each other
-// cannot both be right, and the comparison would change its sign.
+// unit takes in a Unit line. The first direction of a unit counts: of two inputs that contradict each
+// other one is wrong, and the comparison would change its sign.
 func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
 	if have := p.r.units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
 		p.r.warn(p.file, line,

@@ -32,40 +32,30 @@ func (rec *Record) together() string {
 	return fmt.Sprintln(rec.Result.Nonce, rec.Result.Name, rec.Result.Trial)
 }
 
-// isRank reports whether a record is of one of several clients. Our results contain it. For the
-// Python benchmark the directory decides; its launcher also puts a single client into such a
-// directory.
-func (rec *Record) isRank() bool {
+// member is the trial of which a record is one rank, as a text that is equal for the ranks of a
+// trial, and the rank. ok is false for a record of one client, and for a merged one. Our results
+// contain both. The Python benchmark has them in the path alone; its launcher also puts a single
+// client into such a directory.
+func (rec *Record) member() (trial string, rank int, ok bool) {
 	if rec.Python {
-		return merge.Layout.MatchString(filepath.ToSlash(rec.Path))
+		m := merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
+		if m == nil {
+			return "", 0, false
+		}
+		rank, _ = strconv.Atoi(m[3])
+		return rec.Source + "\n" + filepath.Dir(filepath.Dir(rec.Path)), rank, true
 	}
-	return rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil
-}
-
-// rank is the number of a rank, which the Python benchmark has in the path alone.
-func (rec *Record) rank() int {
-	if rec.Python {
-		rank, _ := strconv.Atoi(merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))[3])
-		return rank
+	r := rec.Result
+	if r == nil || r.Ranks <= 1 || r.MergedRanks != nil {
+		return "", 0, false
 	}
-	return rec.Result.Rank
-}
-
-// trialKey is the same for the ranks of a trial: of the Python benchmark the directory of the trial.
-func (rec *Record) trialKey() string {
-	if rec.Python {
-		return rec.Source + "\n" + filepath.Dir(filepath.Dir(rec.Path))
-	}
-	settings := merge.SettingsOf(rec.Result, false)
-	key := []string{rec.Source, rec.Package(), rec.Name, fmt.Sprint(rec.Result.Trial)}
+	settings := merge.SettingsOf(r, false)
+	key := []string{rec.Source, rec.Package(), rec.Name, fmt.Sprint(r.Trial)}
 	for _, name := range merge.InOrder(settings) {
 		key = append(key, name+"="+settings[name])
 	}
-	return strings.Join(key, "\n")
+	return strings.Join(key, "\n"), r.Rank, true
 }
-
-// optionKey is the same for the ranks of all trials of an option of the Python benchmark.
-func (rec *Record) optionKey() string { return filepath.Dir(rec.trialKey()) }
 
 // fold merges the ranks of each trial in the current argument into one record, in the order of their
 // first ranks. Ranks belong to one trial when run, name, trial number and settings are equal. If
@@ -79,43 +69,39 @@ func (r *reader) fold() error {
 		if !rec.Python && r.merged[rec.together()] {
 			continue
 		}
-		key := rec.trialKey()
-		if groups[key] == nil {
-			order = append(order, key)
+		if groups[rec.trial] == nil {
+			order = append(order, rec.trial)
 		}
-		groups[key] = append(groups[key], rec)
-		// No file of the Python benchmark has the number of ranks: it is the largest of any trial.
-		if rec.Python {
-			ranks[rec.optionKey()] = max(ranks[rec.optionKey()], rec.rank()+1)
-		}
+		groups[rec.trial] = append(groups[rec.trial], rec)
+		// No file of the Python benchmark has the number of ranks: it is the largest of any trial of
+		// the option, whose directory has the trials.
+		option := filepath.Dir(rec.trial)
+		ranks[option] = max(ranks[option], rec.rank+1)
 	}
 	r.held = nil
-	for _, key := range order {
-		group := groups[key]
+	for _, trial := range order {
+		group := groups[trial]
 		slices.SortStableFunc(group, func(a, b *Record) int {
-			return cmp.Or(a.began().Compare(b.began()), a.rank()-b.rank())
+			return cmp.Or(a.began().Compare(b.began()), a.rank-b.rank)
 		})
 		for len(group) > 0 {
 			n := leading(group)
-			trial, err := joined(group[:n], ranks[filepath.Dir(key)])
-			if err == nil {
-				err = r.each(trial)
-			}
+			rec, err := joined(group[:n], ranks[filepath.Dir(trial)])
 			if err != nil {
 				return err
 			}
-			group = group[n:]
+			r.list, group = append(r.list, rec), group[n:]
 		}
 	}
 	return nil
 }
 
-// leading is how many of the ranks are those of the first trial.
+// leading counts the ranks of the first trial, which stand at the beginning of the group.
 func leading(group []*Record) (n int) {
 	seen := map[int]bool{}
 	for n < len(group) && (group[0].Python ||
-		!seen[group[n].rank()] && group[0].Result.OneTrial(group[n].Result)) {
-		seen[group[n].rank()] = true
+		!seen[group[n].rank] && group[0].Result.OneTrial(group[n].Result)) {
+		seen[group[n].rank] = true
 		n++
 	}
 	return n
@@ -141,15 +127,15 @@ func (rec *Record) began() (at time.Time) {
 	return at
 }
 
-// joined is the record of a trial: its result is merged from those of the ranks, and its values are
-// those of the line that one client would have printed. n is the number of ranks that a trial of the
-// Python benchmark should have.
+// joined makes the record of a trial. Its result is merged from the results of the ranks, and its
+// values are the values of the line that one client would have printed. n is the number of ranks that
+// a trial of the Python benchmark should have.
 func joined(ranks []*Record, n int) (rec *Record, err error) {
 	first := ranks[0]
 	if first.Python && n == 1 && len(ranks) == 1 {
 		return first, nil // its launcher puts a single client into such a directory, too
 	}
-	slices.SortFunc(ranks, func(a, b *Record) int { return a.rank() - b.rank() })
+	slices.SortFunc(ranks, func(a, b *Record) int { return a.rank - b.rank })
 	rec = &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
 		Iters: first.Iters, Config: first.Config, Ranks: ranks, Python: first.Python}
 	var paths []string
@@ -192,10 +178,10 @@ func (rec *Record) mergePython(n int) error {
 		if err != nil {
 			return merge.Located(rank.Path, rank.Raw, err)
 		}
-		if slices.Contains(have.MergedRanks, rank.rank()) {
-			return fmt.Errorf("%s: two results of rank %d", rank.Path, rank.rank())
+		if slices.Contains(have.MergedRanks, rank.rank) {
+			return fmt.Errorf("%s: two results of rank %d", rank.Path, rank.rank)
 		}
-		results, have.MergedRanks = append(results, r), append(have.MergedRanks, rank.rank())
+		results, have.MergedRanks = append(results, r), append(have.MergedRanks, rank.rank)
 	}
 	rec.Missing = merge.Lacks(have)
 	var err error

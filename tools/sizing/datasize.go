@@ -9,8 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/pflag"
-
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/workdir"
@@ -35,15 +33,13 @@ type Question struct {
 
 // NewQuestion adds the flags of a question to a flag set. The division is the open one unless the
 // user gives another: duration, sizes and users of the quick division are too small to plan with.
-func NewQuestion(fs *pflag.FlagSet) *Question {
-	own := flag.NewFlagSet("", flag.ContinueOnError)
+func NewQuestion(fs *flag.FlagSet) *Question {
 	q := &Question{
-		machine: machine{host.ReadLimits, host.FilesystemOf}, set: params.Register(own),
+		machine: machine{host.ReadLimits, host.FilesystemOf}, set: params.Register(fs),
 		bench: fs.String("bench", "Synthetic", ""), window: fs.String("benchtime", "", ""),
 		count: fs.String("count", "", ""), rate: fs.Float64("write-gbps", 0, ""),
 	}
-	_ = own.Set("division", string(params.Open)) // cannot fail
-	fs.AddGoFlagSet(own)
+	_ = fs.Set("division", string(params.Open)) // cannot fail
 	return q
 }
 

@@ -3,10 +3,9 @@ package sizing
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
+	"flag"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -28,16 +27,10 @@ var lab = machine{
 
 // test returns what the command would exit with.
 func (h machine) test(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	fs := pflag.NewFlagSet("datasize", pflag.ContinueOnError)
+	fs := flag.NewFlagSet("datasize", flag.ContinueOnError)
 	q := NewQuestion(fs)
 	q.machine = h
 	asJSON := fs.Bool("json", false, "")
-	for i, a := range args { // as the command does
-		name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
-		if strings.HasPrefix(a, "-") && fs.Lookup(name) != nil {
-			args[i] = "-" + a
-		}
-	}
 	if err := fs.Parse(args); err != nil {
 		return 2, "", err.Error()
 	}

@@ -76,7 +76,7 @@ func (s stream) String() string {
 
 // middles picks one measurement from several trials of a kind: the median by its bytes. Its rates
 // and times belong together, as Little's law requires; a median of each value would mix trials. The
-// order is that of the first trials.
+// kinds have the order of their first trials.
 func middles(runs []measured) (out []measured) {
 	trials := map[kind][]measured{}
 	for _, r := range runs {

@@ -25,35 +25,35 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 	if format != "text" && format != "json" {
 		return "", nil, fmt.Errorf("unknown format %q: must be %s", format, Formats)
 	}
+	records, _, err := load.All(in, load.Options{Stdin: stdin, Warn: warn, Trials: true})
+	if err != nil {
+		return "", nil, err
+	}
 	var runs []measured
 	var used drives
-	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn, Trials: true},
-		func(rec *load.Record) error {
-			if rec.Missing != "" {
-				warn(errors.New(rec.Missing))
-			}
-			m, ok := read(rec.Result)
-			if !ok {
-				return nil
-			}
-			if v := rec.Result.Harness.Verdict; v.Kind == result.HarnessLimited {
-				warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name,
-					v.Reason))
-			}
-			// Clients of one host load its drive together: their sum is its rate. Clients of
-			// several hosts have a drive each.
-			if e := rec.Result.Environment; len(rec.Ranks) > 1 && e.Hostname == "" {
-				warn(fmt.Errorf("%s was left out: its ranks ran on several hosts, which have not one "+
-					"drive", rec.Name))
-				return nil
-			}
-			used.add(rec.Name, rec.Result)
-			runs = append(runs, m)
-			return nil
-		})
-	if err == nil {
-		err = used.refuse()
+	for _, rec := range records {
+		if rec.Missing != "" {
+			warn(errors.New(rec.Missing))
+		}
+		m, ok := read(rec.Result)
+		if !ok {
+			continue
+		}
+		if v := rec.Result.Harness.Verdict; v.Kind == result.HarnessLimited {
+			warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name,
+				v.Reason))
+		}
+		// Clients of one host load its drive together: their sum is its rate. Clients of several
+		// hosts have a drive each.
+		if e := rec.Result.Environment; len(rec.Ranks) > 1 && e.Hostname == "" {
+			warn(fmt.Errorf("%s was left out: its ranks ran on several hosts, which have not one "+
+				"drive", rec.Name))
+			continue
+		}
+		used.add(rec.Name, rec.Result)
+		runs = append(runs, m)
 	}
+	err = used.refuse()
 	if err == nil && len(runs) == 0 {
 		err = errors.New("no run of StorageCeiling or Tier/tier=storage in the input, or none " +
 			"whose result JSON is still there")
@@ -187,7 +187,7 @@ func read(r *result.Result) (m measured, ok bool) {
 	return m, m.read > 0 || m.write > 0
 }
 
-// Formats are those of Device, for an error and a help text.
+// Formats lists the formats of Device, for an error and a help text.
 const Formats = "text or json"
 
 // document is a drive in JSON. Rates are bytes/s and requests/s, times nanoseconds; 0 of a rate of

@@ -11,7 +11,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Contrast compares the trials of a new side with those of an old one. Where they were measured in
+// Contrast compares the trials of a new side with the trials of an old one. Where they were measured in
 // blocks, trials are compared within a block alone, so that changes from block to block do not count. It is
 // immutable and safe for several goroutines.
 //
@@ -121,7 +121,7 @@ type permuted struct {
 	new   int
 }
 
-// sums are those of the new side's ranks and of all.
+// sums returns the sum of the new side's ranks and of all ranks.
 func (d permuted) sums() (new, all int) {
 	for i, rank := range d.ranks {
 		all += rank
@@ -211,39 +211,24 @@ func exact(list []permuted) float64 {
 		n, _ := d.sums()
 		most += n
 	}
-	// The number of permutations for each sum up to that.
-	sums, all := make([]float64, most+1), 1.0
-	sums[0] = 1
+	// The number of ways to draw the new side's ranks of the blocks so far, by their sum.
+	drawn, all := make([]float64, most+1), 1.0
+	drawn[0] = 1
 	for _, d := range list {
-		next := make([]float64, most+1)
-		for sum, n := range d.ways(most) {
-			if n > 0 {
-				for before, m := range sums[:most+1-sum] {
-					next[before+sum] += n * m
+		byCount := [][]float64{drawn} // by the number of ranks drawn of this block
+		for range d.new {
+			byCount = append(byCount, make([]float64, most+1))
+		}
+		for i, rank := range d.ranks {
+			for k := min(d.new, i+1); k > 0; k-- {
+				for sum := most; sum >= rank; sum-- {
+					byCount[k][sum] += byCount[k-1][sum-rank]
 				}
 			}
 		}
-		sums, all = next, all*binomial(len(d.ranks), d.new)
+		drawn, all = byCount[d.new], all*binomial(len(d.ranks), d.new)
 	}
-	return min(1, floats.Sum(sums)/all)
-}
-
-// ways returns for each sum the number of sets of a block's ranks, of the new side's size, that have
-// it.
-func (d permuted) ways(most int) []float64 {
-	of := make([][]float64, d.new+1) // by the size of the set
-	for k := range of {
-		of[k] = make([]float64, most+1)
-	}
-	of[0][0] = 1
-	for i, rank := range d.ranks {
-		for k := min(d.new, i+1); k > 0; k-- {
-			for sum := most; sum >= rank; sum-- {
-				of[k][sum] += of[k-1][sum-rank]
-			}
-		}
-	}
-	return of[d.new]
+	return min(1, floats.Sum(drawn)/all)
 }
 
 // approximate is the same with a normal distribution of equal mean and variance (drawing from each

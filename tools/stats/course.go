@@ -11,7 +11,7 @@ import (
 	"kvbench/tracing"
 )
 
-// MostIntervals is more columns than a plot has room for.
+// MostIntervals is more columns than a chart can show.
 const MostIntervals = tracing.MostIntervals
 
 // Followed is a histogram of a result over time: its title, unit and intervals.
@@ -53,7 +53,7 @@ func FollowTraced(rec *load.Record, most int) []Followed {
 }
 
 // FollowCounted are the histograms over time that each result has. Times of requests at the device
-// replace those of entries where an entry is one request.
+// replace the latencies of entries where an entry is one request.
 func FollowCounted(rec *load.Record, most int) []Followed {
 	c := rec.Result.Timeline.Course()
 	if c == nil {

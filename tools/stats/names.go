@@ -14,8 +14,8 @@ import (
 	"kvbench/tools/load"
 )
 
-// order and titles are those of the suite's list of units, by their tidied names. Bandwidths come
-// first, because they are what most people look for.
+// order and titles come from the suite's list of units, by their tidied names. Bandwidths come first,
+// because they are what most people look for.
 var order, titles = func() ([]string, map[string]string) {
 	list, titles := []string{"read-B/s", "write-B/s"}, map[string]string{}
 	for _, u := range result.Lines {
@@ -54,14 +54,14 @@ func labels(runs []string) (out []string) {
 // names returns the trials' names in the table. GOMAXPROCS (-8) and the package are left out, so
 // that machines and moved packages can be compared, unless one run has several of them: several
 // suffixes within a run are a sweep of -cpu.
-func (c *Collection) names() (list []string) {
+func names(trials []tableTrial) (list []string) {
 	type place struct {
 		run  int
 		base string
 	}
 	several := func(part func(tableTrial) string) map[string]bool {
 		first, found := map[place]string{}, map[string]bool{}
-		for _, t := range c.trials {
+		for _, t := range trials {
 			at, text := place{t.run, t.base}, part(t)
 			first[at] = cmp.Or(first[at], text)
 			found[t.base] = found[t.base] || text != "" && text != first[at]
@@ -69,16 +69,16 @@ func (c *Collection) names() (list []string) {
 		return found
 	}
 	procs := several(func(t tableTrial) string { return t.procs })
-	pkgs := several(func(t tableTrial) string { return t.pkg })
-	for _, t := range c.trials {
+	pkgs := several(func(t tableTrial) string { return t.Package() })
+	for _, t := range trials {
 		name := t.base
 		if procs[t.base] {
 			name += t.procs
 		}
-		if pkgs[t.base] && t.pkg != "" {
-			name = t.pkg + "." + name
+		if pkg := t.Package(); pkgs[t.base] && pkg != "" {
+			name = pkg + "." + name
 		}
-		list = append(list, marked(name, t.simulated))
+		list = append(list, marked(name, t.prediction))
 	}
 	return list
 }

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
-	"kvbench/kvbench/merge"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
@@ -148,11 +147,7 @@ func (b *Benchmark) Headline() *Metric {
 // "Synthetic (simulated)": a prediction shares no row, no median and no chart's bar with a
 // measurement. Metrics have the order of the suite's units, others follow.
 func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
-	c := Collection{Document: true, Ignore: ignore}
-	for _, rec := range records {
-		c.Add(rec.Source, rec)
-	}
-	t := c.Table(units)
+	t := arrange(records, units, ignore, true)
 	for _, b := range t.Benchmarks {
 		slices.SortStableFunc(b.Metrics,
 			func(x, y *Metric) int { return rank(x.Unit) - rank(y.Unit) })
@@ -163,91 +158,61 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 	return t
 }
 
-// Collection gathers trials; their names are resolved once all are known. The zero value is ready to
-// use.
-type Collection struct {
-	Document bool     // the table has the records, and predictions are benchmarks of their own
-	Ignore   []string // settings in which trials of a benchmark may differ
-
-	runs   []string
-	trials []tableTrial
-	same   map[lineSettings]*load.Settings
+// Gather arranges the records for a gate. Predictions and measurements of one name are trials of one
+// benchmark, and metrics have the order of the input.
+func Gather(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
+	return arrange(records, units, ignore, false)
 }
 
-// tableTrial is what a table needs of a record. It has the record itself only if the collection keeps
-// them: a gate reads many results and needs none of their files.
+// tableTrial is a record with what a table needs of it.
 type tableTrial struct {
-	run              int
-	pkg, base, procs string // of the benchmark's name as it was printed
-	simulated        bool   // and marked as such
-
-	record   *load.Record
-	settings *load.Settings
-	values   load.Values
-	block    string
-	failed   string // how it ended, if it has no values
+	*load.Record
+	run         int
+	base, procs string // of the benchmark's name as it was printed
+	settings    *load.Settings
+	prediction  bool // and marked as such
 }
 
-// lineSettings are a benchmark's name and the configuration in force at its line. Thousands of lines
-// share both, and have the same settings.
-type lineSettings struct {
-	name   string
-	config *load.Setting
-}
-
-// Add adds a trial of a run.
-func (c *Collection) Add(run string, rec *load.Record) {
-	t := tableTrial{run: slices.Index(c.runs, run), pkg: rec.Package(), settings: c.settings(rec),
-		values: rec.Values, block: rec.Block()}
-	t.base, t.procs = load.SplitProcs(rec.Name)
-	if t.run < 0 {
-		t.run = len(c.runs)
-		c.runs = append(c.runs, run)
+// gather prepares the records and lists their runs.
+func gather(records []*load.Record, mark bool) (runs []string, trials []tableTrial) {
+	// Thousands of lines share the benchmark's name and the configuration in force at the line, and
+	// have the same settings.
+	type line struct {
+		name   string
+		config *load.Setting
 	}
-	if c.Document {
-		t.record, t.simulated = rec, t.settings.Simulated()
-	}
-	if len(rec.Values) == 0 {
-		t.failed = cmp.Or(rec.Missing, "no values on its line")
-		if rec.Result != nil {
-			t.failed = merge.Fate(rec.Result)
+	same := map[line]*load.Settings{}
+	settings := func(rec *load.Record) *load.Settings {
+		if !rec.IsLine() || len(rec.Config) == 0 {
+			return rec.Settings()
 		}
-	}
-	c.trials = append(c.trials, t)
-}
-
-// settings are those of a trial.
-func (c *Collection) settings(rec *load.Record) *load.Settings {
-	if !rec.IsLine() || len(rec.Config) == 0 {
-		return rec.Settings()
-	}
-	at := lineSettings{rec.Name, &rec.Config[0]}
-	if c.same[at] == nil {
-		if c.same == nil {
-			c.same = map[lineSettings]*load.Settings{}
+		at := line{rec.Name, &rec.Config[0]}
+		if same[at] == nil {
+			same[at] = rec.Settings()
 		}
-		c.same[at] = rec.Settings()
+		return same[at]
 	}
-	return c.same[at]
-}
-
-// Failures lists how a run's trials without numbers ended, each way once.
-func (c *Collection) Failures(run string) (list []string) {
-	at := slices.Index(c.runs, run)
-	for _, t := range c.trials {
-		text := t.base + ": " + t.failed
-		if t.run == at && t.failed != "" && !slices.Contains(list, text) {
-			list = append(list, text)
+	for _, rec := range records {
+		t := tableTrial{Record: rec, run: slices.Index(runs, rec.Source), settings: settings(rec)}
+		if t.run < 0 {
+			t.run = len(runs)
+			runs = append(runs, rec.Source)
 		}
+		t.base, t.procs = load.SplitProcs(rec.Name)
+		t.prediction = mark && t.settings.Simulated()
+		trials = append(trials, t)
 	}
-	return list
+	return runs, trials
 }
 
-// Table arranges what was gathered and compares each run with the first. Trials of one name that
-// were measured with different settings belong to benchmarks of their own, whose names say in what
-// they differ: "StorageCeiling/op=read [chunk-size=16KiB]".
-func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
-	t := &Table{Runs: c.runs, Labels: labels(c.runs)}
+// arrange groups the trials and compares each run with the first. Trials of one name that were
+// measured with different settings belong to benchmarks of their own, whose names say in what they
+// differ: "StorageCeiling/op=read [chunk-size=16KiB]". ignore lists settings in which trials of a
+// benchmark may differ, mark gives predictions names of their own.
+func arrange(records []*load.Record, units benchfmt.UnitMetadataMap, ignore []string, mark bool,
+) *Table {
+	runs, trials := gather(records, mark)
+	t := &Table{Runs: runs, Labels: labels(runs)}
 	byName := map[string][]*Benchmark{}
 	type place struct {
 		name     string
@@ -255,16 +220,16 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 		settings *load.Settings
 	}
 	known := map[place]*Benchmark{}
-	for i, name := range c.names() {
-		trial := c.trials[i]
+	for i, name := range names(trials) {
+		trial := trials[i]
 		at := place{name, trial.run, trial.settings}
 		b := known[at]
 		if b == nil {
 			k := slices.IndexFunc(byName[name],
-				func(b *Benchmark) bool { return b.fits(trial.settings, c.Ignore) })
+				func(b *Benchmark) bool { return b.fits(trial.settings, ignore) })
 			if k < 0 {
 				k = len(byName[name])
-				b := newBenchmark(name, trial.simulated, len(t.Runs))
+				b := newBenchmark(name, trial.prediction, len(t.Runs))
 				byName[name], t.Benchmarks = append(byName[name], b), append(t.Benchmarks, b)
 			}
 			b = byName[name][k]
@@ -278,7 +243,7 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 	}
 	for _, b := range t.Benchmarks {
 		if all := byName[b.Plain]; all[0] == b {
-			t.Notes = append(t.Notes, distinguish(all, c.Ignore)...)
+			t.Notes = append(t.Notes, distinguish(all, ignore)...)
 		}
 		for run, trials := range b.Trials {
 			b.Trials[run] = usable(trials)
@@ -308,17 +273,15 @@ func (b *Benchmark) fits(s *load.Settings, ignore []string) bool {
 // add adds a trial to its benchmark.
 func (t *Table) add(b *Benchmark, trial tableTrial) {
 	b.Count[trial.run]++
-	if trial.record != nil {
-		b.Trials[trial.run] = append(b.Trials[trial.run], trial.record)
+	b.Trials[trial.run] = append(b.Trials[trial.run], trial.Record)
+	if failure := trial.Failure(); failure != "" {
+		b.Failed[trial.run] = append(b.Failed[trial.run], failure)
 	}
-	if trial.failed != "" {
-		b.Failed[trial.run] = append(b.Failed[trial.run], trial.failed)
-	}
-	for _, v := range trial.values {
+	for _, v := range trial.Values {
 		m := b.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
 		// An infinite or missing value cannot be part of a median, and is reported.
 		if units.Finite(v.Value) != nil {
-			m.Cells[trial.run].Add(v.Value, trial.block)
+			m.Cells[trial.run].Add(v.Value, trial.Block())
 			continue
 		}
 		note := fmt.Sprintf("%s %s%s: %s is %v and was left out", t.Runs[trial.run], trial.base,

@@ -20,14 +20,12 @@ func build(t *testing.T, texts ...string) *Table {
 	var records []*load.Record
 	var units benchfmt.UnitMetadataMap
 	for i, text := range texts {
-		out, err := load.Each([]string{"-"}, load.Options{Stdin: strings.NewReader(text)},
-			func(r *load.Record) error {
-				r.Source = fmt.Sprintf("run%d", i)
-				records = append(records, r)
-				return nil
-			})
+		list, out, err := load.All([]string{"-"}, load.Options{Stdin: strings.NewReader(text)})
 		require.NoError(t, err)
-		units = out
+		for _, r := range list {
+			r.Source = fmt.Sprintf("run%d", i)
+		}
+		records, units = append(records, list...), out
 	}
 	return Build(records, units)
 }

@@ -59,10 +59,7 @@ type Check struct {
 
 // add notes a deviation at a place, once for all places.
 func (c *Check) add(group, where, format string, args ...any) *Finding {
-	// Remove " (option N)": the line already starts with the option.
-	number, _, _ := strings.Cut(group, " ")
-	what := strings.Replace(fmt.Sprintf(format, args...), " (option "+number+")", "", 1)
-	d := entry(&c.Deviations, what, where)
+	d := entry(&c.Deviations, fmt.Sprintf(format, args...), where)
 	if !slices.Contains(d.Groups, group) {
 		d.Groups = append(d.Groups, group)
 	}
@@ -153,8 +150,8 @@ func (c *Check) option(group string, files []merge.File, o *merge.Option) {
 	}
 }
 
-// pause is the rest between two options that ran one after the other.
-type pause struct {
+// pauseBetween is the rest between two options that ran one after the other.
+type pauseBetween struct {
 	before, after int    // options
 	path          string // of the first result after it
 	length        time.Duration
@@ -162,7 +159,7 @@ type pause struct {
 
 // pauses are the pauses between options, in the order of time: from the end of one's last window to
 // the beginning of the next one's first. Only rank 0 counts: it has one clock.
-func pauses(t *merge.Tree) (list []pause) {
+func pauses(t *merge.Tree) (list []pauseBetween) {
 	type span struct {
 		option   int
 		path     string
@@ -189,7 +186,7 @@ func pauses(t *merge.Tree) (list []pause) {
 	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	for i := 1; i < len(spans); i++ {
 		a, b := spans[i-1], spans[i]
-		list = append(list, pause{a.option, b.option, b.path, b.from.Sub(a.to)})
+		list = append(list, pauseBetween{a.option, b.option, b.path, b.from.Sub(a.to)})
 	}
 	return list
 }
@@ -219,7 +216,7 @@ func (c *Check) options(t *merge.Tree) {
 	}
 }
 
-// rehearsed reports whether a result is that of a rehearsal.
+// rehearsed reports whether a result comes from a rehearsal.
 func rehearsed(f merge.File) bool { return f.Result.Notice == result.RehearsalNotice }
 
 // result checks one file by itself: each rule is a condition and the text for its violation.
@@ -241,20 +238,14 @@ func (c *Check) result(f merge.File) {
 	must(required != nil, "benchmark: %s is not known to this version", r.Benchmark)
 	if required != nil {
 		must(len(r.Parameters) > 0, "parameters: the result has none on record")
-		// The recorded parameters are resolved again in the closed division: the parameter table
-		// decides what is allowed.
-		_, err := resolve(required.Bench, given(required, r.Parameters))
-		bad, ok := err.(params.Violations)
-		must(ok || err == nil, "parameters: %v", err)
-		// An objection may have several lines, of which a deviation makes one.
-		for _, v := range bad {
-			what := strings.TrimSuffix(v, " (flag)") // they are flags in this check only
-			must(false, "%s", strings.ReplaceAll(what, "\n", "; "))
+		for _, what := range required.Recorded(r.Parameters) {
+			must(false, "%s", what)
 		}
 	}
 	for _, d := range r.DiffersFromClosed {
-		// Not visible in the parameters: the population, and keys of a configuration file.
-		must(d.Name != "population" && !strings.Contains(d.Name, "."),
+		// Not visible in the parameters: the population, the storage, and keys of a configuration
+		// file.
+		must(d.Name != "population" && d.Name != "storage" && !strings.Contains(d.Name, "."),
 			"%s: must be %v, given %v", d.Name, d.Closed, d.Value)
 	}
 	// The parameters are requests; these are the run's actual values.
@@ -279,64 +270,19 @@ func (c *Check) result(f merge.File) {
 		"window: must end by its deadline, ended by %s", r.EndedBy)
 }
 
-// started are the parameters of starting ranks: free in the closed division, and set by each rank
-// in its own way. Resolved again together, they would contradict each other.
-var started = []string{"rank", "ranks", "local-ranks", "rank-failure", "rendezvous",
-	"rendezvous-timeout", "shared-dir"}
-
-// closedValues are the values that the closed division sets itself, by the name of the option.
+// closedValues are the values of the closed division, by the name of the option.
 var closedValues = sync.OnceValue(func() map[string]*params.Values {
 	all := map[string]*params.Values{}
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	set := params.Register(fs)
+	_ = fs.Parse([]string{"-division=closed"}) // a flag that there is, and a value that it takes
 	for _, b := range params.Benchmarks() {
 		if b.Option > 0 {
-			all[b.Name], _ = resolve(b, nil) // without parameters an option always resolves
+			all[b.Name], _ = set.Resolve(params.Inputs{Bench: b, Base: "/"})
 		}
 	}
 	return all
 })
-
-// given returns the parameters that were set, without the values that the closed division sets
-// itself: some of these must not be given at all (-rank-failure with one client).
-func given(required *params.Values, recorded []result.Parameter) []result.Parameter {
-	values := make(map[string]string)
-	for _, p := range required.Parameters() {
-		values[p.Name] = fmt.Sprint(p.Value)
-	}
-	return slices.DeleteFunc(slices.Clone(recorded), func(p result.Parameter) bool {
-		v, ok := values[p.Name]
-		return slices.Contains(started, p.Name) ||
-			ok && p.Origin == params.Origin{}.String() && v == fmt.Sprint(p.Value)
-	})
-}
-
-// resolve resolves parameters in the closed division.
-func resolve(b params.Bench, given []result.Parameter) (*params.Values, error) {
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	set := params.Register(fs)
-	in := params.Inputs{Bench: b, Base: "/"}
-	args := []string{"-division=closed"}
-	for _, p := range given {
-		value := fmt.Sprint(p.Value)
-		// Results record what a parameter's default means to people ("temporary", "–"), and the
-		// division that is being checked; neither is a value to give again.
-		switch {
-		case p.Name == "division" || value == "" || value == "–" || value == "temporary":
-		case p.Name == "benchtime":
-			in.BenchTime = value
-		case p.Name == "count":
-			if n, err := fmt.Sscan(value, &in.Count); n != 1 || err != nil {
-				return nil, fmt.Errorf("count: %q is no number", value)
-			}
-		case fs.Lookup(p.Name) != nil:
-			args = append(args, "-"+p.Name+"="+value)
-		}
-	}
-	if err := fs.Parse(args); err != nil {
-		return nil, err
-	}
-	return set.Resolve(in)
-}
 
 // shared finds ranks of one trial that worked in one directory, and content that repeats.
 func (c *Check) shared(group string, files []merge.File) {

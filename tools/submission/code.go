@@ -68,7 +68,7 @@ func treeHash(files map[string][]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Versions of results are those of environment.Version: a commit, "commit (checkout)" where the binary
+// Results have the version that environment.Version reads: a commit, "commit (checkout)" where the binary
 // had no stamp and was run in a checkout, or "commit+dirty".
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
@@ -136,7 +136,7 @@ func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err
 
 // writeCode writes the image into the organisation's pool, where runs of both divisions name it by
 // its hash (CHECK-01 to CHECK-04), and returns its place. Without an image the tree is built all
-// the same; place then says what is missing and the command that makes it.
+// the same, and place has the reason and the command that makes the image.
 func (s *Submission) writeCode(root string) (place string, err error) {
 	rev, err := s.revision()
 	var files map[string][]byte

@@ -6,7 +6,7 @@
 //	check.go        Check: every way in which results deviate from the closed division
 //	metadata.go     what validators ask of a run as a whole, and its logs
 //	code.go         the code image: the source as it was measured, and its hash
-//	system.go       the description of the system, as far as results and discover tell
+//	system.go       the description of the system, as far as results and discover have it
 //	*.tmpl          the texts: check.md, the description, and what is left to do
 //
 // Every path in the tree is MLPerf Storage's: <division>/<organisation>/results/<system>/kv_cache/

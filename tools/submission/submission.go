@@ -291,8 +291,8 @@ func (s *Submission) run(dir string, sum *merge.Summary) error {
 	if sum.Notice != result.RehearsalNotice {
 		sum.Notice = result.ClosedNotice
 	}
-	meta := s.metadata(filepath.ToSlash(at), sum)
-	if err := s.logs(dir, sum.Stamp(), meta); err != nil {
+	logs, err := s.logs(dir, sum)
+	if err != nil {
 		return err
 	}
 	if s.image != "" {
@@ -309,7 +309,11 @@ func (s *Submission) run(dir string, sum *merge.Summary) error {
 		}),
 		put(filepath.Join(dir, merge.SummaryFile), sum.WriteJSON),
 		put(filepath.Join(dir, fmt.Sprintf("kv_cache_%s_metadata.json", sum.Stamp())),
-			meta.writeJSON),
+			func(w io.Writer) error {
+				e := json.NewEncoder(w)
+				e.SetIndent("", "  ") // as mlpstorage does
+				return e.Encode(s.metadata(filepath.ToSlash(at), sum, logs))
+			}),
 		put(filepath.Join(dir, "check.md"), func(w io.Writer) error {
 			return writeCheck(w, s.Division, s.check, sum)
 		}),

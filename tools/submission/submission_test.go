@@ -2,6 +2,8 @@ package submission
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
@@ -245,83 +248,50 @@ func set(r *result.Result, name string, value any) {
 	r.Parameters[i].Value = value
 }
 
-func TestEveryDeviationIsNamed(t *testing.T) {
-	for _, c := range []struct {
-		what   string
-		change func(*result.Result)
-		want   string
-	}{
-		{"users", func(r *result.Result) { set(r, "num-users", "100") },
-			"option 1: -num-users: must be 200 in the closed division, given 100"},
-		{"model", func(r *result.Result) { set(r, "model", "tiny-1b"); r.Model.Key = "tiny-1b" },
-			"-model: must be llama3.1-8b"},
-		{"cpu tier", func(r *result.Result) { set(r, "cpu-mem-gb", "4") },
-			"-cpu-mem-gb: must be 0"},
-		{"base seed", func(r *result.Result) { set(r, "seed", "43"); r.Seed = uint64(43 + r.Rank) },
-			"-seed: must be 42"},
-		{"seed of the rank", func(r *result.Result) { r.Seed = 42 },
-			"seed: must be 42 + rank, was 42 for rank 1"},
-		{"benchtime", func(r *result.Result) { set(r, "benchtime", "60s") },
-			"-benchtime: must be 300s"},
-		{"window", func(r *result.Result) { r.WindowNS = 60e9 }, "window: must be 5m0s, was 1m0s"},
-		{"ended early", func(r *result.Result) { r.EndedBy = result.EndedByCount },
-			"window: must end by its deadline, ended by count"},
-		{"count", func(r *result.Result) { set(r, "count", "6"); r.Count = 6 },
-			"-count: must be 3"},
-		{"nonce", func(r *result.Result) { set(r, "nonce", "ab") }, "-nonce: must be random"},
-		{"sweep", func(r *result.Result) { set(r, "sweep", "num-users=1,2") },
-			"-sweep: must be absent"},
-		{"a profile of its own", func(r *result.Result) {
-			r.DiffersFromClosed = []result.Difference{{Name: "qos.batch.p95", Closed: "default",
-				Value: "5"}}
-		}, "qos.batch.p95: must be default, given 5"},
-		{"I/O", func(r *result.Result) { r.IO.Mode = "direct" },
-			"I/O: must have been buffered, was direct"},
-		{"write device", func(r *result.Result) { r.IO.WriteDevice = result.WriteDeviceTransfer },
-			"write-device: must be flush"},
-		{"decode reads", func(r *result.Result) { r.Workload.DecodeReads = "once" },
-			"decode-reads: must be batched"},
-		{"division", func(r *result.Result) { r.Division = result.DivisionOpen },
-			"division: must be closed, given open"},
-		{"no parameters", func(r *result.Result) { r.Parameters = nil },
-			"the result has none on record"},
-		{"memory", func(r *result.Result) { r.Tiers[0].Entries = 0 },
-			"served from memory"},
-		{"a small tier", func(r *result.Result) {
-			r.Tiers[0].Entries = 0
-			r.Tiers = []result.Tier{{Level: "storage",
-				Write: result.TierTraffic{Bytes: 4 << 30}}}
-		}, "option 1, option 2, option 3: the storage tier is probably too small"},
-		{"shared directory", func(r *result.Result) {
-			r.IO.CacheDir,
-				r.Environment.Hostname = "/mnt/kv/rank_0", "node0"
-		}, "two ranks share the directory /mnt/kv/rank_0"},
-		{"content again", func(r *result.Result) { r.Nonce = "same" },
-			"the content of an earlier trial is written again"},
-		{"pause", func(r *result.Result) {
-			at, _ := time.Parse(time.RFC3339, r.StartTime)
-			// All options begin within the first hour, each 89 s behind the one before.
-			at = at.Add(-time.Duration(*r.Option) * time.Hour)
-			at = at.Add(time.Duration(*r.Option-1) * (1200 + 300 + 89) * time.Second)
-			r.StartTime = at.Format(time.RFC3339)
-		}, "option 2: 1m30s must lie between two options (rule 6.3.2.1), behind option 1 there are 1m29s"},
-		{"failure", func(r *result.Result) {
-			if r.Trial == 1 && r.Rank == 1 {
-				r.Status, r.Error = result.StatusFailed, "EIO"
+// TestDeviations runs the script of deviations. Rewrite it with -rewrite.
+//
+//	tree             a flawless tree
+//	change KEY=N…    lines change the results of an option, trial or rank (golden.Changed)
+//	check            the deviations, without their places
+func TestDeviations(t *testing.T) {
+	flawless, all := tree(t, nil), &merge.Tree{}
+	datadriven.RunTest(t, "testdata/deviations", func(t *testing.T, d *datadriven.TestData) string {
+		switch d.Cmd {
+		case "tree":
+			all.Files = slices.Clone(flawless.Files)
+		case "change":
+			of := map[string]int{"option": -1, "trial": -1, "rank": -1}
+			for _, a := range d.CmdArgs {
+				of[a.Key], _ = strconv.Atoi(a.Vals[0])
 			}
-		}, "option 1, option 2, option 3: every trial of every rank must be complete: failed: EIO " +
-			"(option_1/trial_1/rank_1/kvcache_results_20260908_120000.json, option_2/trial_1/rank_1/"},
-		{"a rehearsal among real results", func(r *result.Result) {
-			if *r.Option == 3 {
-				r.Notice = result.RehearsalNotice
+			for i := range all.Files {
+				f := &all.Files[i]
+				r := f.Result
+				for key, n := range map[string]int{"option": *r.Option, "trial": r.Trial, "rank": r.Rank} {
+					if of[key] >= 0 && of[key] != n {
+						r = nil
+						break
+					}
+				}
+				if r == nil {
+					continue
+				}
+				text, err := r.Encode()
+				require.NoError(t, err)
+				f.Result = &result.Result{}
+				require.NoError(t, json.Unmarshal(golden.Changed(t, text, d.Input), f.Result))
+				f.Keys = f.Result.Python()
 			}
-		}, "option 1, option 2: rehearsal: this result is not from one, but others are; do not " +
-			"mix them"},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			assert.Contains(t, deviations(tree(t, c.change)), c.want)
-		})
-	}
+		case "check":
+			var b strings.Builder
+			for _, f := range checkClosed(all, merge.Aggregate(all)).Deviations {
+				f.Where = nil
+				fmt.Fprintln(&b, f)
+			}
+			return cmp.Or(b.String(), "nothing deviates\n")
+		}
+		return ""
+	})
 }
 
 // TestRanksOfOneRun: the parameters about several clients are no deviation in a result of one client,

@@ -23,37 +23,37 @@ type Job struct{ File, Text string }
 func Jobs(in []string, stdin io.Reader, window time.Duration, warn func(error)) ([]Job, error) {
 	var jobs []Job
 	results, texts, seen := 0, 0, map[string]int{}
-	_, err := load.Each(in, load.Options{Stdin: stdin, Warn: warn, Bpftrace: true},
-		func(rec *load.Record) error {
-			switch {
-			case rec.Bpftrace != nil:
-				texts++
-			case rec.Result != nil || rec.Python:
-				results++
-			default:
-				return nil
-			}
-			text, err := distil(rec, window)
-			if err != nil {
-				where := rec.File
-				if rec.Line > 0 {
-					where = fmt.Sprintf("%s:%d", where, rec.Line)
-				}
-				warn(fmt.Errorf("%s: %w", where, err))
-				return nil
-			}
-			// Names of sub-benchmarks hold slashes.
-			base := strings.NewReplacer("/", "_", "=", "-", " ", "_").Replace(rec.Name)
-			seen[base]++
-			if n := seen[base]; n > 1 {
-				base = fmt.Sprintf("%s-%d", base, n)
-			}
-			jobs = append(jobs, Job{base + ".fio", text})
-			return nil
-		})
-	switch {
-	case err != nil:
+	records, _, err := load.All(in, load.Options{Stdin: stdin, Warn: warn, Bpftrace: true})
+	if err != nil {
 		return nil, err
+	}
+	for _, rec := range records {
+		switch {
+		case rec.Bpftrace != nil:
+			texts++
+		case rec.Result != nil || rec.Python:
+			results++
+		default:
+			continue
+		}
+		text, err := distil(rec, window)
+		if err != nil {
+			where := rec.File
+			if rec.Line > 0 {
+				where = fmt.Sprintf("%s:%d", where, rec.Line)
+			}
+			warn(fmt.Errorf("%s: %w", where, err))
+			continue
+		}
+		// Names of sub-benchmarks hold slashes.
+		base := strings.NewReplacer("/", "_", "=", "-", " ", "_").Replace(rec.Name)
+		seen[base]++
+		if n := seen[base]; n > 1 {
+			base = fmt.Sprintf("%s-%d", base, n)
+		}
+		jobs = append(jobs, Job{base + ".fio", text})
+	}
+	switch {
 	case window > 0 && texts == 0:
 		return nil, errors.New("-window is for bpftrace texts, of which there is none: results " +
 			"know theirs")

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"kvbench/kvbench/result"
 	"kvbench/tracing"
@@ -34,7 +33,7 @@ type Options struct {
 }
 
 // NewOptions adds the flags of the options to a flag set.
-func NewOptions(fs *pflag.FlagSet) *Options {
+func NewOptions(fs *flag.FlagSet) *Options {
 	o := &Options{}
 	fs.StringVar(&o.tracing.Comm, "comm", "", "process name")
 	fs.IntVar(&o.tracing.PID, "pid", 0, "process id")

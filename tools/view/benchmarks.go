@@ -80,64 +80,35 @@ type Part struct {
 // mostRows is how long a table may be that is not folded away.
 const mostRows = 12
 
-// parts are the sections of the median trial of each run; those of one title are one part, whose
-// table has the columns that any of them has.
+// parts are the sections of the median trial of each run; those of one title are one part.
 func parts(typical []trial, t *stats.Table,
 	of func(*load.Record) []report.Section) (out []Part) {
-	all := make([][]report.Section, len(typical))
-	for i, k := range typical {
-		all[i] = of(k.Record)
+	var all [][]report.Section
+	for _, k := range typical {
+		all = append(all, of(k.Record))
 	}
-	for _, title := range report.Titles(all) {
-		var p Part
-		for i, k := range typical {
-			for _, s := range all[i] {
-				if s.Title == title {
-					p.add(s, k.run, t)
-				}
-			}
+	for _, j := range report.Join(all) {
+		p := Part{Section: j.Section, Long: len(j.Rows) > mostRows}
+		if len(t.Runs) > 1 {
+			p.name(j, typical, t.Labels)
 		}
-		p.Long = len(p.Rows) > mostRows
 		out = append(out, p)
 	}
 	return out
 }
 
-// add takes in the section of a run.
-func (p *Part) add(s report.Section, run int, t *stats.Table) {
-	if len(t.Runs) < 2 {
-		p.Section = s
-		return
-	}
-	p.Title, p.Note, p.Folded = s.Title, s.Note, s.Folded
-	for i, l := range s.Lines {
-		if i == 0 {
-			l.Topic = strings.TrimSpace(t.Labels[run] + " " + l.Topic)
-		}
-		p.Lines = append(p.Lines, l)
-	}
-	if len(s.Rows) > 0 && len(p.Columns) == 0 {
-		p.Columns = []report.Column{{Name: "run"}}
-	}
-	place := make([]int, len(s.Columns))
-	for i, c := range s.Columns {
-		if place[i] = slices.Index(p.Columns, c); place[i] < 0 {
-			place[i] = len(p.Columns)
-			p.Columns = append(p.Columns, c)
-			for k := range p.Rows {
-				p.Rows[k] = append(p.Rows[k], "")
-			}
+// name puts the runs' names in front of rows and lines.
+func (p *Part) name(j report.Joined, typical []trial, labels []string) {
+	for i, of := range j.LineOf {
+		if i == 0 || of != j.LineOf[i-1] {
+			p.Lines[i].Topic = strings.TrimSpace(labels[typical[of].run] + " " + p.Lines[i].Topic)
 		}
 	}
-	for _, cells := range s.Rows {
-		row := make([]any, len(p.Columns))
-		for i := range row {
-			row[i] = "" // not unknown: its run has no such column
-		}
-		row[0] = t.Labels[run]
-		for i, v := range cells {
-			row[place[i]] = v
-		}
-		p.Rows, p.Of = append(p.Rows, row), append(p.Of, run+1)
+	if len(p.Rows) > 0 {
+		p.Columns = append([]report.Column{{Name: "run"}}, p.Columns...)
+	}
+	for i, of := range j.RowOf {
+		run := typical[of].run
+		p.Rows[i], p.Of = append([]any{labels[run]}, p.Rows[i]...), append(p.Of, run+1)
 	}
 }

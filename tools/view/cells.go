@@ -36,7 +36,7 @@ func Value(u units.Unit, v any) Cell {
 		text = u.Text(v)
 	case text == units.Unknown:
 		return dash
-	default: // what is text stays text, whatever it looks like
+	default: // a text that looks like a number stays a text
 		return Cell{Text: text, Class: judged[text]}
 	}
 	return Cell{Text: text, Class: "num", Key: new(x)}

@@ -44,7 +44,7 @@ func tiersAlone(t *stats.Table) (rows []TierAlone) {
 }
 
 // Cells are the rate over trials and two percentiles over all operations, of reads and of writes,
-// as far as there are enough of them; none where a run has no number.
+// unknown where there are too few of them; none where a run has no number.
 func (r TierAlone) Cells(run int) (cells []Cell) {
 	for _, op := range ops {
 		var d result.Distribution

@@ -107,7 +107,7 @@ func courseFigures(typical []trial, t *stats.Table, heats bool,
 	return out
 }
 
-// percentileLines are the percentiles of each interval, as far as there are any.
+// percentileLines are the percentiles of each interval.
 func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 	for i, p := range stats.CoursePercentiles {
 		l := lineOf(t, run, i, fmt.Sprintf("p%g, from", 100*p))

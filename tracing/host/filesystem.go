@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -263,44 +261,4 @@ func (m Mount) whyNoDevice() string {
 		upper = "another filesystem"
 	}
 	return fmt.Sprintf(whyNone[placeOf(kind)], m.Type, m.Source, upper)
-}
-
-// Asked queries a filesystem repeatedly for a caller that cannot wait for one that hangs, such as a server
-// that is gone. The zero value is ready; its method is safe for concurrent use.
-type Asked struct {
-	mu      sync.Mutex
-	running bool // one query at a time: each one that hangs is a thread in the kernel
-	known   bool
-	last    Filesystem
-}
-
-// Filesystem returns the result of [FilesystemOf] for a directory, or the last known result if the query
-// takes longer than patience. Known is false before the first result and after an error. Call runs the
-// query, on a goroutine that may hang for ever.
-func (a *Asked) Filesystem(dir string, patience time.Duration,
-	call func(func() error) error) (fs Filesystem, known bool) {
-	a.mu.Lock()
-	begin := !a.running
-	a.running = true
-	a.mu.Unlock()
-	if begin {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			var fs Filesystem
-			err := call(func() (err error) { fs, err = FilesystemOf(dir); return err })
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.running, a.known, a.last = false, err == nil, fs
-		}()
-		soon := time.NewTimer(patience)
-		defer soon.Stop()
-		select {
-		case <-done:
-		case <-soon.C:
-		}
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.last, a.known
 }

@@ -115,6 +115,19 @@ func (s Spec) Totals() (files int, bytes int64) {
 	return files, bytes
 }
 
+// Pattern returns a regular expression for the paths of all numbered checkpoints of a model, on any
+// number of accelerators: Step, and a name that Files returns.
+func (m Model) Pattern() string {
+	names := `layer_[0-9]+-model_[0-9]+_model_states\.pt|zero_pp_rank_[0-9]+_mp_rank_[0-9]+_optim_states\.pt`
+	switch {
+	case m.Key == StreamKey:
+		names = `stream\.bin`
+	case m.Zero == 3:
+		names = `zero_pp_rank_[0-9]+_mp_rank_[0-9]+_(?:model|optim)_states\.pt`
+	}
+	return `global_epoch1_step[1-9][0-9]*/(?:` + names + `)`
+}
+
 // Step returns the directory of the n-th checkpoint, from 1, with the reference's name.
 func Step(number int) string { return fmt.Sprintf("global_epoch1_step%d", number) }
 

@@ -31,6 +31,11 @@ func TestListsAreThoseOfTheIndependentScript(t *testing.T) {
 			assert.Equal(t, files, gotFiles)
 			assert.Equal(t, bytes, gotBytes)
 			assert.Equal(t, digest, sum(s))
+			for a := range accelerators {
+				for _, f := range s.Files(a) {
+					assert.Regexp(t, "^(?:"+s.Pattern()+")$", Step(a+1)+"/"+f.Name)
+				}
+			}
 		})
 		n++
 	}
@@ -90,6 +95,7 @@ func TestListsAreThoseOfTheRules(t *testing.T) {
 func TestAStreamIsOneFile(t *testing.T) {
 	s, err := NewStream(5 << 30)
 	require.NoError(t, err)
+	assert.Regexp(t, "^(?:"+s.Pattern()+")$", Step(10)+"/stream.bin")
 	assert.Equal(t, []File{{"stream.bin", 5 << 30}}, s.Files(0))
 	files, bytes := s.Totals()
 	assert.Equal(t, []int64{1, 5 << 30}, []int64{int64(files), bytes})

@@ -27,7 +27,7 @@ const (
 var palette = [view.Colours]string{"0072B2", "E69F00", "009E73",
 	"CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
 
-// dashes are those of lines, as on the page.
+// dashes are the dashes of lines, as on the page.
 var dashes = []excelize.LineDashType{excelize.LineDashSolid, excelize.LineDashSysDash,
 	excelize.LineDashSysDot}
 

@@ -34,8 +34,8 @@ var columnText string
 // pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow.
 const pythonColumns = 99
 
-// summaryColumns are those of the Python benchmark's sheet in its order, then ours: those of
-// columns.txt, and the units of the line that the tags of a result's fields describe.
+// summaryColumns are the columns of the Python benchmark's sheet in its order, then ours: the rest of
+// columns.txt, and the units of the benchmark line from the tags of a result's fields.
 func summaryColumns() (list []column) {
 	for line := range strings.Lines(columnText) {
 		title, from, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -47,11 +47,11 @@ func summaryColumns() (list []column) {
 		kind, name, _ := strings.Cut(from, ":")
 		switch {
 		case kind == "param":
-			c.value = func(r *load.Record) any { return typed(r.Parameter(name)) }
+			c.value = func(r *load.Record) any { return Typed(r.Parameter(name)) }
 		case kind == "not":
 			// Some flags of the Python benchmark disable a feature that its sheet names positively.
 			c.value = func(r *load.Record) any {
-				if off, ok := typed(r.Parameter(name)).(bool); ok {
+				if off, ok := Typed(r.Parameter(name)).(bool); ok {
 					return !off
 				}
 				return nil
@@ -129,9 +129,9 @@ var plainNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?(e[-+]\d+)?$`)
 // mostDigits is the precision of a whole number in a spreadsheet: a longer seed is a text.
 const mostDigits = 15
 
-// typed converts a parameter's text to its value. Empty and – are nothing. Results have parameters
+// Typed converts a parameter's text to its value. Empty and – are nothing. Results have parameters
 // as texts, like flags; a spreadsheet needs numbers.
-func typed(v any) any {
+func Typed(v any) any {
 	s, ok := v.(string)
 	if !ok {
 		return v
@@ -163,7 +163,7 @@ var special = map[string]value{
 		if r.Result == nil {
 			return r.Lookup("seed")
 		}
-		return typed(strconv.FormatUint(r.Result.Seed, 10))
+		return Typed(strconv.FormatUint(r.Result.Seed, 10))
 	},
 	"=benchmark": func(r *load.Record) any { return stats.NameOf(r) },
 	// the number; the file has their texts
@@ -214,8 +214,8 @@ func storageRequests(r *load.Record) any {
 
 // gpuMemory is the memory of all cards.
 func gpuMemory(r *load.Record) any {
-	card, ok1 := typed(r.Parameter("gpu-mem-gb")).(float64)
-	cards, ok2 := typed(r.Parameter("num-gpus")).(float64)
+	card, ok1 := Typed(r.Parameter("gpu-mem-gb")).(float64)
+	cards, ok2 := Typed(r.Parameter("num-gpus")).(float64)
 	if !ok1 || !ok2 {
 		return nil
 	}

@@ -19,55 +19,37 @@ import (
 // them.
 func (b *book) sections(records []*load.Record) {
 	all := make([][]report.Section, len(records))
-	facts := &table{name: "Facts", heads: []string{"Section", "Topic", "Fact"}}
-	sheets := map[string]map[*load.Record]report.Section{}
 	for i, rec := range records {
-		if rec.Result == nil {
-			continue
+		if rec.Result != nil {
+			all[i] = report.Sections(rec.Result)
 		}
-		all[i] = report.Sections(rec.Result)
-		for _, s := range all[i] {
-			if sheets[s.Title] == nil {
-				sheets[s.Title] = map[*load.Record]report.Section{}
+	}
+	joined := report.Join(all)
+	b.results(&table{name: "Facts", heads: []string{"Section", "Topic", "Fact"}}, records,
+		func(rec *load.Record) (rows [][]any) {
+			for _, j := range joined {
+				for i, l := range j.Lines {
+					if records[j.LineOf[i]] == rec {
+						rows = append(rows, []any{j.Title, l.Topic, l.Text})
+					}
+				}
 			}
-			sheets[s.Title][rec] = s
+			return rows
+		})
+	for _, j := range joined {
+		t := &table{name: j.Title}
+		for _, c := range j.Columns {
+			t.heads = append(t.heads, c.Name+sheetUnits[c.Unit])
 		}
-	}
-	titles := report.Titles(all)
-	b.results(facts, records, func(rec *load.Record) (rows [][]any) {
-		for _, title := range titles {
-			for _, l := range sheets[title][rec].Lines {
-				rows = append(rows, []any{title, l.Topic, l.Text})
+		b.results(t, records, func(rec *load.Record) (rows [][]any) {
+			for i, row := range j.Rows {
+				if records[j.RowOf[i]] == rec {
+					rows = append(rows, numbers(j.Columns, row))
+				}
 			}
-		}
-		return rows
-	})
-	for _, title := range titles {
-		t := &table{name: title}
-		b.results(t, records,
-			func(rec *load.Record) [][]any { return t.align(sheets[title][rec]) })
+			return rows
+		})
 	}
-}
-
-// align puts the cells of a section below the heads of the sheet, and adds missing heads: results
-// of a kind have the same heads, except for columns without values in one of them.
-func (t *table) align(s report.Section) (rows [][]any) {
-	place := make([]int, len(s.Columns))
-	for i, c := range s.Columns {
-		head := c.Name + sheetUnits[c.Unit]
-		if place[i] = slices.Index(t.heads, head); place[i] < 0 {
-			place[i] = len(t.heads)
-			t.heads = append(t.heads, head)
-		}
-	}
-	for _, row := range s.Rows {
-		cells := make([]any, len(t.heads))
-		for i, v := range row {
-			cells[place[i]] = number(s.Columns[i].Unit, v)
-		}
-		rows = append(rows, cells)
-	}
-	return rows
 }
 
 // tierNames are the tiers in heads and in keys of the result file.
@@ -135,28 +117,33 @@ func intervals(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// sheetUnits are the units of values in the workbook, which stand in the heads; number converts to
+// sheetUnits are the units of values in the workbook, which stand in the heads; numbers converts to
 // them.
 var sheetUnits = map[units.Unit]string{units.Nanoseconds: " (ms)", units.Milliseconds: " (ms)",
 	units.Seconds: " (s)", units.Bytes: " (GiB)", units.BytesPerSec: " (GiB/s)"}
 
-// number is a table's value for the workbook: without its unit, which is in the head, and empty if
-// unknown. Booleans and texts stay unchanged.
-func number(u units.Unit, v any) any {
-	x, text, ok := units.Float(v)
-	switch {
-	case !ok && text == units.Unknown:
-		return nil
-	case !ok:
-		return v
-	case u == units.Share:
-		return share(x)
-	case u == units.Bytes, u == units.BytesPerSec:
-		return x / (1 << 30)
-	case u == units.Nanoseconds:
-		return x / 1e6
+// numbers are a row's values for the workbook: without their units, which are in the heads, and
+// empty if unknown. Booleans and texts stay unchanged.
+func numbers(columns []report.Column, row []any) (cells []any) {
+	for i, v := range row {
+		u := columns[i].Unit
+		x, text, ok := units.Float(v)
+		switch {
+		case !ok && (text == units.Unknown || v == ""):
+			v = nil
+		case !ok:
+		case u == units.Share:
+			v = share(x)
+		case u == units.Bytes, u == units.BytesPerSec:
+			v = x / (1 << 30)
+		case u == units.Nanoseconds:
+			v = x / 1e6
+		default:
+			v = x
+		}
+		cells = append(cells, v)
 	}
-	return x
+	return cells
 }
 
 // markSimulated colours the rows of simulated results, which look like measured ones. The rule is

@@ -121,7 +121,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 			add("seed", rec, rec.Lookup("seed"))
 		} else {
 			for _, p := range rec.Result.Parameters {
-				add(p.Name, rec, typed(p.Value))
+				add(p.Name, rec, Typed(p.Value))
 			}
 		}
 		for _, f := range view.Describe(rec) {
@@ -129,7 +129,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 				continue // they are there with their values
 			}
 			for _, v := range f.Values {
-				add(f.Key, rec, typed(v))
+				add(f.Key, rec, Typed(v))
 			}
 		}
 	}

@@ -213,9 +213,9 @@ func TestTyped(t *testing.T) {
 		"1234e10": "1234e10", "0123": "0123", "0": 0.0, "0.25": 0.25, "0.30000000000000004": 0.30000000000000004,
 		"1e+999": "1e+999", "inf": "inf", "nan": "nan",
 		"0x10": "0x10", "1_000": "1_000", "true": true, "t": "t", "": nil, "–": nil} {
-		assert.Equal(t, want, typed(text), text)
+		assert.Equal(t, want, Typed(text), text)
 	}
-	assert.Equal(t, 3.0, typed(3.0))
+	assert.Equal(t, 3.0, Typed(3.0))
 }
 
 // In the throughput profile no class has a target, as the Python benchmark's sheet says, and a seed

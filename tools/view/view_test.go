@@ -1,0 +1,137 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+)
+
+func TestNothingToDraw(t *testing.T) {
+	for _, c := range []Chart{{}, {Lines: []Line{{}}},
+		{Lines: []Line{{X: []float64{1}, Y: []float64{math.NaN()}}}},
+		{Y: Axis{Log: true}, Lines: []Line{{X: []float64{1, 2}, Y: []float64{0, -1}}}}} {
+		assert.Empty(t, shown(false, c))
+	}
+}
+
+// Loading and computing, from where loading begins to pay: 10 ms and 20 µs a token against 100 µs a
+// token are equal at 125 tokens.
+func TestLoadingIsDrawnWithComputing(t *testing.T) {
+	r := &result.Result{FirstToken: &result.FirstToken{
+		Prefill: result.PrefillCost{PerToken: 100e-6},
+		Loading: []result.LoadingTime{{Tokens: 1000, P50NS: new(30e6)},
+			{Tokens: 4000, P50NS: new(90e6), P95NS: new(200e6)}},
+		BreakEven: result.BreakEvens{P50: &result.BreakEven{Answer: result.LoadFrom,
+			Tokens: new(int64(125))}}}}
+	table := &stats.Table{Runs: []string{"a"}, Labels: []string{"a"}}
+	c := firstTokenFigures([]trial{{0, &load.Record{Result: r}}}, table)[0]
+	require.Len(t, c.Lines, 3)
+	assert.Equal(t, Values{1000, 4000}, c.Lines[0].X)
+	assert.InDeltaSlice(t, []float64{30, 90}, c.Lines[0].Y, 1e-9)
+	assert.Equal(t, Values{4000}, c.Lines[1].X, "too few loads of the shorter ones")
+	assert.InDeltaSlice(t, []float64{125, 250, 500, 1000, 2000, 4000}, c.Lines[2].X, 0)
+	assert.InDelta(t, 12.5, c.Lines[2].Y[0], 1e-9)
+	assert.InDelta(t, 400, c.Lines[2].Y[5], 1e-9)
+
+	r.FirstToken = nil // misses were free
+	assert.True(t, firstTokenFigures([]trial{{0, &load.Record{Result: r}}}, table)[0].empty())
+}
+
+func TestCurvesOfAKnee(t *testing.T) {
+	draw := func(r result.Result) []Chart {
+		return kneeFigures([]trial{{0, &load.Record{Result: &r}}},
+			&stats.Table{Runs: []string{"a"}})
+	}
+	charts := draw(result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{
+		Points: []result.KneePoint{{RequestBytes: 4096, InFlight: 1, Rate: 1024},
+			{RequestBytes: 4096, InFlight: 4, Rate: 4096, P99NS: new(int64(7e6))},
+			{RequestBytes: 16384, InFlight: 1, Rate: 3}, {RequestBytes: 16384, InFlight: 2,
+				Rate: 5}}}}})
+	require.Len(t, charts, 2)
+	rate, p99 := charts[0], charts[1]
+	assert.Equal(t, "rate (KiB/s)", rate.Y.Label)
+	assert.Equal(t, []Tick{{1, "1"}, {2, "2"}, {4, "4"}}, rate.X.Ticks)
+	require.Len(t, rate.Lines, 2)
+	assert.Equal(t, "4 KiB, 16 KiB", rate.Lines[0].Name+", "+rate.Lines[1].Name)
+	assert.Equal(t, Values{1, 2, 4}, rate.Lines[0].X)
+	assert.Equal(t, 1.0, rate.Lines[0].Y[0])
+	assert.True(t, math.IsNaN(rate.Lines[0].Y[1]), "not measured")
+	assert.Equal(t, 7.0, p99.Lines[0].Y[2])
+	assert.True(t, math.IsNaN(p99.Lines[1].Y[0]))
+	edited := draw(result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{
+		Points: []result.KneePoint{{RequestBytes: 3000}, {RequestBytes: -1}, {}}}}})
+	assert.Len(t, edited[0].Lines, 3, "of a file that was edited")
+	assert.Empty(t, draw(result.Result{}))
+}
+
+// Of many values six are listed; given parameters are listed completely, because each may matter.
+func TestEveryGivenParameterIsShown(t *testing.T) {
+	var f facts
+	for i := range 9 {
+		f.add(Given, fmt.Sprint("p=", i))
+		f.add("seed", fmt.Sprint(i))
+	}
+	assert.Equal(t, 8, strings.Count(f[0].Value(), ", "))
+	assert.Contains(t, f[1].Value(), "5, and 3 more")
+}
+
+// Each client of a trial may be on a machine of its own: the page lists all of them.
+func TestTheMachinesOfClients(t *testing.T) {
+	client := func(host string) *load.Record {
+		return &load.Record{Result: &result.Result{Environment: result.Environment{Hostname: host,
+			Cores: 8, CPUModel: "EPYC"}, IO: result.IO{CacheDir: "/mnt/kv"}}}
+	}
+	shown := func(rec *load.Record) map[string]string {
+		values := map[string]string{}
+		for _, f := range Describe(rec) {
+			values[f.Key] = f.Value()
+		}
+		return values
+	}
+	together := client("")
+	together.Ranks = []*load.Record{client("node0"), client("node1")}
+	of := shown(together)
+	assert.Equal(t, []string{"node0, node1", "EPYC, 8 cores", "/mnt/kv"},
+		[]string{of["host"], of["CPU"], of["cache directory"]})
+	merged := client("")
+	merged.Result.Clients = &result.Clients{Hosts: []result.Host{{Name: "a"}, {Name: "b"}}}
+	assert.Equal(t, "a, b", shown(merged)["host"])
+}
+
+// Medians of runs next to each other are in one unit: 995 MiB/s looks like more than 1.01 GiB/s.
+func TestMediansOfRunsHaveOneUnit(t *testing.T) {
+	var cells []stats.Cell
+	for _, v := range []float64{995 << 20, 1034 << 20} {
+		c := stats.Cell{Side: stats.Side{Values: []float64{v}}}
+		c.Summary.Center, c.Summary.Lo, c.Summary.Hi = v, math.Inf(-1), math.Inf(1)
+		cells = append(cells, c)
+	}
+	assert.Equal(t, "0.972 GiB/s", Median(cells[0], "read-B/s", cells).Text)
+	assert.Equal(t, "1.01 GiB/s", Median(cells[1], "read-B/s", cells).Text)
+	assert.Equal(t, "995 MiB/s", Median(cells[0], "read-B/s", cells[:1]).Text)
+	assert.Equal(t, Median(cells[0], "x", nil).Text, Median(cells[0], "x", cells).Text)
+}
+
+func TestTheLeastLoadThatIsEnough(t *testing.T) {
+	for _, c := range []struct {
+		y    []float64
+		want int
+		ok   bool
+	}{{[]float64{1, 2, 4, 8}, 3, false}, {[]float64{8, 8, 8}, 0, false},
+		{[]float64{1, 7, 10, 10}, 2, true}, {[]float64{1, 10}, 0, false},
+		{[]float64{1, 10, 5}, 1, true}} {
+		k, ok := leastEnough(c.y)
+		assert.Equal(t, c.ok, ok, c.y)
+		if ok {
+			assert.Equal(t, c.want, k)
+		}
+	}
+}
