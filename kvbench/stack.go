@@ -17,7 +17,6 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
@@ -43,7 +42,7 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 	if !cfg.Simulated {
 		want, got := cfg.Buffers()
 		// Each tensor-parallel rank has buffers of its own, for its part of an object.
-		if n := cfg.Engine.Ranks; cfg.Engine.Layout != "" && n > 1 {
+		if n := cfg.Engine.Ranks; n > 1 {
 			want, got = want*n, got*n
 			chunk = tiers.AlignUp((chunk+n-1)/n, buffer.PageSize)
 		}
@@ -140,10 +139,10 @@ func (t *trial) storageTier() tiers.Tier {
 	for _, f := range t.files {
 		list = append(list, transfer.New(f, t.Transfer))
 	}
-	c, bytes := cfg.engineFiles()
+	c, bytes := cfg.filesOfRank()
 	switch y := cfg.Engine; {
-	case y.Layout != "" && len(y.Tails) > 0:
-		return spread.NewGroups(list[0], c.Bytes, y.Tails)
+	case len(y.Tails) > 0:
+		return spread.NewGroups(list[0], c.Layout.Bytes, y.Tails)
 	case len(list) > 1:
 		return spread.NewRanks(list, bytes, c.Depth)
 	}
@@ -156,8 +155,8 @@ func (t *trial) openRoots(ctx context.Context) error {
 	roots := cfg.roots()
 	n := int64(len(roots))
 	unit := int64(1)
-	if cfg.Layout.Kind == tiers.LayoutSlots { // each object takes one, however small it is
-		unit = cfg.Layout.Bytes
+	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
+		unit = cfg.Layout.Bytes // each object takes a slot, however small it is
 	}
 	var all []spread.Config // of each rank
 	for i, r := range roots {
@@ -321,65 +320,55 @@ func (t *trial) emptyBucket(ctx context.Context, place *workdir.Place) error {
 	return err
 }
 
-// openFiles opens the files of a directory: in one of the suite's layouts, or in an engine's, of each
-// tensor-parallel rank.
+// openFiles opens the files of a directory, of each tensor-parallel rank.
 func (t *trial) openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir) (
 	list []spread.Files, err error) {
-	if cfg.Engine.Layout == "" {
-		files, err := filetier.New(filetier.Config{Dir: dir, Engine: t.engine, Layout: cfg.Layout,
-			Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes,
-			Advice: cfg.Advice})
-		if err != nil {
-			return nil, err
-		}
-		t.onClose(files.Close) // also where the next directory cannot be opened
-		return []spread.Files{files}, nil
-	}
-	c, _ := cfg.engineFiles()
+	c, _ := cfg.filesOfRank()
 	c.Dir, c.Engine = dir, t.engine
 	for i := range max(1, cfg.Engine.Ranks) {
 		c.Tensor = i
-		files, err := newEngineTier(ctx, c)
+		files, err := newFiles(ctx, c)
 		if err != nil && c.World > 0 {
 			err = fmt.Errorf("tensor-parallel rank %d: %w", i, err)
 		}
 		if err != nil {
 			return nil, err
 		}
-		t.onClose(files.Close)
+		t.onClose(files.Close) // also where the next ones cannot be opened
 		list = append(list, files)
 	}
 	return list, nil
 }
 
-// engineFiles returns the configuration of the files of one tensor-parallel rank in an engine's layout,
-// and the bytes of an object of all ranks. Directory, engine and rank are missing.
-func (cfg *StorageConfig) engineFiles() (c enginetier.Config, bytes int64) {
+// filesOfRank returns the configuration of the files of one tensor-parallel rank, without directory and
+// I/O engine, and the bytes of an object of all ranks.
+func (cfg *StorageConfig) filesOfRank() (c filetier.Config, bytes int64) {
 	y := cfg.Engine
-	c = y.Config
-	c.Direct, c.Rank, c.Capacity, c.Depth = cfg.Direct, cfg.Rank, cfg.StorageBytes, cfg.Depth
+	c = filetier.Config{Layout: cfg.Layout, Direct: cfg.Direct, Extent: int64(cfg.Chunk),
+		Capacity: cfg.StorageBytes, Advice: cfg.Advice, Imitation: y.Imitation}
+	c.Rank, c.Depth = cfg.Rank, cfg.Depth
 	split := func(bytes *int64, n int64) { *bytes = (*bytes + n - 1) / n }
 	if c.Layerwise {
-		split(&c.Bytes, int64(c.Layers))
+		split(&c.Layout.Bytes, int64(c.Layers))
 	}
-	bytes = c.Bytes
+	bytes = c.Layout.Bytes
 	if n := y.Ranks; n > 1 {
 		c.World = n
-		split(&c.Bytes, int64(n))
+		split(&c.Layout.Bytes, int64(n))
 		split(&c.Capacity, int64(n))
-		if l, _ := tiers.EngineLayoutOf(c.Layout); l.Direct { // it writes whole pages
-			c.Bytes = tiers.AlignUp(c.Bytes, buffer.PageSize)
+		if l, _ := c.Layout.Spec(); l.Direct { // it writes whole pages
+			c.Layout.Bytes = tiers.AlignUp(c.Layout.Bytes, buffer.PageSize)
 		}
 	} else if n := len(y.Tails); n > 0 {
-		split(&c.Bytes, int64(n))
-		c.Bytes = tiers.AlignUp(c.Bytes, buffer.PageSize)
+		split(&c.Layout.Bytes, int64(n))
+		c.Layout.Bytes = tiers.AlignUp(c.Layout.Bytes, buffer.PageSize)
 	}
 	return c, bytes
 }
 
-// newEngineTier makes a tier in an engine's layout, and tests whether its calls work there.
-func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, error) {
-	t, err := enginetier.New(ctx, c)
+// newFiles makes a file tier, and tests whether its calls work in its directory.
+func newFiles(ctx context.Context, c filetier.Config) (spread.Files, error) {
+	t, err := filetier.New(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -319,7 +319,7 @@ func (e *Env) Looker() (l tiers.Looker, all bool) {
 	if b := cfg.Bucket; b != nil && b.Lookup {
 		return e.trial.bucket, false
 	}
-	if y, _ := tiers.EngineLayoutOf(cfg.Engine.Layout); y.LooksUp {
+	if y, _ := cfg.Layout.Spec(); y.LooksUp {
 		return e.Levels[len(e.Levels)-1].Tier, y.All
 	}
 	return nil, false

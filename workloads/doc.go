@@ -12,6 +12,5 @@
 //
 // These packages use no clock, goroutine, cache file or flag. Times are passed in and count from the
 // load's origin, so that the same code runs with a wall clock and with virtual time. The backlog of an
-// overloaded run is never a list of requests: a cursor per user, or a second reader of the trace, counts
-// it.
+// overloaded run is an arrival per request of a user, or a bounded number of rows of a trace.
 package workloads

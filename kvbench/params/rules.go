@@ -21,7 +21,7 @@ type rule struct {
 // rules are refused, skips make a benchmark skip.
 var rules, skips = func() (rules, skips []rule) {
 	list := &rules
-	for line := range strings.Lines(rulesText) {
+	for line := range strings.Lines(registered.Replace(rulesText)) {
 		c := strings.Split(line, " |")
 		switch {
 		case strings.HasPrefix(line, "## "):

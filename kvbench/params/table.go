@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/tiers/evict"
+	"kvbench/workloads/formats"
 	"kvbench/workloads/users"
 )
 
@@ -55,10 +57,24 @@ var (
 	modelKeys = slices.DeleteFunc(read(keysText), func(p *parameter) bool { return !p.ofModel() })
 )
 
+// registered replaces words in braces by the names of what is registered in other packages.
+var registered = strings.NewReplacer(append(layoutTexts(),
+	"{trace formats}", strings.Join(formats.BlockFormats(), ", "),
+	"{evict}", strings.Join(evict.Names(), " "),
+	"{evict,}", strings.Join(evict.Names(), ", "),
+	"{evict or}", orList(evict.Names()),
+)...)
+
+// orList joins names with commas, and the last one with or.
+func orList(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // read reads the lines of a table.
 func read(text string) (list []*parameter) {
 	group := ""
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(registered.Replace(text)) {
 		if title, heading := strings.CutPrefix(line, "## "); heading {
 			group = strings.TrimSpace(title)
 		}

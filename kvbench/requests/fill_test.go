@@ -146,7 +146,11 @@ func TestDocumentsAreIngestedAndRetrieved(t *testing.T) {
 	for _, keep := range []int{0, 3} {
 		cfg := ragConfig(10, keep, 60)
 		cfg.Window, cfg.EndedBy = 0, result.EndedByInput
-		directory(t, 1<<30)(&cfg)
+		if keep == 0 {
+			directory(t, 1<<30)(&cfg)
+		} else {
+			nullTiers(1 << 30)(&cfg)
+		}
 		ops := 0
 		cfg.OnDispatch = func(_ *workloads.Request, plan []workloads.Op) {
 			for _, op := range plan {

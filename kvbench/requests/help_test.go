@@ -2,7 +2,9 @@ package requests
 
 import (
 	"context"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -22,6 +24,12 @@ import (
 	"kvbench/workloads/model"
 	"kvbench/workloads/users"
 )
+
+// TestMain collects garbage less often: each of hundreds of runs leaves a recorder of megabytes.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // unit is the size of a token in these tests, and of a chunk: entries are
 // counted in tokens, chunks and pages alike.

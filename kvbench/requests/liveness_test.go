@@ -51,7 +51,7 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 				src := users.New(users.Config{
 					Profile: p, Users: users.Population(p, uint64(slots), 40, false),
 					Seed: uint64(slots), MultiTurn: true,
-					PrefixCaching: true, Rate: 1e6, Overtaking: slots%2 == 1, MaxRequests: 500,
+					PrefixCaching: true, Rate: 1e6, Overtaking: slots%2 == 1, MaxRequests: 300,
 				})
 				cfg := testConfig(levels, src, 32).finite()
 				cfg.Storage.MaxWriters, cfg.Overtaking = slots, slots%2 == 1
@@ -59,7 +59,7 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 				r, gauges, err := usage(t.Context(), t, cfg)
 				require.NoError(t, err)
 				assert.Equal(t, result.StatusComplete, r.Status)
-				assert.EqualValues(t, 500, r.Requests.Completed)
+				assert.EqualValues(t, 300, r.Requests.Completed)
 				checkLoad(t, r)
 				for i, g := range gauges {
 					assert.Equal(t, g.Used, g.Bytes, "reservations are left in the %s tier",
@@ -85,7 +85,7 @@ func TestNoScheduleHangsWithRealBytes(t *testing.T) {
 	noLeaks(t)
 	for _, slots := range []int{1, 4} {
 		cfg := onFiles(t, 16)
-		cfg.Limit = 60
+		cfg.Limit = 40
 		cfg.Planner.Sizer.BytesPerToken = 16 // 256 KiB or so for an entry
 		cfg.Storage.MaxWriters, cfg.Storage.Verify = slots, content.VerifyFull
 		cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 1<<20, 3<<18, 5<<18

@@ -134,27 +134,12 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			return cfg
 		}, true, result.EndedByDeadline},
 		"turns": {func() runConfig { return turns(t) }, false, result.EndedByMaxRequests},
-		"a count of requests": {func() runConfig {
-			cfg := turns(t)
-			cfg.Limit, cfg.EndedBy = 50, ""
-			return cfg
-		}, false, result.EndedByCount},
 		"a deadline": {func() runConfig {
 			cfg := turns(t)
 			cfg.Window = 10*time.Second + 1         // when nothing else happens
 			cfg.Cost = compute.Cost{PerToken: 1e-4} // seconds
 			return cfg
 		}, false, result.EndedByDeadline},
-		"decode only": {func() runConfig {
-			cfg := turns(t)
-			cfg.Source = func() (workloads.Source, error) {
-				p := users.Default()
-				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 5, false),
-					Seed: 1, DecodeOnly: true, ClosedLoop: true, MaxRequests: 100}), nil
-			}
-			cfg.Population = Population{Entries: 50, Tokens: 512}
-			return cfg
-		}, false, result.EndedByMaxRequests},
 		"documents": {func() runConfig {
 			cfg := ragConfig(10, 3, 100)
 			cfg.Workers, cfg.Storage.StorageBytes = 1, 1<<30

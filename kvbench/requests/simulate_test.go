@@ -158,7 +158,7 @@ func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
 		require.NoError(t, err)
 		return m.HeapAlloc
 	}
-	short, long := heap(6*time.Second), heap(36*time.Second)
+	short, long := heap(5*time.Second), heap(20*time.Second)
 	assert.Less(t, float64(long), 1.1*float64(short)+float64(1<<20), "%d and %d bytes", short, long)
 }
 
@@ -216,7 +216,7 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 	tiertest.OneThread(t)
 	const bandwidth = 7 << 30
 	capacity := bandwidth / queueEntry()
-	cfg := prefillOnly(t, 2*capacity, 250*time.Second)
+	cfg := prefillOnly(t, 2*capacity, 150*time.Second)
 	res, err := simulateLoad(t.Context(), cfg,
 		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
 			Parallelism: 128}})

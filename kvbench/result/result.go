@@ -82,7 +82,7 @@ type Result struct {
 
 	Requests    RequestTotals           `json:"requests"`
 	Moved       Moved                   `json:"moved"`
-	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"
+	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"; {}: the input did not answer at the end
 	Lookups     Lookups                 `json:"lookups"`
 	Prompt      *Prompt                 `json:"prompt"`      // null: no requests
 	BlockCache  *BlockCache             `json:"block_cache"` // of blocks and engines' objects

@@ -90,9 +90,9 @@ func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
 			cfg.Levels = append(cfg.Levels, Level{Kind: k, Capacity: capacity})
 		}
 	}
-	for name, order := range evict.Orders {
+	for _, name := range evict.Names() {
 		if d.HasArg(name) {
-			cfg.Policy.Evict = order
+			cfg.Policy.Evict = evict.Named(name)
 		}
 	}
 	if n := int64(0); d.HasArg("buckets") {

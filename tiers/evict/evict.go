@@ -18,9 +18,34 @@ type Grouper interface {
 	Together(a, b *Item) bool
 }
 
-// Orders has the constructors of orders without groups, by name, for a level of that many bytes.
-var Orders = map[string]func(capacity int64) Order{
-	"lru": NewLRU, "fifo": NewFIFO, "lfu": NewLFU, "s3-fifo": NewS3FIFO,
+// orders are the orders without groups, with their constructors for a level of that many bytes. A new one is a
+// file and a line here: values, help and checks of -evict follow.
+var orders = []struct {
+	name string
+	make func(capacity int64) Order
+}{
+	{"lru", NewLRU},
+	{"fifo", NewFIFO},
+	{"lfu", NewLFU},
+	{"s3-fifo", NewS3FIFO},
+}
+
+// Names are the names of the orders without groups.
+func Names() (names []string) {
+	for _, o := range orders {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// Named returns the constructor of an order, nil for an unknown name.
+func Named(name string) func(capacity int64) Order {
+	for _, o := range orders {
+		if o.name == name {
+			return o.make
+		}
+	}
+	return nil
 }
 
 // Held is an object that a level holds.

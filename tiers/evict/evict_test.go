@@ -27,11 +27,11 @@ func victims(o Order) (keys []string) {
 	return keys
 }
 
-// orders returns all orders.
-func orders() map[string]func(int64) Order {
+// allOrders returns all orders.
+func allOrders() map[string]func(int64) Order {
 	all := map[string]func(int64) Order{"buckets": func(int64) Order { return NewBuckets(64, 5) }}
-	for name, make := range Orders {
-		all[name] = make
+	for _, name := range Names() {
+		all[name] = Named(name)
 	}
 	return all
 }
@@ -39,7 +39,7 @@ func orders() map[string]func(int64) Order {
 // After any calls an order yields each item once, Victims changes nothing, and the same calls give the
 // same order again.
 func TestOrdersKeepWhatTheyHold(t *testing.T) {
-	for name, open := range orders() {
+	for name, open := range allOrders() {
 		t.Run(name, func(t *testing.T) {
 			run := func(look bool) (trail []string) {
 				rng := rand.New(rand.NewPCG(5, 6))

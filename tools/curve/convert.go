@@ -48,7 +48,6 @@ func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, 
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() // only read from
 	out := formats.NewMooncakeWriter(w, o.tokens)
 	written, short, sizes := int64(0), int64(0), map[int]bool{}
 	err = rows.Each(func(row *formats.Row, at time.Duration) error {

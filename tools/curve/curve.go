@@ -250,7 +250,6 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() // only read from
 	// The tier may take the whole drive: a row of its own.
 	asked := q.capacities
 	if q.drive > 0 {

@@ -35,7 +35,6 @@ func counted(t *testing.T, path string, capacities ...int64) *Report {
 	t.Helper()
 	rows, err := traces.OpenRows(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1})
 	require.NoError(t, err)
-	defer rows.Close()
 	c := newCounter(smallTokens, capacities, 0)
 	require.NoError(t, rows.Each(c.add))
 	return reported(c)

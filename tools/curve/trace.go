@@ -4,12 +4,16 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 	"time"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/traces"
 )
+
+// Formats names the formats of block traces.
+func Formats() string { return strings.Join(formats.BlockFormats(), ", ") }
 
 // traceFlags are the flags of the commands that read block traces. They mean the same as the benchmarks'.
 type traceFlags struct {

@@ -12,6 +12,7 @@ import (
 
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/units"
+	"kvbench/tools/curve"
 	"kvbench/tools/load"
 )
 
@@ -87,7 +88,8 @@ func (c Command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	others, err := call.parse(args)
 	if err == flag.ErrHelp {
 		text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
-		fmt.Fprintf(stdout, "usage: kvreport %s %s\n\n%s", c.Name, c.Args, text)
+		long := strings.ReplaceAll(string(text), "{trace formats}", curve.Formats())
+		fmt.Fprintf(stdout, "usage: kvreport %s %s\n\n%s", c.Name, c.Args, long)
 		return Done
 	}
 	call.inputs = others

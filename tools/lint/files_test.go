@@ -39,13 +39,15 @@ type goFile struct {
 	path       string // from the root of the module
 	lines      int
 	imports    []string
-	maybeSmall bool // a test, doc.go, code of one platform, or package main
+	maybeSmall bool // a test, doc.go, code of one platform, package main, or a registered kind
 }
 
 func (f goFile) dir() string  { return path.Dir(f.path) }
 func (f goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-var smallNames = regexp.MustCompile(`_test\.go$|/doc\.go$|_(linux|darwin|unix|other|amd64|arm64)\.go$`)
+// smallNames are names of files that may be small. A trace format and an order of eviction are a file each.
+var smallNames = regexp.MustCompile(`_test\.go$|/doc\.go$|_(linux|darwin|unix|other|amd64|arm64)\.go$|` +
+	`/workloads/formats/|/tiers/evict/`)
 
 func goFiles(t *testing.T) (files []goFile) {
 	const root = "../.."

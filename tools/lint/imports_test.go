@@ -35,7 +35,6 @@ var mayImport = map[string]string{
 	"tiers/ioengine":      "tiers tiers/ioengine/ring",
 	"tiers/workdir":       "tiers tracing/host",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
-	"tiers/enginetier":    "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/spread":        "tiers",
 	"tiers/memtier":       "tiers tiers/buffer",
 	"tiers/sim":           "tiers tiers/clock",
@@ -63,8 +62,8 @@ var mayImport = map[string]string{
 	"kvbench/merge":       "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
 	"kvbench/environment": "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
-		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/users " +
-		"workloads/formats tracing/host",
+		"tiers tiers/evict workloads workloads/model workloads/compute workloads/checkpoint " +
+		"workloads/users workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
 		"kvbench/environment tiers/... tracing/... workloads " +
 		"workloads/iotrace",

@@ -15,28 +15,55 @@ import (
 	"time"
 )
 
-// Blocks is the format of block traces: JSON lines of Mooncake, Bailian or Dynamo, sessions of agents as
-// JSON documents, events of GPUs' caches, or recordings of LMCache, detected by the content of each file.
-// Engines with a paged cache store blocks of a fixed number of tokens, addressed by their content and all
-// tokens before it, so that requests with equal beginnings share blocks. A row without generated tokens is a
-// normal request. Ids are valid within a file, or within a session of a file.
-var Blocks = Format{
-	Name: "block", Silent: true, Open: openBlocks,
-	Extensions: []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst",
-		".lct", ".lct.gz", ".lct.zst"},
+// blockFormats are the formats of block traces, in the order of the documentation. A new one is a file with a
+// blockFormat, and a line here: help, README and messages follow.
+func blockFormats() []blockFormat {
+	return []blockFormat{
+		mooncake,
+		bailian,
+		dynamo,
+		kvEvents,
+		lct,
+		agentSessions,
+	}
 }
-
-// blockFormats are the formats of block traces. A new one is a file with a blockFormat, and a line here.
-var blockFormats = []blockFormat{lct, agentSessions, bailian, dynamo, kvEvents, mooncake}
 
 // blockFormat is a format of block traces, and how it is detected.
 type blockFormat struct {
+	name      string // in help
+	sign      string // by which a person recognises a file
+	extension string // of files in a directory, besides .gz and .zst
+	doc       string // columns of the table in README: recording | blocks | ids | times
+
 	begins *regexp.Regexp // matches the first bytes of a file, nil for a file of JSON objects
 	keys   []string       // of the first object, that only this format has
 	// sharedKeys are keys of the first object that other formats have, too: they decide at its end.
 	sharedKeys []string
 	// open opens a file. scope names the file in keys of blocks.
 	open func(path, scope string) (Reader, error)
+}
+
+// Blocks is the format of block traces, detected by the content of each file. Engines with a paged cache store
+// blocks of a fixed number of tokens, addressed by their content and all tokens before it, so that requests
+// with equal beginnings share blocks. A row without generated tokens is a normal request. Ids are valid within
+// a file, or within a session of a file.
+var Blocks = Format{Name: "block", Silent: true, Open: openBlocks, Extensions: blockExtensions()}
+
+func blockExtensions() (list []string) {
+	for _, f := range blockFormats() {
+		if !slices.Contains(list, f.extension) {
+			list = append(list, packed(f.extension)...)
+		}
+	}
+	return list
+}
+
+// BlockFormats are the names of the formats of block traces.
+func BlockFormats() (names []string) {
+	for _, f := range blockFormats() {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // maxBlocks limits the blocks of one request.
@@ -84,33 +111,36 @@ const headBytes = 128
 
 // blockFormatOf detects the format by the first bytes, or by the keys of the first object.
 func blockFormatOf(path string) (format blockFormat, err error) {
-	doc, err := openDocument(path)
+	doc, err := openDocument(path, "")
 	if err != nil {
 		return format, err
 	}
 	defer doc.Close()                       // only read from
 	head, _ := doc.textFile.Peek(headBytes) // a shorter file has fewer
-	for _, f := range blockFormats {
+	for _, f := range blockFormats() {
 		if f.begins != nil && f.begins.Match(head) {
 			return f, nil
 		}
 	}
-	err = doc.open('{', "it does not start with an object")
+	begin, err := doc.token()
+	if err == nil && begin != json.Delim('{') {
+		err = errors.New("it does not start with an object")
+	}
 	for err == nil && doc.dec.More() {
-		var token json.Token
-		if token, err = doc.token(); err != nil {
+		var key json.Token
+		if key, err = doc.token(); err != nil {
 			break
 		}
-		key, _ := token.(string)
-		for _, f := range blockFormats {
-			if slices.Contains(f.keys, key) {
+		for _, f := range blockFormats() {
+			if slices.Contains(f.keys, key.(string)) {
 				return f, nil
 			}
-			if slices.Contains(f.sharedKeys, key) {
+			if slices.Contains(f.sharedKeys, key.(string)) {
 				format = f
 			}
 		}
-		err = doc.skip()
+		var unused json.RawMessage
+		err = doc.value(&unused)
 	}
 	if format.open != nil {
 		return format, nil
@@ -118,9 +148,11 @@ func blockFormatOf(path string) (format blockFormat, err error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
 	}
-	return format, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian), of"+
-		" request_end (Dynamo) or of batches of events (vLLM's cache), JSON documents with"+
-		" requests (sessions), or a recording of LMCache's (.lct)", path, err)
+	var signs []string
+	for _, f := range blockFormats() {
+		signs = append(signs, fmt.Sprintf("%s (%s)", f.name, f.sign))
+	}
+	return format, fmt.Errorf("trace %s: %w: want %s", path, err, strings.Join(signs, ", "))
 }
 
 // errBlockKeys is the error of a row without the keys of Mooncake and Bailian.

@@ -12,16 +12,15 @@ import (
 // that value.
 type document struct {
 	*textFile
-	in  *boundedReader
-	dec *json.Decoder
-
-	inside bool // inside a list of rows
-	over   bool // no more rows
+	in   *boundedReader
+	dec  *json.Decoder
+	list string // what the file is a list of; "": its values follow each other
+	over bool   // no more values
 }
 
-// maxValue limits one value of a document, in bytes. Real values, a request or a conversation, are a thousand
-// times smaller. Tests lower it.
-var maxValue int64 = 64 << 20
+// maxValue limits one value of a document, in bytes. Real values, a session or a conversation, are ten times
+// smaller.
+const maxValue = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 
@@ -49,13 +48,13 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 }
 
 // openDocument opens a file. Errors in its content appear when it is read.
-func openDocument(path string) (*document, error) {
+func openDocument(path, list string) (*document, error) {
 	text, err := openText(path, 64<<10)
 	if err != nil {
 		return nil, err
 	}
 	in := &boundedReader{from: text}
-	return &document{textFile: text, in: in, dec: json.NewDecoder(in)}, nil
+	return &document{textFile: text, in: in, dec: json.NewDecoder(in), list: list}, nil
 }
 
 // token reads the next token.
@@ -64,93 +63,65 @@ func (d *document) token() (json.Token, error) {
 	return d.dec.Token()
 }
 
-// open reads the start of a list or an object.
-func (d *document) open(want json.Delim, otherwise string) error {
-	t, err := d.token()
-	if err == nil && t != want {
-		err = errors.New(otherwise)
-	}
-	return err
-}
-
-// value reads the next value. A complete value of another type is Malformed.
+// value reads the next value, io.EOF at the end of the file.
 func (d *document) value(v any) error {
 	d.in.left = maxValue
-	err := d.dec.Decode(v)
-	if misfit := (*json.UnmarshalTypeError)(nil); errors.As(err, &misfit) {
-		return Malformed{err}
-	}
-	return noEOF(err)
+	return d.dec.Decode(v)
 }
 
-// skip skips the next value token by token, so that maxValue does not limit it and it takes no memory.
-func (d *document) skip() error {
-	for depth := 0; ; {
-		t, err := d.token()
-		if err != nil {
-			return noEOF(err)
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
-}
-
-// list reads the start of a list of rows.
-func (d *document) list(otherwise string) error {
-	err := noEOF(d.open('[', otherwise))
-	d.inside = err == nil
-	return err
-}
-
-// next reads the next row, with the errors of Reader.Next. An error in the text is one malformed row, after
-// which reading ends; a file that cannot be read is an error.
-//
-// Between lists of rows enter moves on to the next one: it calls list at its start, returns io.EOF if there
-// is none, and is called again otherwise.
-func (d *document) next(row any, enter func() error) (err error) {
+// next reads the next value, with the errors of Reader.Next. A value of another type is one malformed row. So
+// is an error in the text, after which reading ends; a file that cannot be read is an error.
+func (d *document) next(v any) error {
 	if d.over {
 		return io.EOF
 	}
-	for err == nil && !(d.inside && d.dec.More()) {
-		if !d.inside {
-			err = enter()
-			continue
-		}
-		_, err = d.token() // the ]
-		d.inside, err = false, noEOF(err)
+	ended, err := false, error(nil)
+	if d.list != "" {
+		ended, err = d.enter()
 	}
-	if err == nil {
-		err = d.value(row)
+	if err == nil && !ended {
+		err = d.value(v)
+		ended = d.list == "" && errors.Is(err, io.EOF)
 	}
+	misfit := (*json.UnmarshalTypeError)(nil)
 	switch {
-	case err == nil || IsMalformed(err):
-		return err
+	case ended && (err == nil || d.list == ""):
+		err = io.EOF
+	case err == nil:
+		return nil
+	case errors.As(err, &misfit):
+		return Malformed{err}
 	case d.in.err != nil:
 		err = fmt.Errorf("read trace %s in line %d: %w", d.path, d.Line(), err)
-	case !errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF):
+		err = malformed("the rest of the file is lost: %w", io.ErrUnexpectedEOF)
+	default:
 		err = malformed("the rest of the file is lost: %w", err)
 	}
 	d.over = true
 	return err
 }
 
+// enter begins the list, and reports its end.
+func (d *document) enter() (ended bool, err error) {
+	if d.dec.InputOffset() == 0 {
+		switch t, err := d.token(); {
+		case err != nil:
+			return false, err
+		case t != json.Delim('['):
+			return false, errors.New("want a list of " + d.list)
+		}
+	}
+	d.in.left = maxValue
+	if d.dec.More() {
+		return false, nil
+	}
+	_, err = d.token() // the ]
+	return true, err
+}
+
 // Line returns the line that the decoder has reached, from 1: its buffer is ahead of it.
 func (d *document) Line() int {
 	ahead, _ := io.ReadAll(d.dec.Buffered()) // cannot fail: it reads memory
 	return 1 + d.in.lines - bytes.Count(ahead, []byte{'\n'})
-}
-
-// noEOF turns the end of a file inside a document into an error.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -8,6 +8,9 @@ package formats
 //
 // Lines are written when requests end, but replayed in the order of receipt: all rows are held.
 var dynamo = blockFormat{
+	name: "Dynamo", sign: `JSON lines with "event_type"`, extension: ".jsonl",
+	doc: "[Dynamo](https://github.com/ai-dynamo/dynamo) request traces (`dynamo.request.trace.v1`), lines of " +
+		"`request_end` | `trace_block_size` | the same in all files | ms of receipt",
 	keys: []string{"schema", "event_type", "event"},
 	open: func(path, _ string) (Reader, error) { return openJSONLines(path, dynamoRow) },
 }

@@ -32,6 +32,11 @@ type Format struct {
 	Open func(path string) (Reader, error)
 }
 
+// packed returns an extension, also of compressed files.
+func packed(extension string) []string {
+	return []string{extension, extension + ".gz", extension + ".zst"}
+}
+
 // Files returns the files of a file name, a directory or a glob pattern, sorted. From a directory and its
 // subdirectories it takes the files with one of the format's extensions, except hidden ones.
 func (f Format) Files(s string) ([]string, error) {

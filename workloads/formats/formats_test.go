@@ -1,9 +1,6 @@
 package formats
 
 import (
-	"compress/gzip"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -55,27 +52,6 @@ func TestNoFilesAreAnError(t *testing.T) {
 		_, err := Azure.Files(path)
 		assert.ErrorContains(t, err, want)
 	}
-}
-
-// Unused values of a session may be larger than the limit for values that are read.
-func TestBlocksBehindALargeValue(t *testing.T) {
-	defer func(old int64) { maxValue = old }(maxValue)
-	maxValue = 1 << 20
-	path := filepath.Join(t.TempDir(), "session.json.gz")
-	f, err := os.Create(path)
-	require.NoError(t, err)
-	defer f.Close()
-	z := gzip.NewWriter(f)
-	_, err = io.WriteString(z, `{"block_size": 64, "log": [`+
-		strings.Repeat(`"`+strings.Repeat("x", 1<<16)+`",`, 17)+
-		`{}], "requests": [{"t": 0, "in": 100, "out": 5, "hash_ids": [1, 2]}]}`)
-	require.NoError(t, errors.Join(err, z.Close()))
-	rows, err := Blocks.Open(path)
-	require.NoError(t, err)
-	defer rows.Close()
-	row, err := rows.Next()
-	require.NoError(t, err)
-	assert.Equal(t, []int64{1, 2}, row.Blocks)
 }
 
 // A file with numbers in the place of text takes no more memory than a file with text.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"regexp"
 	"strings"
@@ -27,6 +29,9 @@ import (
 // the model decides its bytes. A hash means the same in every file. The reader remembers the chunks
 // that were requested, with some 20 bytes each.
 var lct = blockFormat{
+	name: "LMCache's .lct", sign: "a recording of the storage manager", extension: ".lct",
+	doc: "[LMCache](https://github.com/LMCache/LMCache) recordings of its storage manager (`.lct`, format 1) | " +
+		"the layout's tokens per chunk, else 256 | hashes, the same in all files | s",
 	begins: regexp.MustCompile(`(?s)^\x00.*LMCT`), // the length of a header with this magic
 	open: func(path, _ string) (Reader, error) {
 		text, err := openText(path, maxBlockLine)
@@ -104,15 +109,12 @@ func headerFields(b []byte) (fields map[string]any, config int) {
 	fields = make(map[string]any)
 	n, rest, err := msgp.ReadMapHeaderBytes(b)
 	for i := uint32(0); err == nil && i < n; i++ {
-		var name, v any
-		if name, rest, err = unpackValue(rest, 0); err == nil && name == "sm_config_json" {
+		var name string
+		if name, rest, err = msgp.ReadStringBytes(rest); err == nil && name == "sm_config_json" {
 			return fields, len(b) - len(rest)
 		}
 		if err == nil {
-			v, rest, err = unpackValue(rest, 0)
-		}
-		if key, is := name.(string); is && err == nil {
-			fields[key] = v
+			fields[name], rest, err = msgp.ReadIntfBytes(rest)
 		}
 	}
 	return fields, len(b)
@@ -133,11 +135,7 @@ func (l *lctRows) Next() (Row, error) {
 		if err != nil {
 			return Row{}, err
 		}
-		v, err := unpack(b)
-		if err != nil {
-			return Row{}, Malformed{err}
-		}
-		row, request, err := l.row(v)
+		row, request, err := l.row(b)
 		if request || err != nil {
 			return row, err
 		}
@@ -179,35 +177,77 @@ func (l *lctRows) next() ([]byte, error) {
 	return b, nil
 }
 
+// lctRecord is a record.
+type lctRecord struct {
+	Type string          `json:"type"`
+	At   *float64        `json:"t_mono"` // s
+	Name string          `json:"qualname"`
+	Args json.RawMessage `json:"args"`
+}
+
+// lctArgs are the arguments of the calls that make rows, in all versions.
+type lctArgs struct {
+	Spec   tagged[json.RawMessage]      `json:"spec"` // the other arguments
+	Keys   []tagged[lctKey]             `json:"keys"`
+	Layout tagged[lctLayout]            `json:"layout_desc"`
+	Groups map[string]tagged[lctLayout] `json:"group_layout_descs"`
+}
+
+// tagged is an object with its type.
+type tagged[T any] struct {
+	Tag   string `json:"__t__"`
+	Value T      `json:"v"`
+}
+
+// lctKey is a key of a chunk of any rank and group.
+type lctKey struct {
+	Hash  []byte `json:"chunk_hash"`
+	Salt  string `json:"cache_salt"` // separates tenants
+	Model string `json:"model_name"`
+}
+
+// lctLayout has the shapes of tensors: the last dimension but one is the tokens of a chunk.
+type lctLayout struct {
+	Shapes [][]int `json:"shapes"`
+}
+
 // row makes a row of a record. It returns false for a call that is no request.
-func (l *lctRows) row(v any) (row Row, request bool, err error) {
-	record, _ := v.(map[string]any)
-	at, timed := record["t_mono"].(float64)
-	name, named := record["qualname"].(string)
-	args, has := record["args"].(map[string]any)
-	if record["type"] != "record" || !timed || !named || !has {
+func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
+	var text bytes.Buffer
+	if _, err := msgp.UnmarshalAsJSON(&text, packed); err != nil {
+		return row, false, Malformed{err}
+	}
+	var record lctRecord
+	if err := json.Unmarshal(text.Bytes(), &record); err != nil {
+		return row, false, Malformed{err}
+	}
+	if record.Type != "record" || record.At == nil || record.Name == "" || record.Args == nil {
 		return row, false, malformed("want a record with t_mono, qualname and args")
 	}
-	store := strings.HasSuffix(name, ".StorageManager.reserve_write")
-	if !store && !strings.HasSuffix(name, ".StorageManager.submit_prefetch_task") {
+	store := strings.HasSuffix(record.Name, ".StorageManager.reserve_write")
+	if !store && !strings.HasSuffix(record.Name, ".StorageManager.submit_prefetch_task") {
 		return row, false, nil
 	}
-	if spec := tagged(args["spec"], "PrefetchRequestSpec"); spec != nil {
-		args = spec
+	var args lctArgs
+	err = json.Unmarshal(record.Args, &args)
+	if err == nil && args.Spec.Tag == "PrefetchRequestSpec" {
+		err = json.Unmarshal(args.Spec.Value, &args)
 	}
-	l.layout(args)
-	keys, has := args["keys"].([]any)
-	if !has {
-		return row, false, malformed("%s without keys", name)
+	switch {
+	case err != nil:
+		return row, false, Malformed{err}
+	case args.Keys == nil:
+		return row, false, malformed("%s without keys", record.Name)
 	}
+	l.layout(&args)
 	// The keys of a prompt come in the order of its chunks, so the first keys are a prefix.
 	l.ids = l.ids[:0]
 	clear(l.within)
-	for _, k := range keys {
-		id, err := chunkOf(k)
-		if err != nil {
-			return row, false, err
+	for _, k := range args.Keys {
+		if k.Tag != "ObjectKey" || len(k.Value.Hash) == 0 {
+			return row, false, malformed("a key without chunk_hash")
 		}
+		id := k.Value.chunk()
 		// Skip further ranks and groups of a chunk, and chunks that were requested.
 		if l.within[id] || store && l.known[id] {
 			continue
@@ -218,55 +258,29 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 	if len(l.ids) == 0 {
 		return row, false, nil
 	}
-	row, err = blockRow(l.begun+at, Row{Context: len(l.ids) * l.tokens, Blocks: l.ids,
+	row, err = blockRow(l.begun+*record.At, Row{Context: len(l.ids) * l.tokens, Blocks: l.ids,
 		BlockTokens: l.tokens, Scope: "lmcache", Common: true})
 	return row, err == nil, err
 }
 
-// layout takes the tokens of a chunk from a call that has them: the last dimension but one of its
-// tensors.
-func (l *lctRows) layout(args map[string]any) {
-	layout := args["layout_desc"]
-	if groups, is := args["group_layout_descs"].(map[string]any); is {
-		layout = groups["0"]
+// layout takes the tokens of a chunk from a call that has them.
+func (l *lctRows) layout(args *lctArgs) {
+	layout := args.Layout
+	if args.Groups != nil {
+		layout = args.Groups["0"]
 	}
-	shapes, _ := tagged(layout, "MemoryLayoutDesc")["shapes"].([]any)
-	if len(shapes) == 0 {
-		return
-	}
-	if shape, _ := shapes[0].([]any); len(shape) > 1 {
-		if n, _ := shape[len(shape)-2].(int64); checkTokens(int(n), 1) == nil {
-			l.tokens = int(n)
+	if shapes := layout.Value.Shapes; layout.Tag == "MemoryLayoutDesc" && len(shapes) > 0 {
+		if n := len(shapes[0]); n > 1 && checkTokens(shapes[0][n-2], 1) == nil {
+			l.tokens = shapes[0][n-2]
 		}
 	}
 }
 
-// tagged returns the value behind a tag, nil if v has another tag or none.
-func tagged(v any, tag string) map[string]any {
-	outer, _ := v.(map[string]any)
-	if outer["__t__"] != tag {
-		return nil
+// chunk returns the chunk of a key: FNV-1a of the hash, the salt and the model.
+func (k *lctKey) chunk() int64 {
+	h := fnv.New64a()
+	for _, part := range []string{string(k.Hash), cmp.Or(k.Salt, "-"), k.Model} {
+		_, _ = io.WriteString(h, part+"\xff")
 	}
-	inner, _ := outer["v"].(map[string]any)
-	return inner
-}
-
-// chunkOf returns the chunk of a key of any rank and group: FNV-1a of its hash, of the salt that
-// separates tenants and of the model.
-func chunkOf(key any) (int64, error) {
-	k := tagged(key, "ObjectKey")
-	hash, is := k["chunk_hash"].([]byte)
-	if !is || len(hash) == 0 {
-		return 0, malformed("a key without chunk_hash")
-	}
-	salt, _ := k["cache_salt"].(string)
-	model, _ := k["model_name"].(string)
-	h := uint64(14695981039346656037)
-	for _, part := range []string{string(hash), cmp.Or(salt, "-"), model} {
-		for i := range len(part) {
-			h = (h ^ uint64(part[i])) * 1099511628211
-		}
-		h = (h ^ 0xff) * 1099511628211
-	}
-	return int64(h), nil
+	return int64(h.Sum64())
 }

@@ -3,7 +3,6 @@ package formats
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -119,7 +118,7 @@ func TestLCT(t *testing.T) {
 	rows, errs = rowsOf(t, "r.lct", string(append(whole, framed(
 		fields{"type", "record"},
 		call(6, "submit_prefetch_task", "external_request_id", "x"),
-		call(6, "submit_prefetch_task", "keys", []any{"K"}),
+		call(6, "submit_prefetch_task", "keys", []any{fields{"__t__", "ObjectKey", "v", fields{}}}),
 		call(7, "submit_prefetch_task", "keys", []any{chunk("d", 0)}))...)))
 	assert.Len(t, rows, 4)
 	require.Len(t, errs, 3)
@@ -141,34 +140,15 @@ func TestLCT(t *testing.T) {
 
 // Another salt or model makes another chunk. Another rank does not.
 func TestChunks(t *testing.T) {
-	of := func(f fields) int64 {
-		v, err := unpack(pack(f))
-		require.NoError(t, err)
-		id, err := chunkOf(v)
-		require.NoError(t, err)
-		return id
+	var calls []fields
+	for _, more := range []fields{{"kv_rank", 0}, {"kv_rank", 16777217}, {"cache_salt", "x"}, {"model_name", "x"}} {
+		key := fields{"__t__", "ObjectKey", "v", append(fields{"chunk_hash", []byte("a")}, more...)}
+		calls = append(calls, call(1, "submit_prefetch_task", "keys", []any{key}))
 	}
-	key := func(more ...any) fields {
-		return fields{"__t__", "ObjectKey", "v", append(fields{"chunk_hash", []byte("a")}, more...)}
-	}
-	assert.Equal(t, of(chunk("a", 0)), of(chunk("a", 16777217)))
-	assert.NotEqual(t, of(key()), of(key("cache_salt", "x")))
-	assert.NotEqual(t, of(key("cache_salt", "x")), of(key("model_name", "x")))
-}
-
-func TestUnpack(t *testing.T) {
-	for text, want := range map[string]any{"\xcc\xff": int64(255), "\xd1\xff\xfe": int64(-2),
-		"\xcf\xff\xff\xff\xff\xff\xff\xff\xff": int64(-1), "\xca\x3f\x80\x00\x00": 1.0,
-		"\xd4\x01\x02": nil, "\xc7\x03\x01abc": nil, "\xc0": nil, "\xc3": true,
-		"\xc4\x01a": []byte("a"), "\x91\xa1a": []any{"a"},
-		"\x83\x01\x02\xa1a\x03\xa1a\x04": map[string]any{"a": int64(4)}} {
-		got, err := unpack([]byte(text))
-		require.NoError(t, err, "%x", text)
-		assert.Equal(t, want, got, "%x", text)
-	}
-	for _, text := range []string{"", "\xc1", "\xa2x", "\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff",
-		"\xc4\x05abc", "\x00\x00", strings.Repeat("\x91", 100)} {
-		_, err := unpack([]byte(text))
-		assert.Error(t, err, "%x", text)
-	}
+	rows, errs := rowsOf(t, "r.lct", string(framed(append([]fields{lctHeader("")}, calls...)...)))
+	require.Empty(t, errs)
+	assert.Equal(t, rows[0].Blocks, rows[1].Blocks)
+	assert.NotEqual(t, rows[0].Blocks, rows[2].Blocks)
+	assert.NotEqual(t, rows[2].Blocks, rows[3].Blocks)
+	assert.EqualValues(t, []int64{-3348344769229358127}, rows[2].Blocks, "as in earlier versions")
 }

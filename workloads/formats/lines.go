@@ -3,6 +3,7 @@ package formats
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -115,10 +116,12 @@ type Columns struct {
 	Places   []int    // columns of Names in a file without a header
 }
 
-// CSV reads comma-separated values field by field. encoding/csv would lose the rest of the file at
-// one stray quote, and take all memory for an endless line.
+// CSV reads comma-separated values line by line: a field with a line break is malformed, so that a stray quote
+// spoils only its own row.
 type CSV struct {
 	lineReader
+	line    bytes.Reader // of the csv.Reader
+	csv     *csv.Reader
 	columns Columns
 	places  []int // field of each column; nil before the first line
 	need    int   // fields that a row must have
@@ -129,8 +132,10 @@ type CSV struct {
 // OpenCSV opens a file.
 func OpenCSV(path string, columns Columns) (*CSV, error) {
 	text, err := openText(path, maxLine)
-	row := make([]string, len(columns.Names))
-	return &CSV{lineReader: lineReader{text, 0}, columns: columns, row: row}, err
+	c := &CSV{lineReader: lineReader{text, 0}, columns: columns, row: make([]string, len(columns.Names))}
+	c.csv = csv.NewReader(&c.line)
+	c.csv.FieldsPerRecord, c.csv.TrimLeadingSpace, c.csv.ReuseRecord = -1, true, true
+	return c, err
 }
 
 // Fields returns the fields of the next row in the order of the columns, "" for a missing field.
@@ -141,8 +146,9 @@ func (c *CSV) Fields() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.fields, err = splitFields(c.fields[:0], string(line)); err != nil {
-		return nil, Malformed{err}
+	c.line.Reset(line)
+	if c.fields, err = c.csv.Read(); err != nil {
+		return nil, Malformed{errors.Unwrap(err)}
 	}
 	if c.places == nil {
 		if header, err := c.header(); err != nil {
@@ -157,7 +163,7 @@ func (c *CSV) Fields() ([]string, error) {
 	for i, at := range c.places {
 		c.row[i] = ""
 		if at >= 0 && at < len(c.fields) {
-			c.row[i] = c.fields[at]
+			c.row[i] = strings.TrimSpace(c.fields[at])
 		}
 	}
 	return c.row, nil
@@ -166,7 +172,7 @@ func (c *CSV) Fields() ([]string, error) {
 // header finds the columns from the first line, and reports whether that line was a header.
 func (c *CSV) header() (bool, error) {
 	find := func(name string) int {
-		return slices.IndexFunc(c.fields, func(f string) bool { return strings.EqualFold(f, name) })
+		return slices.IndexFunc(c.fields, func(f string) bool { return strings.EqualFold(strings.TrimSpace(f), name) })
 	}
 	header := find(c.columns.Names[0]) >= 0
 	var missing []string
@@ -195,33 +201,4 @@ func (c *CSV) Bad(column int, reason error) error {
 	field := c.row[column]
 	// Shorten a long field, so that the message stays readable.
 	return malformed("%s %q: %w", c.columns.Names[column], field[:min(len(field), 40)], reason)
-}
-
-// splitFields splits a line of comma-separated values into dst. Fields may be quoted, with quotes
-// doubled inside. A field cannot contain a line break, so a stray quote spoils only its own row.
-func splitFields(dst []string, line string) ([]string, error) {
-	for more := true; more; {
-		field, rest, comma := strings.Cut(line, ",")
-		if strings.HasPrefix(line, `"`) {
-			end := 1
-			for ; end < len(line); end++ {
-				if strings.HasPrefix(line[end:], `""`) {
-					end++
-				} else if line[end] == '"' {
-					break
-				}
-			}
-			if end == len(line) {
-				return dst, errors.New("a quote is not closed")
-			}
-			field = strings.ReplaceAll(line[1:end], `""`, `"`)
-			rest = line[end+1:]
-			if rest, comma = strings.CutPrefix(rest, ","); rest != "" && !comma {
-				return dst, errors.New("text after a closing quote")
-			}
-		}
-		dst = append(dst, strings.TrimSpace(field))
-		line, more = rest, comma
-	}
-	return dst, nil
 }

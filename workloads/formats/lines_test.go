@@ -13,22 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func FuzzSplitFields(f *testing.F) {
-	f.Add(`a,"b ""c"", d",,e`)
-	f.Add(`"`)
-	f.Add(`"a"b,c`)
-	f.Add(`,`)
-	f.Fuzz(func(t *testing.T, line string) {
-		plain := !strings.ContainsRune(line, '"')
-		commas := strings.Count(line, ",")
-		fields, err := splitFields(nil, line)
-		if err == nil && (len(fields) > commas+1 || len(fields) == 0) ||
-			plain && (err != nil || len(fields) != commas+1) {
-			t.Errorf("%d fields of %d commas, %v", len(fields), commas, err)
-		}
-	})
-}
-
 // A line longer than the buffer is a malformed row, and does not affect other lines.
 func TestLongLines(t *testing.T) {
 	good := "2024-01-02 03:04:05,100,10\n"

@@ -11,9 +11,6 @@ import (
 	"kvbench/workloads"
 )
 
-// csvExtensions are the extensions of comma-separated values.
-var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
-
 // Azure is the Azure LLM inference trace: TIMESTAMP,ContextTokens,GeneratedTokens. The traces of
 // 2023 and 2024 are at https://github.com/Azure/AzurePublicDataset. The timestamps of 2024 have a
 // zone.
@@ -35,7 +32,7 @@ type stampFunc func(text string) (time.Duration, error)
 // requestFormat is a CSV format with time, context tokens, generated tokens and perhaps a session.
 func requestFormat(name string, stamp stampFunc, columns Columns) Format {
 	columns.Kind = "a trace of the " + name + " format"
-	return Format{Name: name, Extensions: csvExtensions, Open: func(path string) (Reader, error) {
+	return Format{Name: name, Extensions: packed(".csv"), Open: func(path string) (Reader, error) {
 		c, err := OpenCSV(path, columns)
 		return &requestRows{CSV: c, stamp: stamp}, err
 	}}

@@ -10,17 +10,20 @@ import (
 
 // agentSessions is the format of sessions of agents (https://github.com/callanjfox/kv-cache-tester). A session is
 // one JSON document {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}; a file may
-// have several. A session of hours has some MB of requests, so requests are read one by one. Keys
-// may come in any order, but block_size must come before requests.
+// have several.
 //
 // A session starts agents: {"type": "subagent", "t", "requests": […]} among its requests. An agent
 // may start further agents. Agents run concurrently with the session, and all rows are returned in
-// the order of time. The coming requests of agents wait in memory, so the memory depends on how many
-// agents run at a time.
+// the order of time.
 var agentSessions = blockFormat{
+	name: "sessions of agents", sign: `JSON documents with "requests"`, extension: ".json",
+	doc: "sessions of agents ([kv-cache-tester](https://github.com/callanjfox/kv-cache-tester)), one or " +
+		"several documents in a file | `block_size` | of the session, or `\"hash_id_scope\": \"global\"`; " +
+		"ids of another model are other blocks | s; requests of sub-agents count from the agent's start, " +
+		"or are on the session's clock",
 	keys: []string{"requests", "hash_id_scope"},
 	open: func(path, scope string) (Reader, error) {
-		doc, err := openDocument(path)
+		doc, err := openDocument(path, "")
 		return &sessionRows{document: doc, file: scope}, err
 	},
 }
@@ -28,19 +31,26 @@ var agentSessions = blockFormat{
 // sessionRows is its Reader.
 type sessionRows struct {
 	*document
-	file string // the scope of the file
+	file  string // the scope of the file
+	plays int    // documents so far
+	rows  []agentRow
 
-	plays  int    // documents so far
-	within bool   // inside a session's document; the next fields describe the session
-	scope  string // the scope of its ids
-	size   int    // of its blocks, in tokens
-	model  string // of its first request; for another model the same ids are other blocks
-	agents int    // started so far
-	common bool   // ids are common to the data set
-	each   bool   // each agent has its own ids
-
-	next    *agentRow  // the session's own next row
+	// Of the current document:
+	scope   string     // the scope of its ids
+	size    int        // of its blocks, in tokens
+	model   string     // of its first request; for another model the same ids are other blocks
+	agents  int        // started so far
+	common  bool       // ids are common to the data set
+	each    bool       // each agent has its own ids
 	waiting []agentRow // rows of its agents, by time
+}
+
+// sessionDocument is one document.
+type sessionDocument struct {
+	ID       any               `json:"id"` // a text, or without meaning
+	Scope    string            `json:"hash_id_scope"`
+	Size     int               `json:"block_size"`
+	Requests []json.RawMessage `json:"requests"`
 }
 
 // sessionRow is one request of a session, or an agent that it starts.
@@ -70,42 +80,69 @@ const maxAgents = 64
 
 // Next implements Reader.
 func (s *sessionRows) Next() (Row, error) {
-	for {
-		// At equal times the agent's row comes before the session's.
-		if s.ended() && s.next == nil && len(s.waiting) > 0 ||
-			s.next != nil && len(s.waiting) > 0 && s.waiting[0].at <= s.next.at {
-			r := s.waiting[0]
-			s.waiting = s.waiting[1:]
-			return s.row(r)
-		}
-		if s.next != nil {
-			r := *s.next
-			s.next = nil
-			return s.row(r)
-		}
-		var r sessionRow
-		if err := s.document.next(&r, s.toRequests); err != nil {
+	for len(s.rows) == 0 {
+		var doc sessionDocument
+		if err := s.document.next(&doc); err != nil {
 			return Row{}, err
 		}
-		switch {
-		case r.Type == "subagent" || r.Requests != nil:
-			s.startAgent(&r, 0, 0, Agent{})
-		case r.T == nil:
-			return Row{}, errSessionRow
-		default:
-			s.next = &agentRow{at: *r.T, row: r}
+		if err := s.begin(&doc); err != nil {
+			return Row{}, err
 		}
 	}
+	r := s.rows[0]
+	s.rows = s.rows[1:]
+	return s.row(r)
 }
 
-// ended marks the session's own requests as all read, or lost.
-func (s *sessionRows) ended() bool {
-	if s.over || !s.inside {
-		return true
+// begin puts the requests of a document into rows.
+func (s *sessionRows) begin(doc *sessionDocument) error {
+	s.plays++
+	s.scope, s.size, s.model, s.agents = s.file, doc.Size, "", 0
+	s.common, s.each = doc.Scope == "global", doc.Scope == "per_context"
+	id, _ := doc.ID.(string)
+	// Global ids mean the same in all files of a data set. Ids of contexts begin anew with each agent.
+	switch {
+	case s.common:
+		s.scope = doc.Scope
+	case !s.each && doc.Scope != "" && doc.Scope != "local":
+		return malformed("hash_id_scope %q is unknown, want local, global or per_context", doc.Scope)
+	case id != "":
+		s.scope += "." + scopeName(id)
 	}
-	s.in.left = maxValue
-	return !s.dec.More()
+	if doc.Requests == nil || s.size < 1 || s.size > workloads.MaxTokens {
+		return malformed("want an object with requests and a block_size of at least 1")
+	}
+	for _, text := range doc.Requests {
+		r, err := sessionRowOf(text)
+		switch {
+		case err != nil:
+			s.rows = append(s.rows, agentRow{err: err})
+		case r.isAgent():
+			s.startAgent(&r, 0, 0, Agent{})
+		case r.T == nil:
+			s.rows = append(s.rows, agentRow{err: errSessionRow})
+		default:
+			n := 0 // at equal times the agent's row comes before the session's
+			for n < len(s.waiting) && s.waiting[n].at <= *r.T {
+				n++
+			}
+			s.rows = append(append(s.rows, s.waiting[:n]...), agentRow{at: *r.T, row: r})
+			s.waiting = s.waiting[n:]
+		}
+	}
+	s.rows, s.waiting = append(s.rows, s.waiting...), nil
+	return nil
 }
+
+func sessionRowOf(text []byte) (r sessionRow, err error) {
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, Malformed{err}
+	}
+	return r, nil
+}
+
+// isAgent reports whether a request starts an agent.
+func (r *sessionRow) isAgent() bool { return r.Type == "subagent" || r.Requests != nil }
 
 var errSessionRow = malformed("want t, in, out and hash_ids")
 
@@ -148,23 +185,22 @@ func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, s
 	self := Agent{ID: s.agents, Starter: starter.ID, Detached: agent.Status == "async_launched"}
 	begun, first := *agent.T+offset, true
 	for _, text := range agent.Requests {
-		var r sessionRow
-		err := json.Unmarshal(text, &r)
+		r, err := sessionRowOf(text)
 		if err == nil && r.T == nil {
 			err = errSessionRow
 		}
 		if err == nil && depth == maxAgents {
-			err = fmt.Errorf("more than %d agents that start each other", maxAgents)
+			err = malformed("more than %d agents that start each other", maxAgents)
 		}
 		if err != nil {
-			s.wait(agentRow{at: begun, err: Malformed{err}})
+			s.wait(agentRow{at: begun, err: err})
 			continue
 		}
 		if first && *r.T < *agent.T {
 			offset += *agent.T
 		}
 		first = false
-		if r.Type == "subagent" || r.Requests != nil {
+		if r.isAgent() {
 			s.startAgent(&r, offset, depth+1, self)
 			continue
 		}
@@ -179,53 +215,4 @@ func (s *sessionRows) wait(a agentRow) {
 		i--
 	}
 	s.waiting = slices.Insert(s.waiting, i, a)
-}
-
-// toRequests reads up to the requests of the next document, if it has any.
-func (s *sessionRows) toRequests() error {
-	if !s.within {
-		s.scope, s.size, s.within, s.model = s.file, 0, true, ""
-		s.plays, s.agents, s.common, s.each = s.plays+1, 0, false, false
-		return s.open('{', "want an object with block_size and requests")
-	}
-	for s.dec.More() {
-		key, err := s.token()
-		switch {
-		case err != nil:
-		case key == "id":
-			var id string
-			if err = s.value(&id); id != "" && !s.common {
-				s.scope = s.file + "." + scopeName(id)
-			}
-		case key == "hash_id_scope":
-			// Global ids mean the same in all files of a data set. Ids of contexts begin anew with
-			// each agent (kv-cache-tester).
-			var of string
-			err = s.value(&of)
-			switch of {
-			case "global":
-				s.common, s.scope = true, of
-			case "per_context":
-				s.each = true
-			case "", "local":
-			default:
-				err = fmt.Errorf("hash_id_scope %q is unknown, want local, global or per_context",
-					of)
-			}
-		case key == "block_size":
-			err = s.value(&s.size)
-		case key == "requests" && (s.size < 1 || s.size > workloads.MaxTokens):
-			err = fmt.Errorf("block_size %d before requests, want at least 1", s.size)
-		case key == "requests":
-			return s.list("requests is no list")
-		default:
-			err = s.skip()
-		}
-		if err != nil && !IsMalformed(err) {
-			return noEOF(err)
-		}
-	}
-	s.within = false
-	_, err := s.token() // the }
-	return noEOF(err)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"io"
 	"slices"
 	"strings"
 )
@@ -18,13 +17,13 @@ import (
 // tokens, an answer at most maxGenerate.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
-		doc, err := openDocument(path)
+		doc, err := openDocument(path, "conversations")
 		return &shareGPTRows{document: doc, counter: counter,
 			maxContext: maxContext, maxGenerate: maxGenerate}, err
 	}
 	return Format{
 		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name, Open: open,
-		Extensions: []string{".json", ".json.gz", ".json.zst"},
+		Extensions: packed(".json"),
 	}
 }
 
@@ -101,7 +100,7 @@ var (
 func (s *shareGPTRows) Next() (Row, error) {
 	if len(s.turns) == 0 {
 		var element conversation
-		if err := s.next(&element, s.toList); err != nil {
+		if err := s.next(&element); err != nil {
 			return Row{}, err
 		}
 		messages := slices.Concat(element.Conversations, element.Messages, element.Items)
@@ -120,14 +119,6 @@ func (s *shareGPTRows) Next() (Row, error) {
 	row := s.turns[0]
 	s.turns = s.turns[1:]
 	return row, nil
-}
-
-// toList reads up to the only list of a file.
-func (s *shareGPTRows) toList() error {
-	if s.dec.InputOffset() > 0 {
-		return io.EOF
-	}
-	return s.list("want a list of conversations")
 }
 
 // pairs makes a row of each question that is followed by its answer. Data sets of this name spell

@@ -61,11 +61,11 @@ func TestHugeTextsAreCountedInTime(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerCL100K, 0)
 	require.NoError(t, err)
 	for _, text := range []string{
-		strings.Repeat("a", 1<<15), strings.Repeat(" ", 1<<15),
-		strings.Repeat("é", 1<<15), strings.Repeat("!?", 1<<15),
-		strings.Repeat("word ", 1<<15), strings.Repeat("\xff", 1<<15), strings.Repeat("7", 1<<15),
+		strings.Repeat("a", 1<<14), strings.Repeat(" ", 1<<14),
+		strings.Repeat("é", 1<<14), strings.Repeat("!?", 1<<14),
+		strings.Repeat("word ", 1<<14), strings.Repeat("\xff", 1<<14), strings.Repeat("7", 1<<14),
 	} {
-		assert.Positive(t, counter.Count(text, 16384))
+		assert.Positive(t, counter.Count(text, 8192))
 	}
 }
 

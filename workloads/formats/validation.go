@@ -37,33 +37,24 @@ const maxTraceBytes = 1 << 50
 // .gz and .zst are decompressed. More than 1 % malformed rows are an error. A file without the data for
 // either ratio is an error.
 func ReadValidation(path string) (v Validation, err error) {
-	doc, err := openDocument(path)
+	doc, err := openDocument(path, "requests")
 	if err != nil {
 		return v, err
 	}
-	defer func() { err = errors.Join(err, doc.Close()) }()
+	defer doc.Close() // only read from
 	v.Path = path
 	tally := Tally{What: "validation trace", File: path, Allow: true} // the file is judged as a whole
-	err = doc.list("want a list of requests")
-	for err == nil && doc.dec.More() {
+	for err == nil {
 		var row validationRow
-		bad := doc.value(&row)
+		bad := doc.next(&row)
 		if bad == nil {
 			bad = v.add(row)
 		}
 		err = tally.Row(bad, doc.Line)
 	}
-	if err == nil {
-		_, err = doc.token() // the ]
-	}
-	if err == nil {
-		if _, end := doc.token(); !errors.Is(end, io.EOF) {
-			err = errors.New("something follows the list")
-		}
-	}
 	v.TraceReport, tally.Allow = tally.Report, false
-	if err != nil {
-		return v, fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
+	if !errors.Is(err, io.EOF) {
+		return v, err
 	}
 	if err = tally.End(); err == nil && v.Lookups == 0 && v.WriteBytes == 0 {
 		err = fmt.Errorf("validation trace %s: none of its %d rows has cache_hit or write_bytes", path,

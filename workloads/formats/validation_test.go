@@ -23,12 +23,11 @@ func TestReadValidation(t *testing.T) {
 			Lookups: 3, Hits: 2, ReadBytes: 550, WriteBytes: 150, ContextTokens: 5}, v)
 	}
 	for text, want := range map[string]string{
-		`{}`:                        "v.json:1: want a list of requests",
+		`{}`:                        "want a list of requests",
 		``:                          "unexpected EOF",
 		`[`:                         "unexpected EOF",
 		"[\n{\"cache_hit\": true},": "v.json:2:",
 		`[]`:                        "none of its 0 rows has cache_hit or write_bytes",
-		`[{"cache_hit": true}] 5`:   "something follows the list",
 		`[{"cache_hit": true}, {"cache_hit": "yes"}]`: "1 of the first 2 rows are malformed, more than 1 " +
 			"%; the first is",
 		`[{"cache_hit": true}, {"context_tokens": 1}]`: "want cache_hit, read_bytes or write_bytes",

@@ -10,7 +10,6 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/users"
 )
 
 // TestOrderedConversations: a turn waits for the entry of the turn before, and other requests overtake it.
@@ -76,21 +75,4 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 	}
 	_, st, _ := s.Take(0)
 	assert.Equal(t, workloads.Exhausted, st)
-}
-
-func TestConversationsAreBounded(t *testing.T) {
-	s := Trace{conversations: newConversations(0), input: &input{cfg: Config{Profile: users.Profile{MaxTurns: 5}}}}
-	number := func(id string, seq int) int {
-		r := workloads.Request{Conversation: seq}
-		s.join(&r, id, 0)
-		return r.Conversation
-	}
-	for i := range maxConversations {
-		number(fmt.Sprint(i), i)
-	}
-	assert.Equal(t, 0, number("0", -1), "used again: now the last to go")
-	number("new", 77)
-	assert.Equal(t, maxConversations, s.conversations.Len())
-	assert.Equal(t, 0, number("0", -1))
-	assert.Equal(t, -1, number("1", -1), "the oldest was forgotten")
 }

@@ -2,7 +2,7 @@ package traces
 
 import (
 	"cmp"
-	"container/heap"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -12,75 +12,61 @@ import (
 	"kvbench/workloads/users"
 )
 
-// Live is the Source of sessions of agents in closed loop: a request comes when all steps that it waits for
-// have completed, and its pause is over. So slow storage gets fewer requests, as in a real service, and the
-// interleaving of sessions depends on its speed. When a session has ended the next one begins, after a
-// pause as in openLoop. All requests are of class Responsive. Trace replays sessions at their recorded times.
-//
-// Check Err after Take has returned Exhausted. It must be closed.
-type Live struct {
-	played
-	*input
-	source sessionSource
-	reader *sessionReader // the source of recorded sessions, else nil
+// stage has the live sessions.
+type stage struct {
+	source func() (*session, error) // the next session; io.EOF after the last one
 	stream users.Stream
-	blocks blockEntries
-	due    agenda[due] // requests that wait for their time, or to be taken
-	taken  workloads.ClassLoad
-	now    time.Duration
-	seq    int64
-	err    error
-	memory []int64
-	over   bool // no more sessions
+	limit  int // live sessions
+	due    users.Heap[due]
+	memory []int64 // blocks of the request last taken
+	err    error   // that ended the sessions
+
+	begun, ended int64 // sessions
+	most         int   // the largest number of live ones
 }
 
-var (
-	_ workloads.Source = (*Live)(nil)
-	_ io.Closer        = (*Live)(nil)
-)
-
-// NewSessions reads the start of every file and the first sessions. It uses these fields of the
-// configuration: Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed. A
-// closed loop has no Start and no Rate.
-func NewSessions(format formats.Format, cfg Config) (*Live, error) {
-	in := &input{cfg: cfg, format: format}
-	files, err := in.check()
-	if err == nil && !files.sessional {
-		err = fmt.Errorf("the %s trace has other requests than sessions of agents: what "+
-			"those wait for is not recorded", format.Name)
+// begin returns the next session as a live one, nil at the end.
+func (s *stage) begin() *session {
+	if s.err != nil {
+		return nil
 	}
-	if err != nil {
-		return nil, err
+	next, err := s.source()
+	if s.err = err; err != nil {
+		return nil
 	}
-	reader := &sessionReader{cycles: cycles{timeline: files}}
-	l := newLive(in, reader)
-	l.reader = reader
-	if l.err != nil {
-		reader.closeFile()
-		return nil, l.err
-	}
-	return l, nil
+	s.begun++
+	s.most = max(s.most, int(s.begun-s.ended))
+	return next
 }
 
-// newLive begins the first sessions at random times, as openLoop does, divided by the speedup.
-func newLive(in *input, source sessionSource) *Live {
-	l := &Live{input: in, source: source, stream: users.NewStream(in.cfg.Seed, -1),
-		blocks: blockEntries{objectTokens: in.cfg.ObjectTokens}}
-	for range max(1, in.cfg.Live) {
-		l.begin(func(s *session) time.Duration { return within(s, l.stream) })
+// row returns a step as a row, valid until the next call.
+func (s *stage) row(d due) formats.Row {
+	row := d.of.steps[d.step].Row
+	row.Blocks = d.of.blocks(s.memory[:0], d.step)
+	s.memory = row.Blocks
+	return row
+}
+
+// failure returns the error that ended the sessions early.
+func (s *stage) failure() error {
+	if errors.Is(s.err, io.EOF) {
+		return nil
 	}
-	return l
+	return s.err
 }
 
-// liveSession is a session that has begun.
-type liveSession struct {
-	*session
-	left    int       // steps that have not completed
-	pending []int32   // by step: the number of steps that it waits for
-	waiting [][]int32 // by step: the steps that wait for it
+// within returns when one of the first sessions begins.
+func (s *stage) within(first *session) time.Duration {
+	return workloads.Nanoseconds(s.stream.Unit(users.DrawSession, first.number) * float64(first.gap()))
 }
 
-// due is a step that is ready at a time.
+// pause returns the time between the end of a session and the begin of the next one.
+func (s *stage) pause(ended *session) time.Duration {
+	mean := max(ended.gap(), time.Millisecond)
+	return workloads.Seconds(s.stream.Exponential(users.DrawPause, ended.number, mean.Seconds()))
+}
+
+// due is a step of a live session that is ready at a time.
 type due struct {
 	at   time.Duration
 	of   *liveSession
@@ -93,19 +79,111 @@ func (d due) Before(e due) bool {
 		cmp.Compare(d.step, e.step)) < 0
 }
 
-// begin begins the next session.
-func (l *Live) begin(at func(*session) time.Duration) {
-	if l.over || l.err != nil {
-		return
+// openLoop is the requests of the live sessions in the order of their recorded times. It is deterministic: the
+// order depends on the recorded times, the number of live sessions and the seed alone.
+//
+// Each of the first sessions begins at a random time within the mean gap between its requests: all are
+// live soon, and N such times are Poisson arrivals. When a session has ended the next one begins after an
+// exponential pause, whose mean is the mean gap of the ended session.
+type openLoop struct{ stage }
+
+// next implements rowSource. The row's Stamp counts from the begin of the replay.
+func (o *openLoop) next() (row traceRow, err error) {
+	for o.begun < int64(o.limit) && o.err == nil {
+		if s := o.begin(); s != nil {
+			o.due.Push(due{at: o.within(s), of: &liveSession{session: s}})
+		}
 	}
-	s, err := l.source.next()
-	if err != nil || s == nil {
-		l.err, l.over = err, true
-		return
+	if len(o.due) == 0 || o.failure() != nil {
+		return row, o.err
 	}
+	d := o.due[0]
+	row = traceRow{Row: o.row(d), cycle: d.of.cycle}
+	begun := d.at - row.Stamp
+	row.Stamp = d.at
+	if d.step++; d.step < len(d.of.steps) {
+		d.at = begun + d.of.steps[d.step].Stamp
+		o.due.Replace(d)
+		return row, nil
+	}
+	o.ended++
+	if s := o.begin(); s != nil {
+		o.due.Replace(due{at: begun + d.of.length() + o.pause(d.of.session), of: &liveSession{session: s}})
+	} else {
+		o.due.Pop()
+	}
+	return row, nil
+}
+
+// Live is the Source of sessions of agents in closed loop: a request comes when all steps that it waits for
+// have completed, and its pause is over. So slow storage gets fewer requests, as in a real service, and the
+// interleaving of sessions depends on its speed. When a session has ended the next one begins, after a
+// pause as in openLoop. All requests are of class Responsive. Trace replays sessions at their recorded times.
+//
+// Check Err after Take has returned Exhausted. It must be closed.
+type Live struct {
+	*input
+	stage
+	sessions *sessionReader // the source of recorded sessions, else nil
+	blocks   blockEntries
+	taken    workloads.ClassLoad
+	now      time.Duration
+	rows     int64 // taken, of the first cycle
+	seq      int64
+}
+
+var (
+	_ workloads.Source = (*Live)(nil)
+	_ io.Closer        = (*Live)(nil)
+)
+
+// NewSessions reads the start of every file and the first sessions. It uses these fields of the
+// configuration: Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed. A
+// closed loop has no Start and no Rate.
+func NewSessions(format formats.Format, cfg Config) (*Live, error) {
+	in, err := openInput(format, cfg)
+	if err == nil && !in.sessional {
+		err = fmt.Errorf("the %s trace has other requests than sessions of agents: what "+
+			"those wait for is not recorded", format.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sessions := &sessionReader{reader: &reader{input: in}}
+	l := newLive(in, sessions.next)
+	l.sessions = sessions
+	if err := l.Err(); err != nil {
+		sessions.reader.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// newLive begins the first sessions at random times, as openLoop does, divided by the speedup.
+func newLive(in *input, source func() (*session, error)) *Live {
+	l := &Live{input: in, blocks: blockEntries{objectTokens: in.cfg.ObjectTokens},
+		stage: stage{source: source, stream: users.NewStream(in.cfg.Seed, -1)}}
+	for range max(1, in.cfg.Live) {
+		if s := l.begin(); s != nil {
+			l.start(s, l.within(s))
+		}
+	}
+	return l
+}
+
+// liveSession is a session that has begun. The fields are for a closed loop.
+type liveSession struct {
+	*session
+	left    int       // steps that have not completed
+	pending []int32   // by step: the number of steps that it waits for
+	waiting [][]int32 // by step: the steps that wait for it
+}
+
+// start begins a session after a time.
+func (l *Live) start(s *session, after time.Duration) {
 	n := len(s.steps)
 	live := &liveSession{session: s, left: n, pending: make([]int32, n), waiting: make([][]int32, n)}
-	begun := l.now + faster(at(s), l.cfg.Speedup)
+	begun := l.now + l.faster(after)
 	for i := range s.steps {
 		step := &s.steps[i]
 		live.pending[i] = int32(len(step.after))
@@ -113,27 +191,32 @@ func (l *Live) begin(at func(*session) time.Duration) {
 			live.waiting[k] = append(live.waiting[k], int32(i))
 		}
 		if len(step.after) == 0 {
-			heap.Push(&l.due, due{begun + faster(step.Stamp, l.cfg.Speedup), live, i})
+			l.due.Push(due{begun + l.faster(step.Stamp), live, i})
 		}
 	}
-	l.played.begin()
+}
+
+// faster divides a time of a session by the speedup; 0 is as fast as possible.
+func (l *Live) faster(d time.Duration) time.Duration {
+	if l.cfg.Speedup == 0 {
+		return 0
+	}
+	return workloads.Nanoseconds(float64(d) / l.cfg.Speedup)
 }
 
 // Take implements workloads.Source.
 func (l *Live) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	l.now = max(l.now, now)
 	switch limit := l.cfg.MaxRequests; {
-	case limit > 0 && l.seq >= limit, l.live == 0:
+	case limit > 0 && l.seq >= limit, l.begun == l.ended:
 		return nil, workloads.Exhausted, workloads.Never
 	case len(l.due) == 0:
 		return nil, workloads.Wait, workloads.Never
 	case l.due[0].at > l.now:
 		return nil, workloads.Wait, l.due[0].at
 	}
-	d := heap.Pop(&l.due).(due)
-	l.source.ahead()
-	row := d.of.session.row(d.step, l.memory)
-	l.memory = row.Blocks
+	d := l.due.Pop()
+	row := l.row(d)
 	r := &workloads.Request{
 		User: -1, Seq: l.seq, Class: workloads.Responsive, Arrival: d.at,
 		Conversation: int(d.of.number) + 1, Turn: d.step + 1, SystemPrompt: -1,
@@ -143,7 +226,9 @@ func (l *Live) Take(now time.Duration) (*workloads.Request, workloads.State, tim
 	}
 	l.blocks.add(r, &row)
 	l.seq++
-	l.played.row(d.of.session)
+	if d.of.cycle == 0 {
+		l.rows++
+	}
 	l.taken.Offered++
 	l.taken.OfferedTokens += int64(r.Own.Tokens)
 	return r, workloads.Ready, 0
@@ -162,12 +247,14 @@ func (l *Live) Done(r *workloads.Request, now time.Duration) {
 	s := d.of
 	for _, k := range s.waiting[d.step] {
 		if s.pending[k]--; s.pending[k] == 0 {
-			heap.Push(&l.due, due{l.now + faster(s.steps[k].wait, l.cfg.Speedup), s, int(k)})
+			l.due.Push(due{l.now + l.faster(s.steps[k].wait), s, int(k)})
 		}
 	}
 	if s.left--; s.left == 0 {
-		l.end()
-		l.begin(func(*session) time.Duration { return pause(s.session, l.stream) })
+		l.ended++
+		if next := l.begin(); next != nil {
+			l.start(next, l.pause(s.session))
+		}
 	}
 }
 
@@ -197,13 +284,19 @@ func (l *Live) Account(until time.Duration) []workloads.ClassLoad {
 }
 
 // Err returns what ended the sessions early.
-func (l *Live) Err() error { return l.err }
+func (l *Live) Err() error { return l.failure() }
 
-// Report counts the rows of recorded sessions that were read and replayed so far.
-func (l *Live) Report() workloads.TraceReport { return l.reader.report(l.played) }
+// Report counts the rows of recorded sessions that were read and replayed so far, each row once, without rows
+// read ahead.
+func (l *Live) Report() workloads.TraceReport {
+	report := l.sessions.reader.report()
+	report.Rows = report.Malformed + report.Failed + l.rows
+	l.sessions.report(&report, &l.stage)
+	return report
+}
 
 // Close closes the files.
 func (l *Live) Close() error {
-	l.reader.closeFile()
+	l.sessions.reader.close()
 	return nil
 }

@@ -101,7 +101,7 @@ func TestSessionsSideBySide(t *testing.T) {
 		}
 		assert.LessOrEqual(t, most, live)
 		assert.Greater(t, most, min(live, 120)/2)
-		// The offered load agrees with the second reader's counts.
+		// The offered load agrees.
 		loads := s.Account(24 * time.Hour)
 		assert.EqualValues(t, want, loads[workloads.Responsive].Offered)
 	}

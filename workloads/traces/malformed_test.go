@@ -13,7 +13,6 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/users"
 )
 
 const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -103,21 +102,17 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 		_, err = file.Write(text)
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
-		in := &input{format: format, cfg: Config{Paths: []string{file.Name()}, Cycles: 1,
-			AllowMalformed: true, Speedup: 1}}
-		s := rowStream{cycles: cycles{timeline: timeline{input: in, files: make([]opening, 1)}},
-			times: schedule{cfg: &in.cfg}}
-		if format.Untimed {
-			s.interleave = &interleave{live: 3, stream: users.NewStream(1, -1)}
-		}
+		in := &input{format: format, files: make([]opening, 1), apart: []string{""},
+			cfg: Config{Paths: []string{file.Name()}, Cycles: 1, AllowMalformed: true, Speedup: 1, Live: 3}}
+		s := newReplay(in)
 		usable, last := int64(0), s.times.arrival
 		least := 1
 		if format.Silent {
 			least = 0
 		}
 		for {
-			row, ok := s.next()
-			if !ok {
+			row, err := s.next()
+			if err != nil {
 				break
 			}
 			usable++
@@ -129,14 +124,14 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 			last = row.arrival
 		}
 		report := s.report()
-		if s.err == nil && report.Rows != usable+report.Failed+report.Malformed {
+		if s.failure() == nil && report.Rows != usable+report.Failed+report.Malformed {
 			t.Errorf("%+v with %d usable rows", report, usable)
 		}
 		rows := int64(bytes.Count(text, []byte("\n")) + 1)
 		if csv := len(format.Extensions) == 3 && !format.Untimed; csv && report.Rows > rows {
 			t.Errorf("%d rows in %d lines", report.Rows, rows)
 		}
-		if s.file != nil {
+		if s.reader.taken != nil || len(s.reader.heads) > 0 {
 			t.Error("the file is left open")
 		}
 	})

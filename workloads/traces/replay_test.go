@@ -31,13 +31,13 @@ func TestReplays(t *testing.T) {
 					os.WriteFile(filepath.Join(dir, name), []byte(d.Input+"\n"), 0o600))
 				return ""
 			}
-			return strings.ReplaceAll(replay(t, d, dir), dir+string(filepath.Separator), "")
+			return strings.ReplaceAll(runReplay(t, d, dir), dir+string(filepath.Separator), "")
 		})
 	})
 }
 
-// replay carries out one command: a format, files, and settings as key=value.
-func replay(t *testing.T, d *datadriven.TestData, dir string) string {
+// runReplay executes one command: a format, files, and settings as key=value.
+func runReplay(t *testing.T, d *datadriven.TestData, dir string) string {
 	known := map[string]formats.Format{"azure": formats.Azure, "burstgpt": formats.BurstGPT,
 		"blocks": formats.Blocks, "sharegpt": perCharacter(t)}
 	format, ok := known[d.Cmd]

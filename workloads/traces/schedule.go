@@ -7,29 +7,30 @@ import (
 	"kvbench/workloads/users"
 )
 
-// schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle; merged files
-// count as one file. The rows of a file keep their gaps, and the next file follows after a mean gap.
+// schedule turns the stamps of usable rows into arrivals, part by part and cycle by cycle. The rows of a part,
+// which is a file or several concurrent ones, keep their gaps, and the next part follows after a mean gap.
 type schedule struct {
 	cfg    *Config
 	stream users.Stream // of Poisson arrivals
 
 	arrival time.Duration // of the previous row
-	seam    time.Duration // gap before the next file, set at the end of a file
+	seam    time.Duration // gap before the current part
 
-	// Of the current file:
+	// Of the current part:
+	part, cycle int
 	rows        int64         // usable rows
 	first, last time.Duration // their stamps
 	base        time.Duration // arrival of the first one
 
 	// The trace's own clock, independent of the speed: 0 at its first usable row, without jumps between
-	// files.
+	// parts.
 	pos, posBase, posSeam time.Duration
 	cycleBase             time.Duration // arrival of Config.Start in this cycle
 	entered               bool          // the cycle has had a usable row
 	begun                 bool          // the cycle has reached Config.Start
 }
 
-// minSeam is the smallest gap between the last row of a file or cycle and the first row of the next. It
+// minSeam is the smallest gap between the last row of a part or cycle and the first row of the next. It
 // limits the rate of a replay whose files have a single stamp.
 const minSeam = time.Millisecond
 
@@ -42,7 +43,15 @@ func (s *schedule) scale(d float64) time.Duration {
 }
 
 // pass moves the trace's clock to a usable row, and reports whether that is before the start.
-func (s *schedule) pass(stamp time.Duration) (before bool) {
+func (s *schedule) pass(row *traceRow) (before bool) {
+	stamp := row.Stamp
+	if s.rows > 0 && row.part != s.part {
+		s.endPart()
+		if row.cycle != s.cycle { // the trace's clock begins anew
+			s.pos, s.entered, s.begun = 0, false, false
+		}
+	}
+	s.part, s.cycle = row.part, row.cycle
 	if s.rows == 0 {
 		s.first, s.last = stamp, stamp
 		s.base, s.posBase = s.arrival+s.seam, s.pos+s.posSeam
@@ -81,8 +90,8 @@ func (s *schedule) arrive(n int64) time.Duration {
 	return s.arrival
 }
 
-// endFile sets the gap before the next file: the mean gap of this file, so that the rate stays the same.
-func (s *schedule) endFile() {
+// endPart sets the gap before the next part: the mean gap of this one, so that the rate stays the same.
+func (s *schedule) endPart() {
 	s.seam, s.posSeam = minSeam, minSeam
 	rows := s.rows
 	if s.rows = 0; rows < 2 {
@@ -94,6 +103,3 @@ func (s *schedule) endFile() {
 		s.seam = max(minSeam, s.scale(mean))
 	}
 }
-
-// endCycle resets the trace's clock.
-func (s *schedule) endCycle() { s.pos, s.entered, s.begun = 0, false, false }

@@ -1,7 +1,10 @@
 package traces
 
 import (
+	"errors"
+	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"kvbench/workloads"
@@ -71,17 +74,17 @@ func (s *session) gap() time.Duration {
 	return 0
 }
 
-// builder makes a session from its rows.
+// builder makes a session from its rows. The zero builder has none.
 //
 // Dependencies are not recorded. A request waits for the previous request of the same agent. An agent's
 // first request waits for the previous request of the agent that has started it. That agent's next request
 // waits for all agents started in the meantime that are not Detached and had completed before it in the
 // recording.
 type builder struct {
-	session *session
-	first   time.Duration
-	agents  map[int]*agent // agents of the session, by ID
-	joins   []join
+	steps  []step
+	first  time.Duration
+	agents map[int]*agent // agents of the session, by ID
+	joins  []join
 }
 
 // join is a step that waits for an agent, unless the agent has later steps.
@@ -95,26 +98,21 @@ type agent struct {
 	started []int // agents that it has started and not waited for yet
 }
 
-// begin begins a session.
-func (b *builder) begin(number int64, cycle int) {
-	b.session = &session{number: number, cycle: cycle}
-	b.agents = make(map[int]*agent)
-	b.joins = b.joins[:0]
-}
-
 // add adds the next row; its blocks are copied.
 func (b *builder) add(row formats.Row) {
-	steps := &b.session.steps
-	n := len(*steps)
-	if n == 0 {
-		b.first = row.Stamp
-	}
+	n := len(b.steps)
 	step := step{Row: row}
-	step.Stamp = max(0, row.Stamp-b.first)
-	if n > 0 { // a row out of order gets the time of the row before it
-		step.Stamp = max(step.Stamp, (*steps)[n-1].Stamp)
+	if n == 0 {
+		b.first, b.agents = row.Stamp, make(map[int]*agent)
 	}
-	current := b.agent(row.Agent.ID)
+	if step.Stamp -= b.first; n > 0 { // a row out of order gets the time of the row before it
+		step.Stamp = max(step.Stamp, b.steps[n-1].Stamp)
+	}
+	current := b.agents[row.Agent.ID]
+	if current == nil {
+		current = &agent{}
+		b.agents[row.Agent.ID] = current
+	}
 	share := current
 	switch starter := b.agents[row.Agent.Starter]; {
 	case current.rows > 0:
@@ -134,17 +132,7 @@ func (b *builder) add(row formats.Row) {
 	b.share(&step, row.Blocks, share)
 	current.last, current.rows = n, current.rows+1
 	current.ids = append(current.ids[:0], row.Blocks...)
-	*steps = append(*steps, step)
-}
-
-// agent returns the agent with that ID.
-func (b *builder) agent(id int) *agent {
-	a := b.agents[id]
-	if a == nil {
-		a = &agent{}
-		b.agents[id] = a
-	}
-	return a
+	b.steps = append(b.steps, step)
 }
 
 // share stores only the blocks of a step that differ from the agent's latest step.
@@ -158,77 +146,76 @@ func (b *builder) share(step *step, ids []int64, with *agent) {
 	step.Row.Blocks = nil
 }
 
-// end returns the session, nil for one without rows.
+// end returns the session and begins another one; nil for a session without rows.
 func (b *builder) end() *session {
-	s := b.session
-	if s == nil || len(s.steps) == 0 {
-		return nil
-	}
+	steps := b.steps
 	for _, j := range b.joins {
 		if b.agents[j.agent].last == j.last {
-			step := &s.steps[j.step]
-			step.after = append(step.after, int32(j.last))
+			steps[j.step].after = append(steps[j.step].after, int32(j.last))
 		}
 	}
-	b.session, b.agents = nil, nil
-	for i := range s.steps {
-		step := &s.steps[i]
+	for i := range steps {
 		completed := time.Duration(0)
-		for _, k := range step.after {
-			completed = max(completed, s.steps[k].ended())
+		for _, k := range steps[i].after {
+			completed = max(completed, steps[k].ended())
 		}
-		step.wait = max(0, step.Stamp-completed)
+		steps[i].wait = max(0, steps[i].Stamp-completed)
 	}
-	return s
+	*b = builder{}
+	if len(steps) == 0 {
+		return nil
+	}
+	return &session{steps: steps}
 }
 
-// empty reports that no row was added since begin.
-func (b *builder) empty() bool { return b.session == nil || len(b.session.steps) == 0 }
-
-// sessionSource is where sessions come from: a sessionReader, or synthetic.
-type sessionSource interface {
-	// next returns the next session, nil after the last one.
-	next() (*session, error)
-	// ahead reads a part of the next session. It is called with each request: reading a whole session at
-	// once would delay the waiting requests.
-	ahead()
+// sessionReader reads whole sessions of agents from all files and cycles, in order.
+type sessionReader struct {
+	reader *reader
+	begun  int64    // sessions, over all cycles
+	each   int64    // sessions of a cycle, 0 until it is known
+	ahead  traceRow // the first row of the next session
+	err    error    // that ended the rows
 }
 
-// played counts the sessions that were begun, and their replayed requests.
-type played struct {
-	live, most   int // live sessions, and the largest number of them
-	begun, ended int64
-	rows         int64 // of the first cycle
+// next returns the next session; io.EOF after the last one.
+func (s *sessionReader) next() (*session, error) {
+	if s.err == nil && s.ahead.part == 0 { // at the beginning
+		s.read()
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	first := s.ahead
+	var b builder
+	for s.err == nil && s.ahead.part == first.part && s.ahead.Agent.Play == first.Agent.Play {
+		b.add(s.ahead.Row)
+		s.read()
+	}
+	if s.err != nil && !errors.Is(s.err, io.EOF) {
+		return nil, s.err
+	}
+	session := b.end()
+	session.number, session.cycle = s.begun, first.cycle
+	s.begun++
+	if s.each == 0 && (s.err != nil || s.ahead.cycle > 0) {
+		s.each = s.begun
+	}
+	return session, nil
 }
 
-func (p *played) begin() {
-	p.live++
-	p.begun++
-	p.most = max(p.most, p.live)
-}
-
-func (p *played) end() {
-	p.live--
-	p.ended++
-}
-
-func (p *played) row(of *session) {
-	if of.cycle == 0 {
-		p.rows++
+// read reads the next row. In a later cycle a session gets its own blocks, because it would find the blocks of
+// the earlier cycle otherwise.
+func (s *sessionReader) read() {
+	s.ahead, s.err = s.reader.next()
+	if row := &s.ahead; row.cycle > 0 && !row.Common {
+		row.Scope += "~" + strconv.Itoa(row.cycle+1)
 	}
 }
 
-// row returns a step as a row, with its blocks in the given memory.
-func (s *session) row(i int, memory []int64) formats.Row {
-	row := s.steps[i].Row
-	row.Blocks = s.blocks(memory[:0], i)
-	return row
-}
-
-// faster divides a time of a session by the speedup; 0 is as fast as possible.
-func faster(d time.Duration, speedup float64) time.Duration {
-	if speedup == 0 {
-		return 0
+// report adds the sessions of a stage to a report.
+func (s *sessionReader) report(r *workloads.TraceReport, live *stage) {
+	r.Sessions, r.Live, r.Cycles = live.begun, live.most, 0
+	if s.each > 0 {
+		r.Cycles = int(live.ended / s.each)
 	}
-	return workloads.Nanoseconds(float64(d) / speedup)
 }

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -24,25 +25,24 @@ func row(at float64, agent, starter int, ids ...int64) formats.Row {
 // built returns a session of rows.
 func built(number int64, rows ...formats.Row) *session {
 	var b builder
-	b.begin(number, 0)
 	for _, r := range rows {
 		b.add(r)
 	}
-	return b.end()
+	s := b.end()
+	s.number = number
+	return s
 }
 
-// sessionList is a source of sessions.
-type sessionList []*session
-
-func (l *sessionList) ahead() {}
-
-func (l *sessionList) next() (*session, error) {
-	if len(*l) == 0 {
-		return nil, nil
+// sourceOf is a source of these sessions.
+func sourceOf(list ...*session) func() (*session, error) {
+	return func() (*session, error) {
+		if len(list) == 0 {
+			return nil, io.EOF
+		}
+		s := list[0]
+		list = list[1:]
+		return s, nil
 	}
-	s := (*l)[0]
-	*l = (*l)[1:]
-	return s, nil
 }
 
 func TestWhoWaitsForWhom(t *testing.T) {
@@ -78,8 +78,6 @@ func TestWhoWaitsForWhom(t *testing.T) {
 func TestBlocksOfSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var b builder
-	b.begin(0, 0)
-	assert.True(t, b.empty())
 	var want [][]int64
 	last := map[int][]int64{}
 	tails := 0
@@ -107,7 +105,7 @@ func TestBlocksOfSteps(t *testing.T) {
 }
 
 // chats returns sessions of ten requests, a second apart.
-func chats(n int) (list sessionList) {
+func chats(n int) (list []*session) {
 	for k := range n {
 		var rows []formats.Row
 		for i := range 10 {
@@ -119,8 +117,8 @@ func chats(n int) (list sessionList) {
 }
 
 // open returns the requests of sessions, so many of which are live at a time.
-func open(list sessionList, live int, seed uint64) *openLoop {
-	return &openLoop{source: &list, limit: live, stream: users.NewStream(seed, -1)}
+func open(list []*session, live int, seed uint64) *openLoop {
+	return &openLoop{stage{source: sourceOf(list...), limit: live, stream: users.NewStream(seed, -1)}}
 }
 
 func TestOpenLoop(t *testing.T) {
@@ -131,34 +129,33 @@ func TestOpenLoop(t *testing.T) {
 	var last int64
 	for {
 		before := m.ended
-		r, s, err := m.next()
-		require.NoError(t, err)
-		if s == nil {
+		r, err := m.next()
+		if err != nil {
+			require.Equal(t, io.EOF, err)
 			break
 		}
 		assert.GreaterOrEqual(t, r.Stamp, at)
 		at = r.Stamp
-		assert.Equal(t, int64(100*s.number), r.Blocks[0])
-		assert.Equal(t, int64(100*int(s.number)+done[s.number]+1), r.Blocks[1], "in order")
-		done[s.number]++
-		assert.Equal(t, done[s.number] == 10, m.ended > before)
-		most = max(most, m.live)
-		if s.number != last {
+		number := r.Blocks[0] / 100
+		assert.Equal(t, 100*number+int64(done[number])+1, r.Blocks[1], "in order")
+		done[number]++
+		assert.Equal(t, done[number] == 10, m.ended > before)
+		most = max(most, int(m.begun-m.ended))
+		if number != last {
 			between++
 		}
-		last = s.number
+		last = number
 	}
 	assert.Len(t, done, 20)
 	assert.Equal(t, live, most)
 	assert.Greater(t, between, 100, "sessions take turns")
-	assert.Zero(t, m.live)
-	assert.Equal(t, played{most: live, begun: 20, ended: 20, rows: 200}, m.played)
+	assert.Equal(t, []int64{live, 20, 20}, []int64{int64(m.most), m.begun, m.ended})
 	// With one at a time, sessions follow each other.
 	m = open(chats(3), 1, 1)
 	for i := range 30 {
-		_, s, err := m.next()
+		r, err := m.next()
 		require.NoError(t, err)
-		assert.EqualValues(t, i/10, s.number)
+		assert.EqualValues(t, i/10, r.Blocks[0]/100)
 	}
 }
 
@@ -167,7 +164,7 @@ func TestOpenLoopIsDeterministic(t *testing.T) {
 	stamps := func(seed uint64, n int) (list []time.Duration) {
 		m := open(chats(n), 3, seed)
 		for range 40 {
-			r, _, err := m.next()
+			r, err := m.next()
 			require.NoError(t, err)
 			list = append(list, r.Stamp)
 		}
@@ -180,7 +177,7 @@ func TestOpenLoopIsDeterministic(t *testing.T) {
 func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 	// An agent is started, and the session waits for it.
 	s := built(0, row(0, 0, 0, 1), row(1, 1, 0, 2), row(4, 0, 0, 1, 3))
-	l := newLive(&input{cfg: Config{Live: 3, Speedup: 2, Seed: 1}}, &sessionList{s})
+	l := newLive(&input{cfg: Config{Live: 3, Speedup: 2, Seed: 1}}, sourceOf(s))
 	_, st, begun := l.Take(0)
 	require.Equal(t, workloads.Wait, st)
 	take := func(now, wake time.Duration) *workloads.Request {
@@ -217,7 +214,7 @@ func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 	l.Done(third, begun+30*time.Second)
 	_, st, _ = l.Take(begun + 30*time.Second)
 	assert.Equal(t, workloads.Exhausted, st)
-	assert.Equal(t, played{most: 1, begun: 1, ended: 1, rows: 3}, l.played)
+	assert.Equal(t, []int64{1, 1, 1, 3}, []int64{int64(l.most), l.begun, l.ended, l.rows})
 	assert.NoError(t, l.Err())
 }
 
@@ -226,7 +223,7 @@ func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 func TestLiveSessionsTakeTurns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	list := chats(9)
-	l := newLive(&input{cfg: Config{Live: 4, Seed: 1}}, &list)
+	l := newLive(&input{cfg: Config{Live: 4, Seed: 1}}, sourceOf(list...))
 	var flight []*workloads.Request
 	turns := map[int]int{}
 	for now := time.Duration(0); ; now++ {
@@ -247,12 +244,12 @@ func TestLiveSessionsTakeTurns(t *testing.T) {
 		}
 	}
 	assert.Len(t, turns, 9)
-	assert.Equal(t, played{most: 4, begun: 9, ended: 9, rows: 90}, l.played)
+	assert.Equal(t, []int64{4, 9, 9, 90}, []int64{int64(l.most), l.begun, l.ended, l.rows})
 }
 
 func TestMaxRequestsOfLiveSessions(t *testing.T) {
 	list := chats(2)
-	l := newLive(&input{cfg: Config{Live: 2, MaxRequests: 1}}, &list)
+	l := newLive(&input{cfg: Config{Live: 2, MaxRequests: 1}}, sourceOf(list...))
 	_, st, _ := l.Take(0)
 	assert.Equal(t, workloads.Ready, st)
 	_, st, _ = l.Take(0)

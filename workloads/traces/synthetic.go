@@ -18,7 +18,7 @@ import (
 //
 // Nothing is read for it, so it has no report.
 func NewSynthetic(cfg Config, window, blockTokens int) workloads.Source {
-	return struct{ workloads.Source }{newLive(&input{cfg: cfg}, newSynthetic(cfg, window, blockTokens))}
+	return struct{ workloads.Source }{newLive(&input{cfg: cfg}, newSynthetic(cfg, window, blockTokens).next)}
 }
 
 // synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each contains all
@@ -37,23 +37,21 @@ func newSynthetic(cfg Config, window, blockTokens int) *synthetic {
 		window: cmp.Or(window, users.Longest), blockTokens: blockTokens}
 }
 
-// next implements sessionSource.
+// next generates the next session.
 func (s *synthetic) next() (*session, error) {
 	w := script{synthetic: s, stream: users.NewStream(s.seed, int(s.number))}
 	w.session()
 	// Agents run concurrently: order the requests by time.
 	slices.SortStableFunc(w.rows, func(a, b formats.Row) int { return int(a.Stamp - b.Stamp) })
 	var b builder
-	b.begin(s.number, 0)
 	for _, row := range w.rows {
 		b.add(row)
 	}
+	session := b.end()
+	session.number = s.number
 	s.number++
-	return b.end(), nil
+	return session, nil
 }
-
-// ahead implements sessionSource.
-func (s *synthetic) ahead() {}
 
 // script generates one session.
 type script struct {

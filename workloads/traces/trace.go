@@ -58,31 +58,36 @@ type Config struct {
 // Rows that arrive when they are taken do not wait and keep their order. Block traces also keep their
 // order, because their hits depend on it; all their requests are of class Responsive.
 //
-// A second reader of the same files counts arrivals, so that memory is constant.
-//
 // Check Err after Take has returned Exhausted. Close must be called at the end.
 type Trace struct {
-	*input
+	*replay
 	shape  users.Shape
 	stream users.Stream
-	main   *rowStream
 
 	blocks        blockEntries                          // of a block trace
 	conversations *simplelru.LRU[string, *conversation] // live ones by their ids
 	cycle         int                                   // of the rows in conversations
-	queue         queue                                 // requests that were read and not taken
 
-	now       time.Duration // latest time of a Take
-	accounted time.Duration // latest time of an Account
-	taken     [workloads.NumClasses]workloads.ClassLoad
-
-	shadow  *rowStream // counts arrivals; the first Account opens its file
-	offered [workloads.NumClasses]workloads.ClassLoad
+	// A row is ahead until it arrives. It is offered then, and waits in arrived until its request is made
+	// and queued.
+	ahead      *traceRow
+	arrived    []traceRow
+	arrivedIDs int   // blocks of arrived
+	queue      queue // requests that were not taken
+	offered    [workloads.NumClasses]workloads.ClassLoad
+	taken      [workloads.NumClasses]int64
+	now        time.Duration // latest time of a Take or an Account
 }
 
 var (
 	_ workloads.Source = (*Trace)(nil)
 	_ io.Closer        = (*Trace)(nil)
+)
+
+// maxArrived and maxArrivedIDs limit the backlog before the queue, to some 100 MB. Rows beyond it arrive late.
+const (
+	maxArrived    = 1 << 18
+	maxArrivedIDs = 1 << 23
 )
 
 // New returns a load of recorded requests. It reads the start of every file, so that an input of
@@ -91,71 +96,93 @@ var (
 // Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the
 // 10,000 sessions used last are kept. Requests of blocks have Blocks instead of their own entry.
 func New(format formats.Format, cfg Config) (*Trace, error) {
-	in := &input{cfg: cfg, format: format}
-	files, err := in.check()
+	in, err := openInput(format, cfg)
 	if err != nil {
 		return nil, err
 	}
 	t := &Trace{
-		input: in,
+		replay: newReplay(in),
 		shape: users.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
 		stream:        users.NewStream(cfg.Seed, -1),
 		conversations: newConversations(cfg.Live),
 		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
-		main:          newStream(files),
-		shadow:        newStream(files),
 	}
-	t.queue.order(cfg.Profile, t.main.times.timed())
+	for c := range t.queue.priority {
+		if t.times.timed() {
+			t.queue.priority[c] = cfg.Profile.QoS[c].Priority
+		}
+	}
 	// Read up to the start here, before workers wait for requests: it may be millions of rows.
-	if cfg.Start > 0 {
-		if t.main.peek() == nil && t.main.err != nil {
-			return nil, t.main.err
-		}
-		if t.main.times.timed() {
-			t.shadow.peek()
-		}
+	if cfg.Start > 0 && t.peek() == nil && t.Err() != nil {
+		return nil, t.Err()
 	}
 	return t, nil
 }
 
 // Take implements Source. It may read a block of the input.
 func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
-	t.now = max(t.now, now)
-	next := t.read(t.now)
-	r, arrives := t.queue.take(t.now)
-	switch {
-	case r == nil && next == nil && t.queue.waiting() == 0:
+	t.read(now)
+	r := t.queue.take()
+	switch next := t.peek(); {
+	case r != nil:
+	case next == nil && len(t.arrived) == 0 && t.queue.waiting() == 0:
 		return nil, workloads.Exhausted, workloads.Never
-	case r == nil:
-		if next != nil && t.queue.waiting() < maxWaiting {
-			arrives = min(arrives, next.arrival)
-		}
-		return nil, workloads.Wait, arrives
+	case next == nil || t.queue.waiting() >= maxWaiting:
+		return nil, workloads.Wait, workloads.Never
+	default:
+		return nil, workloads.Wait, next.arrival
 	}
-	if !t.main.times.timed() {
+	if !t.times.timed() {
 		r.Arrival = t.now
+		t.offer(r.Class, r.Own.Tokens)
 	}
-	t.taken[r.Class].Offered++
-	t.taken[r.Class].OfferedTokens += int64(r.Own.Tokens)
+	t.taken[r.Class]++
 	return r, workloads.Ready, 0
 }
 
-// read queues the rows that have arrived by a time, and returns the next one, nil at the end of the input.
-// If rows keep their order it reads only one ahead, which saves the memory of blocks.
-func (t *Trace) read(until time.Duration) *traceRow {
+// offer counts a request that arrives.
+func (t *Trace) offer(class workloads.Class, tokens int) {
+	t.offered[class].Offered++
+	t.offered[class].OfferedTokens += int64(tokens)
+}
+
+// peek returns the next row that has not arrived, nil at the end of the input.
+func (t *Trace) peek() *traceRow {
+	if t.ahead == nil {
+		if row, err := t.next(); err == nil {
+			t.ahead = &row
+		}
+	}
+	return t.ahead
+}
+
+// read offers the rows that have arrived by a time, and queues their requests. If the order of rows is kept it
+// queues one at a time, which saves the memory of blocks. Rows without a time arrive when they are queued.
+func (t *Trace) read(until time.Duration) {
+	t.now = max(t.now, until)
 	for {
-		row := t.main.peek()
-		if row == nil || t.queue.waiting() >= maxWaiting {
-			return row
+		ready := len(t.queue.ready) > 0
+		if len(t.arrived) > 0 && t.queue.waiting() < maxWaiting &&
+			!(ready && (t.arrived[0].BlockTokens > 0 || !t.times.timed())) {
+			row := &t.arrived[0]
+			t.queue.add(t.request(row), t.cfg.Overtaking)
+			t.arrivedIDs -= len(row.Blocks)
+			*row = traceRow{} // so that its blocks can be freed
+			t.arrived = t.arrived[1:]
+			continue
 		}
-		if timed := t.main.times.timed(); timed && row.arrival > until ||
-			(!timed || row.BlockTokens > 0) && t.queue.ready() {
-			return row
+		row := t.peek()
+		if row == nil || row.arrival > t.now || len(t.arrived) == maxArrived || t.arrivedIDs > maxArrivedIDs ||
+			!t.times.timed() && (ready || len(t.arrived) > 0) {
+			return
 		}
-		r := t.request(row)
-		t.main.drop()
-		t.queue.add(r, t.cfg.Overtaking)
+		if t.times.timed() {
+			t.offer(t.class(row), t.writes(row))
+		}
+		row.Blocks = slices.Clone(row.Blocks) // which were valid until the next row is read
+		t.arrivedIDs += len(row.Blocks)
+		t.arrived, t.ahead = append(t.arrived, *row), nil
 	}
 }
 
@@ -201,71 +228,59 @@ func (t *Trace) Done(*workloads.Request, time.Duration) {}
 
 // Err returns the error that ended the input early: a file that cannot be read, or too many malformed
 // rows. It is nil at the end of the input.
-func (t *Trace) Err() error { return t.main.err }
+func (t *Trace) Err() error { return t.failure() }
 
-// Report counts the rows read so far.
+// Report counts the rows read so far up to the next one whose request is made: a backlog was read ahead.
 func (t *Trace) Report() workloads.TraceReport {
-	report := t.main.report()
+	report := t.report()
 	report.Tokenizer = t.format.Tokenizer
+	if len(t.arrived) == 0 {
+		return report
+	}
+	report.Cycles = t.arrived[0].cycle
+	for i := range t.arrived[1:] {
+		if t.arrived[1+i].cycle == 0 {
+			report.Rows--
+		}
+	}
+	if t.ahead != nil && t.ahead.cycle == 0 {
+		report.Rows--
+	}
 	return report
 }
 
 // Close closes the files. After it Take returns Exhausted.
 func (t *Trace) Close() error {
-	t.queue.close()
-	t.main.stop()
-	t.shadow.stop()
+	t.close()
+	t.queue, t.ahead, t.arrived = queue{closed: true}, nil, nil
 	return nil
 }
-
-// maxAccountRows limits the rows that one Account reads ahead, to some tens of milliseconds. Rows beyond it
-// are missing from Offered and Queued until a later call.
-const maxAccountRows = 200_000
 
 // Account implements Source. Rows without arrivals (Speedup 0) are offered when they are taken, and never
 // wait.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
-	loads := slices.Clone(t.taken[:])
+	if t.times.timed() {
+		t.read(until)
+	}
+	loads := slices.Clone(t.offered[:])
 	for c := range loads {
-		loads[c].Oldest = workloads.Never
-	}
-	if !t.main.times.timed() {
-		return loads
-	}
-	t.accounted = max(t.accounted, t.now, until)
-	// The shadow reader follows and counts the rows.
-	for range maxAccountRows {
-		row := t.shadow.peek()
-		if row == nil || row.arrival > t.accounted {
-			break
+		load, class := &loads[c], workloads.Class(c)
+		load.Queued, load.Oldest = load.Offered-t.taken[c], workloads.Never
+		if load.Queued == 0 {
+			continue
 		}
-		offered := &t.offered[t.class(row)]
-		offered.Offered++
-		offered.OfferedTokens += int64(t.writes(row))
-		t.shadow.drop()
-	}
-	next := t.read(t.accounted)
-	for c := range loads {
-		load, offered := &loads[c], t.offered[c]
-		if offered.Offered > load.Offered { // else the shadow reader is behind
-			load.Queued = offered.Offered - load.Offered
-			load.Offered, load.OfferedTokens = offered.Offered, offered.OfferedTokens
-		}
-		// Without a queued request of a class, its waiting requests come after the next row.
-		load.Oldest = t.queue.oldest(workloads.Class(c))
-		if load.Oldest > t.accounted {
-			load.Oldest = workloads.Never
-		}
-		if load.Oldest == workloads.Never && load.Queued > 0 && next != nil {
-			load.Oldest = next.arrival
+		ofClass := func(row traceRow) bool { return t.class(&row) == class }
+		if queued := t.queue.all[c]; len(queued) > 0 {
+			load.Oldest = queued[0].Arrival
+		} else if i := slices.IndexFunc(t.arrived, ofClass); i >= 0 {
+			load.Oldest = t.arrived[i].arrival
 		}
 	}
 	return loads
 }
 
 // writes returns the tokens that a row's request offers to write; for a block trace the tokens of its
-// blocks, of which the last may be partial. It makes no request, because the shadow reader reads many rows
-// for each taken one.
+// blocks, of which the last may be partial.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
 		return t.blocks.tokens(&row.Row, len(row.Blocks))

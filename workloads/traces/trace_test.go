@@ -39,9 +39,8 @@ func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
-		require.Nil(t, s.main.file, "a file is left open")
-		require.True(t, s.shadow == nil || s.shadow.file == nil,
-			"a file of the shadow reader is left open")
+		require.Empty(t, s.reader.heads, "a file is left open")
+		require.Nil(t, s.reader.taken)
 	})
 	return s
 }

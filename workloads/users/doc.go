@@ -5,9 +5,8 @@
 //	draws.go       Stream: stateless draws from (seed, user, purpose, n); Shape: what kind of request a
 //	               context becomes
 //	population.go  User, Population: the users, also as drawn by CPython's random
-//	users.go       Config, Users: the Source; New, the times between requests, SetUsers
-//	source.go      Take, Written, Done: the next request; Account: arrivals, without a list of them
-//	heap.go        users ordered by time
+//	users.go       Config, Users: the Source; New, the times between requests, SetUsers; Heap: items in order
+//	source.go      Take, Written, Done: the next request; Account: arrivals
 //	rag.go         Corpus: documents; WithRAG: turns that retrieve, and additional queries
 //
 // Begin with Default and New. A user's n-th request is a function of (seed, user, n), so that a cursor

@@ -62,7 +62,7 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 
 // Retrieval follows the weights and never takes a chunk twice.
 func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
-	const draws = 20000
+	const draws = 10000
 	for _, uniform := range []bool{false, true} {
 		p := Default().RAG
 		p.SmallModelTokens, p.Uniform = [2]int{4096, 4096}, uniform
@@ -143,7 +143,7 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 	plain, with := users(), WithRAG(users(),
 		NewCorpus(Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
 	turns, retrieved, queries := 0, 0, 0
-	for now := time.Duration(0); now < 1000*time.Second; now += 100 * time.Millisecond {
+	for now := time.Duration(0); now < 400*time.Second; now += 100 * time.Millisecond {
 		for {
 			r, st, _ := with.Take(now)
 			if st != workloads.Ready {

@@ -66,7 +66,7 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 		assert.Zero(t, queued)
 		taken := int64(0)
 		for _, n := range s.taken {
-			taken += n.Offered
+			taken += n
 		}
 		assert.Equal(t, taken, offered)
 	}

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"slices"
 	"time"
 
 	"kvbench/workloads"
@@ -11,86 +12,120 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	s.advance(now)
 	switch {
 	case len(s.ready) > 0:
-	// In closed loop tickets become requests, and requests in flight may delay others, so that the
-	// number of taken requests decides in every mode.
+	// In closed loop requests in flight may delay others, so that the number of taken requests decides in
+	// every mode.
 	case len(s.cursors) == 0 || s.cfg.MaxRequests > 0 && s.requests >= s.cfg.MaxRequests:
 		return nil, workloads.Exhausted, workloads.Never
-	// All users wait for an event or are beyond MaxRequests.
-	case len(s.future) == 0 || !s.counted.within(s.future[0]):
+	case len(s.future) == 0: // all users wait for an event or are beyond MaxRequests
 		return nil, workloads.Wait, workloads.Never
 	default:
 		return nil, workloads.Wait, s.future[0].at
 	}
-	c := s.ready.pop().cursor
+	c := s.ready.Pop().cursor
 	r := s.request(c)
 	s.requests++
-	s.taken[r.Class].Offered++
-	if !s.cfg.DecodeOnly {
-		s.taken[r.Class].OfferedTokens += int64(r.Own.Tokens)
-	}
+	s.taken[r.Class]++
 	s.step(c, r)
 	return r, workloads.Ready, 0
 }
 
 // Written implements Source.
 func (s *Users) Written(r *workloads.Request) {
-	c, mine := r.Origin.(*cursor)
 	// The cursor can only wait for the request just before it: a new conversation does not need older
 	// ones.
-	if mine && c.state == blocked && c.seq == r.Seq+1 {
-		s.schedule(c)
+	if c, mine := r.Origin.(*cursor); mine && !s.cfg.ClosedLoop && c.busy && c.seq == r.Seq+1 {
+		c.busy = false
+		s.queue(c)
 	}
 }
 
 // Done implements Source.
 func (s *Users) Done(r *workloads.Request, now time.Duration) {
 	c, mine := r.Origin.(*cursor)
-	if !mine || !s.cfg.ClosedLoop || c.state != inFlight || c.seq != r.Seq+1 {
-		return
+	if mine && s.cfg.ClosedLoop && c.busy && c.seq == r.Seq+1 {
+		c.busy = false
+		s.schedule(c, s.arrivalAfter(c, r.Seq, max(now, r.Arrival)))
 	}
-	c.arrival = s.arrivalAfter(c, r.Seq, max(now, r.Arrival))
-	s.schedule(c)
 }
 
-// schedule queues a user for the arrival of its next request, if it may have one.
-func (s *Users) schedule(c *cursor) {
-	if s.tickets == 0 || c.silent {
-		c.state = retired
+// schedule lets a user's next request arrive at a time, if it may have one.
+func (s *Users) schedule(c *cursor, at time.Duration) {
+	if c.silent || s.left == 0 {
 		return
 	}
 	if s.cfg.ClosedLoop {
-		s.tickets--
+		s.left--
 	}
-	c.state = queued
-	s.future.push(c.at(c.arrival))
+	s.future.Push(userItem{at: at, tie: int64(c.slot), cursor: c})
 }
 
-// advance advances the time and moves users whose request has arrived to the ready heap. If a request is
-// beyond MaxRequests, so are all later ones of its user.
+// advance advances the time, and offers the requests that have arrived. In open loop the first MaxRequests
+// arrivals of all users count.
 func (s *Users) advance(now time.Duration) {
 	s.now = max(s.now, now)
-	if s.cfg.MaxRequests > 0 {
-		s.counted.advance(s.now, s)
-	}
 	for len(s.future) > 0 && s.future[0].at <= s.now {
-		it := s.future.pop()
-		if !s.counted.within(it) {
-			it.cursor.state = retired
-			continue
+		it := s.future[0]
+		c, n := it.cursor, it.cursor.seq+int64(len(it.cursor.arrived))
+		s.offer(c, n, 1)
+		c.arrived = append(c.arrived, it.at)
+		switch {
+		case s.cfg.ClosedLoop: // schedule has counted it
+			s.future.Pop()
+		case s.left == 1:
+			s.left, s.future = 0, nil
+		default:
+			s.left--
+			it.at = s.arrivalAfter(c, n, it.at)
+			s.future.Replace(it)
 		}
-		// The highest priority goes first, then the earliest arrival, then the larger class.
-		class := it.cursor.user.Class
-		it.priority = s.cfg.Profile.QoS[class].Priority
-		it.tie -= int64(class) << 32
-		s.ready.push(it)
+		if len(c.arrived) == 1 {
+			s.queue(c)
+		}
 	}
+}
+
+// queue makes a user ready whose first request has arrived.
+func (s *Users) queue(c *cursor) {
+	if c.busy || len(c.arrived) == 0 {
+		return
+	}
+	// The highest priority goes first, then the earliest arrival, then the larger class.
+	class := c.user.Class
+	s.ready.Push(userItem{priority: s.cfg.Profile.QoS[class].Priority, at: c.arrived[0],
+		tie: int64(c.slot) - int64(class)<<32, cursor: c})
+}
+
+// offer counts the n-th request of a user, or removes it with by -1.
+func (s *Users) offer(c *cursor, n, by int64) {
+	load := &s.offered[c.user.Class]
+	load.Offered += by
+	if !s.cfg.DecodeOnly {
+		_, prefix := s.shape.Prompt(c.stream, n)
+		load.OfferedTokens += by * int64(OwnTokens(s.context(c, n), prefix))
+	}
+}
+
+// Account implements Source. It costs about 40 ns per arrival since the last call, plus a check of every user.
+func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
+	s.advance(until)
+	loads := slices.Clone(s.offered[:])
+	for c := range loads {
+		loads[c].Queued = loads[c].Offered - s.taken[c]
+		loads[c].Oldest = workloads.Never
+	}
+	for _, c := range s.cursors {
+		if load := &loads[c.user.Class]; len(c.arrived) > 0 {
+			load.Oldest = min(load.Oldest, c.arrived[0])
+		}
+	}
+	return loads
 }
 
 // request makes the request of a cursor.
 func (s *Users) request(c *cursor) *workloads.Request {
 	least := max(1, c.user.Generate/4)
 	r := &workloads.Request{
-		User: c.user.ID, Seq: c.seq, Class: c.user.Class, Arrival: c.arrival,
+		User: c.user.ID, Seq: c.seq, Class: c.user.Class, Arrival: c.arrived[0],
 		Conversation: c.conversation, Turn: c.turn,
 		History:        c.history[:len(c.history):len(c.history)],
 		ContextTokens:  s.context(c, c.seq),
@@ -130,9 +165,15 @@ func (s *Users) full(c *cursor, r *workloads.Request) bool {
 		c.kept+r.Own.Tokens+s.context(c, c.seq) > s.cfg.Window
 }
 
-// step advances a cursor after a request and queues its user for the next one.
+// step advances a cursor after a request. A user waits for its entry before the next turn, or in closed loop
+// for its completion.
 func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
+	if len(c.arrived) > 1 {
+		c.arrived = c.arrived[1:]
+	} else {
+		c.arrived = c.arrived[:0] // its memory is used again
+	}
 	p := &s.cfg.Profile
 	if s.cfg.KeepPrompt && c.turn == 1 {
 		c.kept = r.SystemPromptTokens
@@ -148,106 +189,6 @@ func (s *Users) step(c *cursor, r *workloads.Request) {
 			c.kept += r.Own.Tokens
 		}
 	}
-	if s.cfg.ClosedLoop {
-		c.state = inFlight
-		return
-	}
-	c.arrival = s.arrivalAfter(c, r.Seq, r.Arrival)
-	if !s.cfg.Overtaking && c.turn > 1 {
-		c.state = blocked
-		return
-	}
-	s.schedule(c)
-}
-
-// arrivals counts the requests of open-loop users, taken or not, without storing them: a second cursor per
-// user runs ahead of the one that Take advances. With a limit it stops at the N-th arrival and keeps it, so
-// that the first N of all users are known. Closed-loop users have a nil one, which counts nothing and has
-// no limit.
-type arrivals struct {
-	next    userHeap // uncounted arrival of each active user
-	left    int64    // arrivals still to count
-	last    userItem // the last one that counts, once left is 0
-	offered [workloads.NumClasses]workloads.ClassLoad
-}
-
-// Account implements Source. For open-loop users it advances the second cursors: about 40 ns per arrival
-// since the last call, plus a check of every user. A closed-loop user has at most one request.
-func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
-	s.accounted = max(s.accounted, s.now, until)
-	until = s.accounted
-	s.counted.advance(until, s)
-	loads := make([]workloads.ClassLoad, workloads.NumClasses)
-	for c := range loads {
-		loads[c] = s.taken[c]
-		if !s.cfg.ClosedLoop {
-			loads[c] = s.counted.offered[c]
-			loads[c].Queued = loads[c].Offered - s.taken[c].Offered
-		}
-		loads[c].Oldest = workloads.Never
-	}
-	for _, c := range s.cursors {
-		load := &loads[c.user.Class]
-		waiting := (c.state == queued || c.state == blocked) && !c.silent
-		if !waiting || c.arrival > until || !s.counted.within(c.at(c.arrival)) {
-			continue
-		}
-		load.Oldest = min(load.Oldest, c.arrival)
-		if s.cfg.ClosedLoop {
-			load.Queued++
-			load.Offered++
-			load.OfferedTokens += s.ownOf(c, c.seq)
-		}
-	}
-	return loads
-}
-
-// ownOf returns the tokens that the n-th request of a user writes.
-func (s *Users) ownOf(c *cursor, n int64) int64 {
-	if s.cfg.DecodeOnly {
-		return 0
-	}
-	_, prefix := s.shape.Prompt(c.stream, n)
-	return int64(OwnTokens(s.context(c, n), prefix))
-}
-
-// advance counts the arrivals up to and including until.
-func (a *arrivals) advance(until time.Duration, s *Users) {
-	for a != nil && a.left > 0 && len(a.next) > 0 && a.next[0].at <= until {
-		it := a.next[0]
-		c := it.cursor
-		a.offered[c.user.Class].Offered++
-		a.offered[c.user.Class].OfferedTokens += s.ownOf(c, c.counted)
-		if a.left--; a.left == 0 {
-			a.last, a.next = it, nil
-			return
-		}
-		a.next.replaceTop(c.at(s.arrivalAfter(c, c.counted, it.at)))
-		c.counted++
-	}
-}
-
-// within reports whether an arrival that advance has passed counts.
-func (a *arrivals) within(it userItem) bool {
-	return a == nil || a.left > 0 || !a.last.before(it)
-}
-
-// join counts the arrivals of a user from its next request on.
-func (a *arrivals) join(c *cursor) {
-	if a != nil {
-		c.counted = c.seq
-		a.next.push(c.at(c.arrival))
-	}
-}
-
-// leave removes the requests of a user that no worker has taken. The user's next arrival has to be dropped
-// separately.
-func (a *arrivals) leave(c *cursor, s *Users) {
-	if a == nil {
-		return
-	}
-	for n := c.seq; n < c.counted; n++ {
-		a.offered[c.user.Class].Offered--
-		a.offered[c.user.Class].OfferedTokens -= s.ownOf(c, n)
-	}
+	c.busy = s.cfg.ClosedLoop || !s.cfg.Overtaking && c.turn > 1
+	s.queue(c)
 }

@@ -46,21 +46,20 @@ type Config struct {
 // one never overtakes an earlier one, but several may be in flight.
 //
 // A request is a pure function of (seed, user, n), so that a cursor represents all future requests of a
-// user. Taking a request costs O(log users), and memory does not depend on the backlog.
+// user. Taking a request costs O(log users), and a waiting request takes 8 bytes.
 type Users struct {
 	cfg   Config
 	shape Shape
 
-	cursors []*cursor // by slot
-	future  userHeap  // users whose next request has not arrived
-	ready   userHeap  // users whose next request has arrived, by priority
-	counted *arrivals // open-loop
-	tickets int64     // closed-loop: requests that may still be scheduled
+	cursors []*cursor      // by slot
+	future  Heap[userItem] // the next arrivals of users
+	ready   Heap[userItem] // users whose next request has arrived, by priority
+	left    int64          // open-loop: arrivals to come; closed-loop: requests that may still be scheduled
 
-	now       time.Duration // latest time of a Take
-	accounted time.Duration // latest time of an Account
-	requests  int64         // taken, of all classes
-	taken     [workloads.NumClasses]workloads.ClassLoad
+	now      time.Duration // latest time of a Take or an Account
+	requests int64         // taken, of all classes
+	taken    [workloads.NumClasses]int64
+	offered  [workloads.NumClasses]workloads.ClassLoad
 }
 
 var _ workloads.Scalable = (*Users)(nil)
@@ -71,33 +70,38 @@ type cursor struct {
 	user   User
 	stream Stream
 
-	seq                int64 // of the next request
-	arrival            time.Duration
+	seq                int64           // of the next request
+	arrived            []time.Duration // arrivals of the next requests
 	conversation, turn int
 	begun              int64 // seq of the conversation's first request
 	// history holds the entries of the turns before it. Its elements are shared with requests, and
 	// it is only appended to.
 	history []workloads.Entry
 	kept    int // tokens of history, and of the kept common prompt
-	state   cursorState
-	silent  bool // inactive until SetUsers activates it again
-
-	counted int64 // seq of the next request that arrivals has not counted
+	// busy: the next request waits for the entry of the previous one, or in closed loop for its completion.
+	busy   bool
+	silent bool // inactive until SetUsers activates it again
 }
 
-// at returns the user's item in the order of arrivals.
-func (c *cursor) at(arrival time.Duration) userItem {
-	return userItem{at: arrival, tie: int64(c.slot), cursor: c}
+// userItem is a user at the time of an arrival. The item has the sort keys itself: with 10,000 users,
+// reading them from the cursor at each comparison would miss the CPU cache.
+type userItem struct {
+	priority int // in the ready heap; 0 in the future heap
+	at       time.Duration
+	tie      int64 // its slot, so that the order depends on the seed alone
+	cursor   *cursor
 }
 
-type cursorState uint8
-
-const (
-	queued   cursorState = iota // in the heap future or ready
-	blocked                     // waits for Written of its predecessor
-	inFlight                    // closed-loop: waits for Done
-	retired                     // beyond MaxRequests, or silent
-)
+// Before orders by priority, time and tie.
+func (a userItem) Before(b userItem) bool {
+	switch {
+	case a.priority != b.priority:
+		return a.priority > b.priority
+	case a.at != b.at:
+		return a.at < b.at
+	}
+	return a.tie < b.tie
+}
 
 // New returns the load at its origin.
 func New(cfg Config) *Users {
@@ -105,29 +109,21 @@ func New(cfg Config) *Users {
 	// A decode-only request writes no entry for which the next one could wait.
 	cfg.Overtaking = cfg.Overtaking || cfg.DecodeOnly
 	s := &Users{
-		cfg:     cfg,
-		tickets: math.MaxInt64,
+		cfg:  cfg,
+		left: cmp.Or(cfg.MaxRequests, math.MaxInt64),
 		shape: Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly},
 	}
 	for _, u := range cfg.Users {
 		s.add(u)
 	}
-	for _, c := range s.cursors { // after all exist: a rate is spread over them
-		c.arrival = s.arrivalAfter(c, -1, 0)
+	var first []userItem // after all users exist: a rate is spread over them
+	for _, c := range s.cursors {
+		first = append(first, userItem{at: s.arrivalAfter(c, -1, 0), cursor: c})
 	}
-	limit := cmp.Or(cfg.MaxRequests, math.MaxInt64)
-	if s.cfg.ClosedLoop {
-		s.tickets = limit
-	} else {
-		s.counted = &arrivals{left: limit}
-		for _, c := range s.cursors {
-			s.counted.join(c)
-		}
-	}
-	byArrival := func(a, b *cursor) int { return cmp.Compare(a.arrival, b.arrival) }
-	for _, c := range slices.SortedStableFunc(slices.Values(s.cursors), byArrival) {
-		s.schedule(c) // the earliest users get the tickets
+	slices.SortStableFunc(first, func(a, b userItem) int { return cmp.Compare(a.at, b.at) })
+	for _, it := range first {
+		s.schedule(it.cursor, it.at) // in closed loop the earliest users get the requests
 	}
 	return s
 }
@@ -172,11 +168,9 @@ func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Durati
 // users. Users beyond those of the configuration are drawn from the seed, as in a larger Population.
 func (s *Users) SetUsers(n int, now time.Duration) {
 	s.advance(now)
-	s.counted.advance(s.now, s)
 	if have := len(s.cursors); n > have {
 		for _, u := range Population(s.cfg.Profile, s.cfg.Seed, n, false)[have:] {
-			c := s.add(u)
-			c.state, c.silent = retired, true
+			s.add(u).silent = true
 		}
 	}
 	for i, c := range s.cursors {
@@ -187,28 +181,77 @@ func (s *Users) SetUsers(n int, now time.Duration) {
 			s.wakeUp(c)
 		}
 	}
-	s.future.dropSilent()
-	s.ready.dropSilent()
-	if s.counted != nil {
-		s.counted.next.dropSilent()
+	dropSilent(&s.future)
+	dropSilent(&s.ready)
+}
+
+// dropSilent removes inactive users.
+func dropSilent(h *Heap[userItem]) {
+	old := *h
+	*h = old[:0] // Push writes no farther than what was read
+	for _, it := range old {
+		if !it.cursor.silent {
+			h.Push(it)
+		}
 	}
 }
 
 // silence deactivates a user and drops its backlog.
 func (s *Users) silence(c *cursor) {
 	c.silent = true
-	if c.state == queued {
-		c.state = retired
+	for i := range c.arrived {
+		s.offer(c, c.seq+int64(i), -1)
 	}
-	s.counted.leave(c, s)
+	c.arrived = nil
 }
 
-// wakeUp activates a user. If its last request is still in flight, the user continues after it.
+// wakeUp activates a user. If in closed loop its last request is still in flight, the user continues after it.
 func (s *Users) wakeUp(c *cursor) {
 	c.silent = false
-	c.arrival = s.arrivalAfter(c, c.seq-1, s.now)
-	s.counted.join(c)
-	if c.state == retired {
-		s.schedule(c)
+	if !s.cfg.ClosedLoop || !c.busy {
+		s.schedule(c, s.arrivalAfter(c, c.seq-1, s.now))
 	}
+}
+
+// Heap is a binary min-heap: its first item comes before all others. container/heap would allocate for every
+// item.
+type Heap[T interface{ Before(T) bool }] []T
+
+// Push adds an item.
+func (h *Heap[T]) Push(it T) {
+	*h = append(*h, it)
+	items, i := *h, len(*h)-1
+	for parent := (i - 1) / 2; i > 0 && it.Before(items[parent]); parent = (i - 1) / 2 {
+		items[i] = items[parent]
+		i = parent
+	}
+	items[i] = it
+}
+
+// Pop removes the first item.
+func (h *Heap[T]) Pop() T {
+	items, n := *h, len(*h)-1
+	first, last := items[0], items[n]
+	clear(items[n:]) // so that the item can be freed
+	*h = items[:n]
+	if n > 0 {
+		h.Replace(last)
+	}
+	return first
+}
+
+// Replace replaces the first item.
+func (h Heap[T]) Replace(it T) {
+	i := 0
+	for child := 1; child < len(h); child = 2*i + 1 {
+		if child+1 < len(h) && h[child+1].Before(h[child]) {
+			child++
+		}
+		if !h[child].Before(it) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = it
 }

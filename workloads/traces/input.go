@@ -1,0 +1,297 @@
+package traces
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+)
+
+// firstDate is the smallest stamp that is a date: the Unix time of the year 2000. Smaller stamps count from
+// the begin of the trace, because no trace lasts thirty years.
+const firstDate = 30 * 365 * 24 * time.Hour
+
+// input is the files of a configuration in the order of their replay.
+type input struct {
+	cfg    Config
+	format formats.Format
+	apart  []string // by path, see formats.Apart
+	files  []opening
+	// dated: the stamps of all files are dates, of the common clock of a cluster. Files are ordered by these,
+	// and concurrent ones are merged. Other files follow each other in the given order.
+	dated     bool
+	sessional bool // all files have sessions of agents
+}
+
+// opening describes the start of a file.
+type opening struct {
+	index     int           // in the paths
+	sessional bool          // it has sessions of agents
+	stamp     time.Duration // of its first usable row, -1 if none of the first rows is usable
+}
+
+// openInput reads the start of every file. It resets settings that the format does not have.
+func openInput(format formats.Format, cfg Config) (in *input, problems error) {
+	in = &input{cfg: cfg, format: format, apart: formats.Apart(cfg.Paths), dated: !format.Untimed,
+		sessional: true}
+	if len(cfg.Paths) == 0 {
+		return in, fmt.Errorf("%s trace: no files given", format.Name)
+	}
+	if format.Untimed {
+		if cfg.Start != 0 {
+			return in, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
+				" at one", format.Name)
+		}
+		in.cfg.Speedup = 0
+	}
+	for i := range cfg.Paths {
+		o, err := in.start(i)
+		problems = errors.Join(problems, err)
+		in.files = append(in.files, o)
+		in.dated = in.dated && o.stamp >= firstDate
+		in.sessional = in.sessional && o.sessional
+	}
+	if in.dated = in.dated && !in.sessional; in.dated { // each session has its own clock
+		slices.SortStableFunc(in.files, func(a, b opening) int { return cmp.Compare(a.stamp, b.stamp) })
+	}
+	return in, problems
+}
+
+// start reads the first rows of a file. In a long file they need not be usable.
+func (in *input) start(index int) (o opening, err error) {
+	o.index, o.stamp = index, -1
+	f, err := in.open(index)
+	if err != nil {
+		return o, err
+	}
+	defer f.Close()
+	for {
+		row, err := f.next(formats.CheckedRows)
+		switch {
+		case err == nil:
+			o.sessional = o.sessional || row.Agent.Play > 0
+			if o.stamp < 0 {
+				o.stamp = row.Stamp
+			}
+		case !errors.Is(err, io.EOF):
+			return o, err
+		case f.Report.Rows == formats.CheckedRows:
+			return o, f.End()
+		default:
+			return o, f.end()
+		}
+	}
+}
+
+// Rows counts the rows of one cycle by reading the whole input again, for the report of the replayed share.
+// It stops and returns false after most rows, and if MaxConversations limits the input. It may be called
+// while the load runs.
+func (in *input) Rows(most int64) (rows int64, all bool) {
+	if in.cfg.MaxConversations > 0 {
+		return 0, false
+	}
+	once := *in
+	once.cfg.Cycles = 1
+	r := reader{input: &once}
+	defer r.close()
+	for r.rows < most {
+		if _, err := r.next(); err != nil {
+			return r.rows, errors.Is(err, io.EOF)
+		}
+	}
+	return 0, false
+}
+
+// file is an open file, the counts of its rows, and its next row.
+type file struct {
+	formats.Reader
+	formats.Tally
+	silent bool   // a row without an answer is a normal request
+	apart  string // suffix that distinguishes files of the same name, see formats.Apart
+	order  int    // among the files of the input
+	head   formats.Row
+}
+
+// open opens a file by its index in the paths.
+func (in *input) open(index int) (*file, error) {
+	path := in.cfg.Paths[index]
+	rows, err := in.format.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	tally := formats.Tally{What: "trace", File: path, Format: in.format.Name, Allow: in.cfg.AllowMalformed}
+	return &file{Reader: rows, Tally: tally, silent: in.format.Silent, apart: in.apart[index]}, nil
+}
+
+// next returns the next usable row; io.EOF at the end, or after most rows.
+func (f *file) next(most int64) (formats.Row, error) {
+	for f.Report.Rows < most {
+		row, err := f.Next()
+		if end := f.Row(err, f.Line); end != nil {
+			return row, end
+		}
+		switch {
+		case err != nil: // malformed
+		case row.Generate > 0 || f.silent:
+			if !row.Common {
+				row.Scope += f.apart
+			}
+			return row, nil
+		default:
+			f.Report.Failed++
+		}
+	}
+	return formats.Row{}, io.EOF
+}
+
+// end makes the checks that need the whole file.
+func (f *file) end() error {
+	usable := f.Report.Rows - f.Report.Malformed - f.Report.Failed
+	if err := f.End(); err != nil || usable > 0 || f.Allow {
+		return err
+	}
+	return f.Unusable()
+}
+
+// traceRow is a usable row with its place and time in the replay.
+type traceRow struct {
+	formats.Row
+	cycle   int
+	part    int   // number of the group of concurrent files, over all cycles; 0 for sessions of agents
+	row     int64 // its number within the cycle, over all files, from 1; unusable rows count, too
+	seq     int64 // rows of the replay before it, over all cycles
+	arrival time.Duration
+
+	conversation int64 // of a recorded conversation: its number within the cycle, from 1
+}
+
+// rowSource makes rows one after the other. A row is valid until the next call. The error is io.EOF after the
+// last row, and next is not called after an error.
+type rowSource interface{ next() (traceRow, error) }
+
+// reader reads the usable rows of all files and cycles in order. Its memory does not depend on their number.
+// The rows of a file keep their order. A file is open while it has rows at the current time.
+type reader struct {
+	*input
+	cycle, part int
+
+	// Of the cycle:
+	opened int     // number of opened files
+	heads  []*file // open files, ordered by the stamps of their next rows
+	taken  *file   // the file of the current row
+	rows   int64   // rows read, including the next rows of open files
+	talks  int64   // conversations
+	ended  workloads.TraceReport
+
+	first workloads.TraceReport // of the first cycle
+}
+
+// next implements rowSource.
+func (r *reader) next() (row traceRow, err error) {
+	if f := r.taken; f != nil {
+		if err := r.refill(f); err != nil {
+			return row, err
+		}
+	}
+	for len(r.heads) == 0 || r.dated && r.opened < len(r.files) &&
+		r.files[r.opened].stamp <= r.heads[0].head.Stamp {
+		if r.opened == len(r.files) && r.endCycle() {
+			return row, io.EOF
+		}
+		if len(r.heads) == 0 {
+			r.part++
+		}
+		f, err := r.open(r.files[r.opened].index)
+		if err != nil {
+			return row, err
+		}
+		f.order = r.opened
+		r.opened++
+		if err := r.refill(f); err != nil {
+			return row, err
+		}
+	}
+	r.taken = r.heads[0]
+	r.heads = slices.Delete(r.heads, 0, 1)
+	if r.taken.head.Opens {
+		if most := r.cfg.MaxConversations; most > 0 && r.talks == most { // skip the rest of the cycle
+			r.close()
+			r.opened = len(r.files)
+			return r.next()
+		}
+		r.talks++
+	}
+	return traceRow{Row: r.taken.head, cycle: r.cycle, part: r.part, row: r.rows - int64(len(r.heads)),
+		conversation: r.talks}, nil
+}
+
+// refill reads the next row of a file and puts the file in order, or closes it at its end.
+func (r *reader) refill(f *file) (err error) {
+	r.taken = nil
+	r.rows -= f.Report.Rows
+	f.head, err = f.next(math.MaxInt64)
+	r.rows += f.Report.Rows
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = f.end()
+		}
+		r.closeFile(f)
+		return err
+	}
+	at, _ := slices.BinarySearchFunc(r.heads, f, func(a, b *file) int {
+		return cmp.Or(cmp.Compare(a.head.Stamp, b.head.Stamp), a.order-b.order)
+	})
+	r.heads = slices.Insert(r.heads, at, f)
+	return nil
+}
+
+// endCycle continues with the next cycle. It reports whether the input has ended: a cycle without a row would
+// be repeated for ever.
+func (r *reader) endCycle() (over bool) {
+	if r.cycle == 0 {
+		r.first = r.ended
+	}
+	r.cycle++
+	if r.cycle == r.cfg.Cycles || r.ended.Rows == r.ended.Malformed+r.ended.Failed {
+		return true
+	}
+	r.opened, r.rows, r.talks, r.ended = 0, 0, 0, workloads.TraceReport{}
+	return false
+}
+
+// report counts the unusable rows read so far in the first cycle.
+func (r *reader) report() workloads.TraceReport {
+	if r.cycle > 0 {
+		return r.first
+	}
+	report := r.ended
+	for _, f := range r.heads {
+		report.Add(f.Report)
+	}
+	if r.taken != nil {
+		report.Add(r.taken.Report)
+	}
+	return report
+}
+
+func (r *reader) closeFile(f *file) {
+	r.ended.Add(f.Report)
+	_ = f.Close() // an error of closing a file that was read does not matter
+}
+
+// close closes the open files.
+func (r *reader) close() {
+	for _, f := range r.heads {
+		r.closeFile(f)
+	}
+	if r.taken != nil {
+		r.closeFile(r.taken)
+	}
+	r.heads, r.taken = nil, nil
+}
