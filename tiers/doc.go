@@ -8,7 +8,7 @@
 //	layouts.go Layout, Layouts: the layouts of files, and what engines do with them
 //	spec.go    DeviceModel: the model of a drive
 //
-// The packages below implement them: filetier, enginetier, memtier and sim are files; transfer makes a
+// The packages below implement them: filetier, memtier and sim are files; transfer makes a
 // Tier of files, in buffers of package buffer; objecttier is a Tier of its own; content is the source
 // and the sink of all objects; cache decides which tier holds which object; clock is time; ioengine
 // submits the requests of files, and workdir owns their directory.
