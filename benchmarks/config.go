@@ -11,7 +11,6 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
-	"kvbench/tiers"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/workloads"
@@ -73,7 +72,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.Precondition = requests.Precondition{Threads: v.PreconditionThreads,
 			Bytes: cmp.Or(v.PreconditionBytes, 2*storage.StorageBytes)}
 		cfg.Precondition.Tokens = v.CutTokens()
-		if storage.Layout.Kind == tiers.LayoutSlots { // takes nothing larger
+		if v.LayoutSpec().Blocks && storage.Layout.Bytes > 0 { // it takes nothing larger
 			sizes, err := v.BlockSizes()
 			if err != nil {
 				return nil, err

@@ -217,10 +217,7 @@ func (t *trial) requestBytes(moved, operations int64) int64 {
 
 // fits limits a size to one that the storage tier stores as one object: slots have one size.
 func (t *trial) fits(size int64) int64 {
-	if y := t.cfg.Storage.Layout; y.Kind == tiers.LayoutSlots {
-		return min(size, y.Bytes)
-	}
-	if y := t.cfg.Storage.Engine; y.Layout != "" {
+	if y := t.cfg.Storage.Layout; y.Bytes > 0 {
 		return min(size, y.Bytes)
 	}
 	return size

@@ -13,7 +13,6 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/evict"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/objecttier"
@@ -53,9 +52,11 @@ type StorageConfig struct {
 	// Use is how the run uses its buffers. A chunk is a request to a tier.
 	buffer.Use
 	Verify content.Verify
-	Layout tiers.Layout    // of the storage tier's files; zero: a file per entry
+	// Layout is the layout of the storage tier's files; zero: a file per entry. Its Bytes are the size of
+	// a whole object, of all ranks and groups.
+	Layout tiers.Layout
 	Advice filetier.Advice // of files behind the page cache
-	Engine EngineFiles     // instead of Layout, if it has one
+	Engine EngineFiles     // for the Layout of an engine
 	Nonce  [16]byte
 
 	Policy Policy // which entry lives where
@@ -129,11 +130,10 @@ func (c *StorageConfig) dirs() (paths []string) {
 	return paths
 }
 
-// EngineFiles is how an inference engine keeps the storage tier's files; without a Layout it is not
-// used. Bytes is the size of a whole object. A trial sets the directory, the I/O engine, rank,
-// capacity and depth itself.
+// EngineFiles is how an inference engine keeps the storage tier's files. A trial sets rank and depth
+// itself.
 type EngineFiles struct {
-	enginetier.Config
+	filetier.Imitation
 	// Tails: groups of layers are kept apart, see ranks.NewGroups; none: they are not.
 	Tails tiers.Tails
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0

@@ -17,7 +17,6 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
@@ -124,8 +123,8 @@ func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 	roots := cfg.roots()
 	n := int64(len(roots))
 	all := spread.Config{Unit: 1}
-	if cfg.Layout.Kind == tiers.LayoutSlots { // each object takes one, however small it is
-		all.Unit = cfg.Layout.Bytes
+	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
+		all.Unit = cfg.Layout.Bytes // each object takes a slot, however small it is
 	}
 	for _, r := range roots {
 		where := ""
@@ -280,37 +279,35 @@ func (t *trial) emptyBucket(ctx context.Context, place *workdir.Place) error {
 	return err
 }
 
-// openFiles opens the storage tier in one of the suite's layouts, or in an engine's.
+// openFiles opens the storage tier in its layout.
 func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	engine ioengine.Engine) (fileTier, error) {
-	if y := cfg.Engine; y.Layout != "" {
-		c := y.Config
-		c.Dir, c.Engine, c.Direct, c.Rank = dir, engine, cfg.Direct, cfg.Rank
-		c.Capacity, c.Depth = cfg.StorageBytes, cfg.Depth
-		if n := int64(c.Layers); c.Layerwise {
-			c.Bytes = (c.Bytes + n - 1) / n
-		}
-		if y.Ranks > 1 {
-			return openRanks(ctx, c, y.Ranks)
-		}
-		if n := int64(len(y.Tails)); n > 0 {
-			c.Bytes = tiers.AlignUp((c.Bytes+n-1)/n, buffer.PageSize)
-			files, err := newEngineTier(ctx, c)
-			if err != nil {
-				return nil, err
-			}
-			return ranks.NewGroups(files, c.Bytes, y.Tails), nil
-		}
-		return newEngineTier(ctx, c)
+	y := cfg.Engine
+	c := filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout, Direct: cfg.Direct,
+		Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes, Advice: cfg.Advice,
+		Imitation: y.Imitation}
+	c.Rank, c.Depth = cfg.Rank, cfg.Depth
+	if n := int64(c.Layers); c.Layerwise {
+		c.Layout.Bytes = (c.Layout.Bytes + n - 1) / n
 	}
-	return filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
-		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes,
-		Advice: cfg.Advice})
+	if y.Ranks > 1 {
+		return openRanks(ctx, c, y.Ranks)
+	}
+	n := int64(len(y.Tails))
+	if n == 0 {
+		return newFiles(ctx, c)
+	}
+	c.Layout.Bytes = tiers.AlignUp((c.Layout.Bytes+n-1)/n, buffer.PageSize)
+	files, err := newFiles(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return ranks.NewGroups(files, c.Layout.Bytes, y.Tails), nil
 }
 
-// newEngineTier makes a tier in an engine's layout, and tests whether its calls work there.
-func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, error) {
-	t, err := enginetier.New(ctx, c)
+// newFiles makes a file tier, and tests whether its calls work in its directory.
+func newFiles(ctx context.Context, c filetier.Config) (fileTier, error) {
+	t, err := filetier.New(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -322,16 +319,16 @@ func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, 
 
 // openRanks opens the storage tier of n tensor-parallel ranks, which share its bytes and each have
 // files of their own.
-func openRanks(ctx context.Context, c enginetier.Config, n int) (fileTier, error) {
-	all := ranks.Config{Bytes: c.Bytes, Depth: c.Depth}
+func openRanks(ctx context.Context, c filetier.Config, n int) (fileTier, error) {
+	all := ranks.Config{Bytes: c.Layout.Bytes, Depth: c.Depth}
 	each := int64(n)
-	c.Bytes, c.Capacity = (c.Bytes+each-1)/each, (c.Capacity+each-1)/each
-	if l, _ := tiers.EngineLayoutOf(c.Layout); l.Direct { // it writes whole pages
-		c.Bytes = tiers.AlignUp(c.Bytes, buffer.PageSize)
+	c.Layout.Bytes, c.Capacity = (c.Layout.Bytes+each-1)/each, (c.Capacity+each-1)/each
+	if l, _ := c.Layout.Spec(); l.Direct { // it writes whole pages
+		c.Layout.Bytes = tiers.AlignUp(c.Layout.Bytes, buffer.PageSize)
 	}
 	for i := range n {
 		c.Tensor, c.World = i, n
-		files, err := newEngineTier(ctx, c)
+		files, err := newFiles(ctx, c)
 		if err != nil {
 			for _, r := range all.Ranks {
 				err = errors.Join(err, r.Close())

@@ -323,7 +323,7 @@ func (e *Env) Looker() (l Looker, all bool) {
 	if b := cfg.Bucket; b != nil && b.Lookup {
 		return e.trial.bucket, false
 	}
-	if y, _ := tiers.EngineLayoutOf(cfg.Engine.Layout); y.LooksUp {
+	if y, _ := cfg.Layout.Spec(); y.LooksUp {
 		return e.trial.files.(Looker), y.All
 	}
 	return nil, false

@@ -4,7 +4,8 @@
 //	names.go   Kind, Op, Phase, Timing: the names in results and traces
 //	tier.go    Object, Tier, Reader, Writer, IO, Buffer: the contract, which tiertest tests
 //	errors.go  the errors; each names its key, offset and errno
-//	spec.go    Layout, EngineLayout, DeviceModel: the layout of files, and the model of a drive
+//	layouts.go Layout, Layouts: the layouts of files, and what engines do with them
+//	spec.go    DeviceModel: the model of a drive
 //
 // The packages below implement them: filetier, memtier and sim are tiers; transfer moves objects
 // through them in buffers of package buffer, and content fills and verifies the buffers; cache

@@ -312,7 +312,7 @@ func TestNoFileIsCompleteBeforeAllIsWritten(t *testing.T) {
 	back := make(chan error, 1)
 	w.Submit(&tiers.IO{Buf: tiers.Buffer{B: make([]byte, 4096)}, N: 4096,
 		Done: func(io *tiers.IO) { back <- io.Err }})
-	assert.ErrorContains(t, w.Commit(t.Context()), "1 of its requests are not answered")
+	assert.ErrorContains(t, w.Commit(t.Context()), "1 of its requests are in flight")
 	_, err = tier.Open(t.Context(), o)
 	assert.ErrorIs(t, err, tiers.ErrNotFound)
 	engine.Release()

@@ -6,7 +6,7 @@
 //	fan.go    fan: a writer or a reader of all ranks' objects
 //
 // Ranks are separate processes with their own files, calls and threads; here each is a tier of package
-// enginetier. The slowest rank counts: a prompt is loaded when every rank has its part.
+// filetier. The slowest rank counts: a prompt is loaded when every rank has its part.
 //
 // A Tier's methods are safe for concurrent use; it owns the tiers of its ranks.
 package ranks

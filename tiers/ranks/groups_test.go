@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/enginetier"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/ranks"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
@@ -49,10 +49,9 @@ var tails = tiers.Tails{0, 2, 1}
 // groupsOf makes the tier of vLLM's files with three groups of a third of the bytes.
 func groupsOf(t testing.TB, dir *workdir.Dir, direct bool, n *notes) *ranks.Groups {
 	const part = (bytes/3 + 4095) / 4096 * 4096
-	files, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: "vllm-fs",
-		Engine: tiertest.Psync(t), Direct: direct, Model: "m", Layers: 4, Bytes: part,
-		Note: n.add})
-	require.NoError(t, err)
+	files := tiertest.Files(t, filetier.Config{Dir: dir, Direct: direct,
+		Layout:    tiers.Layout{Kind: "vllm-fs", Bytes: part},
+		Imitation: filetier.Imitation{Note: n.add}})
 	tier := ranks.NewGroups(files, part, tails)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
 	return tier

@@ -15,7 +15,7 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
-	"kvbench/tiers/enginetier"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/ranks"
 	"kvbench/tiers/tiertest"
@@ -26,7 +26,7 @@ import (
 const bytes = 1 << 20
 
 // apart are the layouts in which each tensor-parallel rank has an object of its own.
-func apart() (list []tiers.EngineLayout) {
+func apart() (list []tiers.LayoutSpec) {
 	for _, l := range tiers.EngineLayouts {
 		if l.Ranks == tiers.RanksApart || l.Ranks == tiers.RanksEach {
 			list = append(list, l)
@@ -36,16 +36,13 @@ func apart() (list []tiers.EngineLayout) {
 }
 
 // open makes the tier of n ranks.
-func open(t testing.TB, l tiers.EngineLayout, n int, dir *workdir.Dir, engine ioengine.Engine,
+func open(t testing.TB, l tiers.LayoutSpec, n int, dir *workdir.Dir, engine ioengine.Engine,
 ) *ranks.Tier {
 	cfg := ranks.Config{Bytes: bytes, Depth: l.Depth}
 	for i := range n {
-		files, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: l.Name,
-			Engine: engine, Direct: l.Direct, Model: "m", Layers: 4, Depth: l.Depth,
-			Bytes:    tiers.AlignUp(int64(bytes/n), 4096),
-			Capacity: 16 << 20, Tensor: i, World: n})
-		require.NoError(t, err)
-		cfg.Ranks = append(cfg.Ranks, files)
+		cfg.Ranks = append(cfg.Ranks, tiertest.Files(t, filetier.Config{Dir: dir, Engine: engine,
+			Layout: tiers.Layout{Kind: l.Name, Bytes: tiers.AlignUp(int64(bytes/n), 4096)},
+			Direct: l.Direct, Imitation: filetier.Imitation{Depth: l.Depth, Tensor: i, World: n}}))
 	}
 	tier := ranks.New(cfg)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
@@ -146,7 +143,7 @@ func TestTheSlowestRankCounts(t *testing.T) {
 
 // An object that one rank does not have, or cannot write, does not exist.
 func TestARankThatFails(t *testing.T) {
-	i := slices.IndexFunc(apart(), func(l tiers.EngineLayout) bool {
+	i := slices.IndexFunc(apart(), func(l tiers.LayoutSpec) bool {
 		return l.Name == "hicache-file"
 	})
 	dir := tiertest.Dir(t)

@@ -1,6 +1,7 @@
 package tiertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,9 +111,13 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 		cfg.Extent = Chunk
 	}
 	if cfg.Capacity == 0 {
-		cfg.Capacity = 8 << 20
+		cfg.Capacity = 16 << 20
 	}
-	tier, err := filetier.New(cfg)
+	if spec, _ := cfg.Layout.Spec(); spec.Tokens > 0 {
+		cfg.Layout.Bytes = cmp.Or(cfg.Layout.Bytes, 1<<20)
+		cfg.Layers, cfg.Model = cmp.Or(cfg.Layers, 4), cmp.Or(cfg.Model, "m")
+	}
+	tier, err := filetier.New(t.Context(), cfg)
 	// Skip only on macOS, which cannot punch holes. Elsewhere a skip would hide a failure.
 	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
 		t.Skip(err)

@@ -36,7 +36,6 @@ var mayImport = map[string]string{
 	"tiers/workdir":       "tiers tracing/host",
 	"tiers/ranks":         "tiers tiers/spread",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
-	"tiers/enginetier":    "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/spread":        "tiers",
 	"tiers/memtier":       "tiers tiers/buffer",
 	"tiers/sim":           "tiers tiers/clock",

@@ -1,4 +1,4 @@
-package enginetier_test
+package filetier_test
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 )
@@ -19,11 +18,9 @@ import (
 func TestConcurrentObjects(t *testing.T) {
 	const size, depth = 5000, 3 // no whole pages
 	for _, l := range tiers.EngineLayouts {
-		engine := tiertest.Psync(t)
-		tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
-			Layout: l.Name, Engine: engine, Direct: l.Direct, Model: "m", Bytes: size, Layers: 2,
-			Capacity: 1 << 20, Depth: depth})
-		require.NoError(t, err)
+		cfg := imitating(l.Name, size)
+		cfg.Depth = depth
+		tier := tiertest.Files(t, cfg)
 		assert.EqualValues(t, depth*size, tier.Traits().Extent, l.Name)
 		move := tiertest.Transfer(t, tier.Traits().Chunk, depth)
 		var objs []tiers.Object
@@ -86,11 +83,9 @@ func (g *gate) Submit(ops ...*ioengine.Op) {
 func TestTheEnginesThreads(t *testing.T) {
 	const size = 4096
 	g := &gate{tiertest.Psync(t), make(chan *ioengine.Op, 2)}
-	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
-		Layout: "vllm-slots", Engine: g, Model: "m", Bytes: size, Layers: 2, Capacity: 1 << 20,
-		Depth: 2})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, tier.Close()) }()
+	cfg := imitating("vllm-slots", size)
+	cfg.Engine, cfg.Direct, cfg.Depth = g, false, 2
+	tier := tiertest.Files(t, cfg)
 	objs := []tiers.Object{{Key: "a", Gen: 1, Size: size}, {Key: "b", Gen: 1, Size: size}}
 	for _, o := range objs {
 		require.NoError(t, store(t, tier, o))

@@ -1,4 +1,4 @@
-package enginetier_test
+package filetier_test
 
 import (
 	"os"
@@ -11,18 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/enginetier"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
 
 // layerwise is LMCache with use_layerwise: four layers of 4 KiB each.
-func layerwise(t testing.TB, dir *workdir.Dir, note func(string)) *enginetier.Tier {
-	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: "lmcache-fs",
-		Engine: tiertest.Psync(t), Model: "m", Bytes: 4096, Layers: 4, Layerwise: true, Note: note})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
-	return tier
+func layerwise(t testing.TB, dir *workdir.Dir, note func(string)) *filetier.Tier {
+	cfg := imitating("lmcache-fs", 4096)
+	cfg.Dir, cfg.Layerwise, cfg.Note = dir, true, note
+	return tiertest.Files(t, cfg)
 }
 
 // Each layer of each object is a file. The first layers of all objects are written and read before

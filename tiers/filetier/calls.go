@@ -1,10 +1,11 @@
-package enginetier
+package filetier
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -12,11 +13,14 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// calls makes the system calls of a layout, relative to the directory of its files, except reads and
-// writes, which the I/O engine makes. The calls run through Engine.Call, because a device that hangs
-// may not complete them either.
+// calls makes the system calls of a layout, except reads and writes of objects, which the I/O engine
+// makes. The calls run through Engine.Call, because a device that hangs may not complete them either.
+//
+// Paths are relative to the directory of an engine's files. Of the suite's own layouts they are relative
+// to the work directory, and begin with one of its directories.
 type calls struct {
-	root   int    // descriptor of the directory
+	dir    *workdir.Dir
+	root   int    // descriptor of the engine's directory; -1: an own layout
 	path   string // of the directory
 	engine ioengine.Engine
 	note   func(string) // receives each call before it is made; may be nil
@@ -32,7 +36,10 @@ func (c *calls) announce(format string, args ...any) {
 // call makes a system call, and repeats it after EINTR. Its error names the file.
 func (c *calls) call(what, path string, do func() error) error {
 	full := c.path + "/" + path
-	err := c.engine.Call(what, full, func() error { return workdir.Retry(do) })
+	err := c.engine.Call(what, full, do)
+	for errors.Is(err, unix.EINTR) {
+		err = c.engine.Call(what, full, do)
+	}
 	if errors.Is(err, unix.ENAMETOOLONG) {
 		err = fmt.Errorf("%w (%d bytes, the filesystem takes %d)", err, len(filepath.Base(path)),
 			nameMax(c.root))
@@ -43,18 +50,36 @@ func (c *calls) call(what, path string, do func() error) error {
 	return err
 }
 
+// at makes a system call on a name in a directory, by the directory's descriptor.
+func (c *calls) at(what, path string, do func(dir int, name string) error) error {
+	return c.call(what, path, func() error {
+		if c.root >= 0 {
+			return do(c.root, path)
+		}
+		top, name, _ := strings.Cut(path, "/")
+		dir, err := c.dir.Fan(top)
+		if err != nil {
+			return err
+		}
+		return do(dir, name)
+	})
+}
+
 // open opens a file. It follows no symbolic links, so that no write leaves the directory.
 func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
-	c.announce("openat %s %s %#o", path, flagNames(flags), mode)
+	c.announce("openat %s %v %#o", path, openFlags(flags), mode)
 	what := "open"
 	if flags&unix.O_CREAT != 0 {
 		what = "create"
 	}
-	err = c.call(what, path, func() (err error) {
-		fd, err = workdir.OpenAt(c.root, path, flags, mode)
+	err = c.at(what, path, func(dir int, name string) (err error) {
+		fd, err = workdir.OpenAt(dir, name, flags, mode)
 		return err
 	})
-	return fd, err
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
 }
 
 // access reports whether a path exists, with the call of os.access.
@@ -103,14 +128,16 @@ func (c *calls) rename(from, to string) error {
 // unlink removes a file's name. Open descriptors stay valid.
 func (c *calls) unlink(path string) error {
 	c.announce("unlinkat %s", path)
-	return c.call("remove", path, func() error { return unix.Unlinkat(c.root, path, 0) })
+	return c.at("remove", path, func(dir int, name string) error {
+		return unix.Unlinkat(dir, name, 0)
+	})
 }
 
 // close closes a file. After EINTR the file is closed, too.
 func (c *calls) close(fd int, path string) error {
 	c.announce("close")
 	return c.call("close", path, func() error {
-		if err := unix.Close(fd); !errors.Is(err, unix.EINTR) {
+		if err := unix.Close(fd); err != unix.EINTR {
 			return err
 		}
 		return nil
@@ -121,6 +148,22 @@ func (c *calls) close(fd int, path string) error {
 func (c *calls) size(fd int, path string, n int64) error {
 	c.announce("ftruncate %d", n)
 	return c.call("truncate", path, func() error { return unix.Ftruncate(fd, n) })
+}
+
+// allocate preallocates the blocks of a range. Where the filesystem cannot, it does nothing and returns
+// false.
+func (c *calls) allocate(fd int, path string, off, n int64) (done bool, err error) {
+	c.announce("fallocate %d", n)
+	err = c.call("preallocate", path, func() error { return allocate(fd, off, n) })
+	if unsupported(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// unsupported reports that the filesystem lacks the operation.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
 }
 
 // write writes a configuration or an index at the file's position. These writes are too few to need
@@ -153,12 +196,14 @@ func (c *calls) scan() error {
 	return errors.Join(err, c.close(fd, path))
 }
 
-// flagNames returns the names of the flags of an open call.
-func flagNames(flags int) string {
-	text := map[int]string{unix.O_RDONLY: "O_RDONLY", unix.O_WRONLY: "O_WRONLY",
-		unix.O_RDWR: "O_RDWR"}[flags&unix.O_ACCMODE]
+// openFlags are the flags of an open call, which print as their names.
+type openFlags int
+
+// String returns the names.
+func (flags openFlags) String() string {
+	text := []string{"O_RDONLY", "O_WRONLY", "O_RDWR"}[flags&unix.O_ACCMODE]
 	for _, f := range []struct {
-		bit  int
+		bit  openFlags
 		name string
 	}{
 		{unix.O_CREAT, "O_CREAT"}, {unix.O_EXCL, "O_EXCL"}, {unix.O_TRUNC, "O_TRUNC"},

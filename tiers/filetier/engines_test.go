@@ -1,4 +1,4 @@
-package enginetier_test
+package filetier_test
 
 import (
 	"fmt"
@@ -12,22 +12,16 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
-	"kvbench/tiers/enginetier"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
 
-// open makes a tier for objects of up to 1 MiB.
-func open(t testing.TB, layout string, dir *workdir.Dir) *enginetier.Tier {
-	facts, known := tiers.EngineLayoutOf(layout)
-	require.True(t, known)
-	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: layout,
-		Engine: tiertest.Psync(t), Direct: facts.Direct, Model: "m", Bytes: 1 << 20, Layers: 4,
-		Capacity: 16 << 20})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
-	return tier
+// imitating is a configuration of an engine's layout for objects of up to bytes, 0 = 1 MiB.
+func imitating(layout string, bytes int64) filetier.Config {
+	facts, _ := tiers.EngineLayoutOf(layout)
+	return filetier.Config{Layout: tiers.Layout{Kind: layout, Bytes: bytes}, Direct: facts.Direct}
 }
 
 // store writes an object with one request.
@@ -75,28 +69,22 @@ func TestContract(t *testing.T) {
 	for _, l := range tiers.EngineLayouts {
 		t.Run(l.Name, func(t *testing.T) {
 			tiertest.Run(t, func(t testing.TB) tiers.Tier {
-				return open(t, l.Name, tiertest.Dir(t))
+				return tiertest.Files(t, imitating(l.Name, 0))
 			})
 		})
 	}
 	t.Run("layer by layer", func(t *testing.T) {
 		tiertest.Run(t, func(t testing.TB) tiers.Tier {
-			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
-				Layout: "lmcache-fs", Engine: tiertest.Psync(t), Model: "m", Bytes: 1 << 20,
-				Layers: 4, Layerwise: true})
-			require.NoError(t, err)
-			t.Cleanup(func() { assert.NoError(t, tier.Close()) })
-			return tier
+			cfg := imitating("lmcache-fs", 0)
+			cfg.Layerwise = true
+			return tiertest.Files(t, cfg)
 		})
 	})
 	t.Run("concurrent objects", func(t *testing.T) {
 		tiertest.Run(t, func(t testing.TB) tiers.Tier {
-			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
-				Layout: "kvbm-slots", Engine: tiertest.Psync(t), Direct: true, Model: "m",
-				Bytes: 1 << 20, Layers: 4, Capacity: 16 << 20, Depth: 4})
-			require.NoError(t, err)
-			t.Cleanup(func() { assert.NoError(t, tier.Close()) })
-			return tier
+			cfg := imitating("kvbm-slots", 0)
+			cfg.Depth = 4
+			return tiertest.Files(t, cfg)
 		})
 	})
 }
@@ -119,18 +107,18 @@ func TestEveryCallRunsThroughTheEngine(t *testing.T) {
 		t.Run(l.Name, func(t *testing.T) {
 			dir := tiertest.Dir(t)
 			engine, made := &recorder{Engine: tiertest.Psync(t)}, 0
-			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: l.Name,
-				Engine: engine, Model: "m", Bytes: tiers.BucketBytes, Layers: 4,
-				Capacity: tiers.BucketBytes, Note: func(call string) {
-					if !strings.HasPrefix(call, "fcntl") { // does not reach the device
-						made++
-					}
-				}})
-			require.NoError(t, err)
+			cfg := imitating(l.Name, tiers.BucketBytes)
+			cfg.Dir, cfg.Engine, cfg.Direct, cfg.Capacity = dir, engine, false, tiers.BucketBytes
+			cfg.Note = func(call string) {
+				if !strings.HasPrefix(call, "fcntl") { // does not reach the device
+					made++
+				}
+			}
+			tier := tiertest.Files(t, cfg)
 			o := tiers.Object{Key: "a", Gen: 1, Size: 4096}
 			require.NoError(t, store(t, tier, o))
 			if l.LooksUp {
-				_, err = tier.Lookup(t.Context(), o)
+				_, err := tier.Lookup(t.Context(), o)
 				require.NoError(t, err)
 			}
 			require.NoError(t, load(t, tier, o))
@@ -151,7 +139,9 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 			at := t.TempDir()
 			dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test"})
 			require.NoError(t, err)
-			tier := open(t, l.Name, dir)
+			cfg := imitating(l.Name, 0)
+			cfg.Dir = dir
+			tier := tiertest.Files(t, cfg)
 			for i := range 300 { // buckets of 256 MiB are full then
 				require.NoError(t, store(t, tier, tiers.Object{Key: fmt.Sprint(i), Gen: 1,
 					Size: 1 << 20}))
@@ -159,11 +149,13 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 					break
 				}
 			}
+			if l.LooksUp { // a file per object, perhaps of another process
+				err := store(t, tiertest.Files(t, cfg), tiers.Object{Key: "0", Gen: 1, Size: 1 << 20})
+				require.ErrorIs(t, err, tiers.ErrExists)
+			}
 			if l.Ranks == tiers.RanksApart || l.Ranks == tiers.RanksEach {
-				second, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
-					Layout: l.Name, Engine: tiertest.Psync(t), Model: "m", Bytes: 4096, Layers: 4,
-					Capacity: 1 << 20, Tensor: 1, World: 2})
-				require.NoError(t, err)
+				cfg.Direct, cfg.Tensor, cfg.World = false, 1, 2
+				second := tiertest.Files(t, cfg)
 				require.NoError(t, store(t, second, tiers.Object{Key: "r", Gen: 1, Size: 4096}))
 				require.NoError(t, second.Close())
 			}
@@ -203,10 +195,9 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 func TestLatentsHaveNoRankInHiCachesNames(t *testing.T) {
 	for latents, want := range map[bool]string{true: "_org-m.bin", false: "_org-m_3_8.bin"} {
 		dir := tiertest.Dir(t)
-		tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
-			Layout: "hicache-file", Engine: tiertest.Psync(t), Model: "org/m", Bytes: 4096,
-			Tensor: 3, World: 8, Latents: latents})
-		require.NoError(t, err)
+		cfg := imitating("hicache-file", 4096)
+		cfg.Dir, cfg.Model, cfg.Tensor, cfg.World, cfg.Latents = dir, "org/m", 3, 8, latents
+		tier := tiertest.Files(t, cfg)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
 		require.NoError(t, store(t, tier, o))
 		require.NoError(t, load(t, tier, o))
@@ -223,9 +214,9 @@ func TestLatentsHaveNoRankInHiCachesNames(t *testing.T) {
 // A bucket is written when it is full, whole, and goes with its last object.
 func TestBucketsAreWrittenWhole(t *testing.T) {
 	dir := tiertest.Dir(t)
-	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: "mooncake-bucket",
-		Engine: tiertest.Psync(t), Model: "m", Bytes: 4096, Capacity: 16 << 20})
-	require.NoError(t, err)
+	cfg := imitating("mooncake-bucket", 4096)
+	cfg.Dir = dir
+	tier := tiertest.Files(t, cfg)
 	o := func(i int) tiers.Object { return tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 4096} }
 	files := func() []string {
 		names, err := filepath.Glob(dir.Path() + "/engine/*")
@@ -238,14 +229,19 @@ func TestBucketsAreWrittenWhole(t *testing.T) {
 		disk[c.Op] += c.Bytes
 		memory[c.Op] += c.Memory
 	}
+	var early tiers.Reader // of memory that the second bucket must not reuse
 	for i := range 3 * tiers.BucketKeys / 2 {
 		_, _, err := x.Write(t.Context(), tier, done, o(i))
 		require.NoError(t, err)
 		if i == tiers.BucketKeys-2 {
 			assert.Empty(t, files(), "it waits for the last one")
+			early, err = tier.Open(t.Context(), o(0))
+			require.NoError(t, err)
 		}
 	}
 	require.Len(t, files(), 2, "a bucket and its index; the other is half full")
+	require.NoError(t, move(t, early, o(0), false))
+	require.NoError(t, early.Close())
 	for i := range 3 * tiers.BucketKeys / 2 {
 		_, _, err := x.Read(t.Context(), tier, done, o(i))
 		require.NoError(t, err, "from the disk or from memory")

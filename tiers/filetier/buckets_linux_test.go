@@ -1,4 +1,4 @@
-package enginetier_test
+package filetier_test
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 )
@@ -30,7 +29,7 @@ func TestBucketsReturnTheirMemory(t *testing.T) {
 		return kib
 	}
 	const bucket = tiers.BucketBytes >> 10 // of 256 objects
-	tier := open(t, "mooncake-bucket", tiertest.Dir(t))
+	tier := tiertest.Files(t, imitating("mooncake-bucket", 0))
 	before := size()
 	begin := func(n, of int) (list []tiers.Writer) {
 		for i := range of {
@@ -72,9 +71,9 @@ func TestFullBucketsAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := never{Engine: ioengine.NewPsync(clock.NewWall().Now),
 			came: make(chan *ioengine.Op, 1)}
-		tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
-			Layout: "mooncake-bucket", Engine: n, Model: "m", Bytes: tiers.BucketBytes})
-		require.NoError(t, err)
+		cfg := imitating("mooncake-bucket", tiers.BucketBytes)
+		cfg.Dir, cfg.Engine = dir, n
+		tier := tiertest.Files(t, cfg)
 		create := func(ctx context.Context, key string) (tiers.Writer, error) {
 			return tier.Create(ctx, tiers.Object{Key: key, Gen: 1, Size: 4096})
 		}
@@ -87,7 +86,7 @@ func TestFullBucketsAreWaitedFor(t *testing.T) {
 		synctest.Wait() // one is in flight, one waits for it
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		_, err = create(gone, "c")
+		_, err := create(gone, "c")
 		require.ErrorIs(t, err, context.Canceled)
 		wait.Go(func() {
 			w, err := create(t.Context(), "c")
@@ -118,10 +117,9 @@ func TestWhatIsGivenUpStaysOpen(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				psync := ioengine.NewPsync(clock.NewWall().Now)
 				engine := tiertest.NewEngine(psync)
-				tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
-					Layout: c.layout, Engine: engine, Model: "m", Bytes: tiers.BucketBytes,
-					Capacity: tiers.BucketBytes})
-				require.NoError(t, err)
+				cfg := imitating(c.layout, tiers.BucketBytes)
+				cfg.Dir, cfg.Engine, cfg.Direct, cfg.Capacity = dir, engine, false, tiers.BucketBytes
+				tier := tiertest.Files(t, cfg)
 				engine.Hold(func(op *ioengine.Op) bool { return true })
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)

@@ -1,4 +1,4 @@
-package enginetier_test
+package filetier_test
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
-	"kvbench/tiers/enginetier"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 )
@@ -35,9 +35,9 @@ func (r refusing) Submit(ops ...*ioengine.Op) {
 // The probe fails before anything is measured if names are too long, or if a filesystem accepts
 // O_DIRECT at open and refuses direct I/O afterwards.
 func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
-	probe := func(cfg enginetier.Config) error {
-		cfg.Dir, cfg.Bytes, cfg.Capacity = tiertest.Dir(t), 16384, 1<<20
-		tier, err := enginetier.New(t.Context(), cfg)
+	probe := func(cfg filetier.Config) error {
+		cfg.Dir, cfg.Layout.Bytes, cfg.Capacity = tiertest.Dir(t), 16384, 1<<20
+		tier, err := filetier.New(t.Context(), cfg)
 		if err != nil {
 			return err
 		}
@@ -52,8 +52,8 @@ func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
 		"lmcache-fs":   len("@0x01000100@0@.data.tmp") + 64, // the temporary one is the longest
 		"vllm-fs":      len("__r0") + 12,                    // a directory
 	} {
-		cfg := enginetier.Config{Layout: layout, Engine: tiertest.Psync(t),
-			Model: strings.Repeat("m", 255-fixed)}
+		cfg := imitating(layout, 0)
+		cfg.Engine, cfg.Direct, cfg.Model = tiertest.Psync(t), false, strings.Repeat("m", 255-fixed)
 		require.NoError(t, probe(cfg), layout)
 		cfg.Model += "m"
 		err := probe(cfg)
@@ -67,8 +67,9 @@ func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
 			continue
 		}
 		for _, kind := range []ioengine.Kind{ioengine.Read, ioengine.Write} {
-			err := probe(enginetier.Config{Layout: l.Name, Direct: true, Model: "m",
-				Engine: refusing{tiertest.Psync(t), kind}})
+			cfg := imitating(l.Name, 0)
+			cfg.Direct, cfg.Model, cfg.Engine = true, "m", refusing{tiertest.Psync(t), kind}
+			err := probe(cfg)
 			if l.Name == "vllm-fs" && kind == ioengine.Write { // it goes on without, as vLLM does
 				require.NoError(t, err)
 				continue
