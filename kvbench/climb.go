@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/spread"
 	"kvbench/tracing/host"
 )
 
@@ -186,6 +187,9 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	}
 	readable, _ := t.sweep()
 	objects = append(slices.Clip(objects), readable...)
+	if several, ok := l.Level.Tier.(*spread.Ranks); ok {
+		objects = several.InFiles(objects)
+	}
 	// As plain I/O reads them: layer by layer, if the run stored them so.
 	layers := func(o tiers.Object) []tiers.Object {
 		return o.InLayers(l.Level.Tier.Traits().Layers)

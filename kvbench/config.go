@@ -134,7 +134,7 @@ func (c *StorageConfig) dirs() (paths []string) {
 // itself.
 type EngineFiles struct {
 	filetier.Imitation
-	// Tails: groups of layers are kept apart, see ranks.NewGroups; none: they are not.
+	// Tails: groups of layers are kept apart, see spread.NewGroups; none: they are not.
 	Tails tiers.Tails
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
 	// and 1 = there is one.

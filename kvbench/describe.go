@@ -74,8 +74,18 @@ func (t *trial) tierInfo() {
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)
 		}
-		if f, ok := level.Tier.(interface{ Footprint() (held, waste int64) }); ok {
-			_, info.WasteBytes = f.Footprint()
+		files := []tiers.Files{level.Files()}
+		if level.Kind == tiers.Storage && len(t.files) > 0 {
+			files = nil
+			for _, f := range t.files {
+				files = append(files, f)
+			}
+		}
+		for _, f := range files {
+			if f, ok := f.(interface{ Footprint() (held, waste int64) }); ok {
+				_, waste := f.Footprint()
+				info.WasteBytes += waste
+			}
 		}
 		t.info.Tiers = append(t.info.Tiers, info)
 	}
@@ -280,13 +290,18 @@ func (t *trial) readRoot(i int) (s host.BlockStat) {
 
 // rootInfo writes into the result which entries and bytes each directory holds at the end of the window.
 func (t *trial) rootInfo() {
-	of, ok := t.files.(*spread.Tier)
-	if !ok {
-		return
-	}
-	for i, u := range of.Uses() {
-		to := &t.info.IO.Roots[i]
-		to.Entries, to.UsedBytes, to.Elsewhere = u.Entries, u.Bytes, u.Elsewhere
+	for rank, f := range t.files {
+		several, ok := f.(*spread.Tier)
+		if !ok {
+			return
+		}
+		for i, u := range several.Uses() {
+			to := &t.info.IO.Roots[i]
+			to.UsedBytes += u.Bytes
+			if rank == 0 { // each rank has a part of each object
+				to.Entries, to.Elsewhere = u.Entries, u.Elsewhere
+			}
+		}
 	}
 }
 

@@ -307,8 +307,10 @@ func (t *trial) clean() error {
 		t.show(Snapshot{Stage: waiting, Free: -1}) // at once: the user sees that the signal has come
 		// A flush on the same filesystem would wait for what cancelled writers do. They leave their
 		// files, which are removed in small steps below.
-		if t.files != nil && !t.cfg.Storage.KeepFiles {
-			t.files.LeaveFiles()
+		for _, f := range t.files {
+			if !t.cfg.Storage.KeepFiles {
+				f.LeaveFiles()
+			}
 		}
 	}
 	if t.stop != nil {

@@ -88,7 +88,8 @@ type Env struct {
 	Cache  *cache.Cache
 	// Reference measures the hits that the Cache's policy costs; nil with the usual policy.
 	Reference *Reference
-	Transfer  *transfer.Transfer
+	Transfer  *transfer.Settings
+	Sink      tiers.Sink   // verifies what is read
 	Pool      *buffer.Pool // nil in a simulation
 	Content   *content.Content
 	Dir       *workdir.Dir // nil without a storage tier of files in one directory
@@ -149,7 +150,7 @@ type trial struct {
 
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
-	files         fileTier             // nil without one
+	files         []spread.Files       // of each rank's part of the objects; none: no storage tier of files
 	bucket        *objecttier.Tier     // nil without one
 	objects       *record.Objects      // its requests, nil without it
 	engine        ioengine.Engine      // of the files, nil without them
@@ -311,20 +312,15 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	}
 }
 
-// A Looker finds which of some objects a tier has before they are read: see [objecttier.Tier].
-type Looker interface {
-	Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error)
-}
-
 // Looker returns the storage tier if the user or the engine's layout requested lookups, else nil.
 // all: look up each entry of a request, not only until the first missing one.
-func (e *Env) Looker() (l Looker, all bool) {
+func (e *Env) Looker() (l tiers.Looker, all bool) {
 	cfg := &e.trial.cfg.Storage
 	if b := cfg.Bucket; b != nil && b.Lookup {
 		return e.trial.bucket, false
 	}
 	if y, _ := cfg.Layout.Spec(); y.LooksUp {
-		return e.trial.files.(Looker), y.All
+		return e.Levels[len(e.Levels)-1].Tier, y.All
 	}
 	return nil, false
 }
@@ -381,6 +377,3 @@ func (t *trial) lookAtSpace() {
 }
 
 func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
-
-// fileTier is a storage tier on a filesystem.
-type fileTier = spread.Files

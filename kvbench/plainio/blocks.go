@@ -122,7 +122,7 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 		return err
 	}
 	switch {
-	case m.store != nil:
+	case m.plain == nil:
 		return errors.New("requests inside files need a directory: an object store takes " +
 			"whole objects (-cache-dir)")
 	case level.Tier.Traits().CountsAtCommit:
@@ -182,7 +182,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	}
 	for i := range made {
 		objects[i] = r.object(r.fileSize)
-		if made[i], err = r.level.Tier.Create(ctx, objects[i]); err != nil {
+		if made[i], err = r.plain.Create(ctx, objects[i]); err != nil {
 			made[i] = nil
 			return false, abort(err)
 		}
@@ -228,7 +228,7 @@ func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p re
 	if err := w.Commit(ctx); err != nil {
 		return p, err
 	}
-	file, err := r.level.Tier.Open(ctx, o)
+	file, err := r.plain.Open(ctx, o)
 	if err != nil {
 		return p, err
 	}

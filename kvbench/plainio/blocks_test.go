@@ -23,7 +23,7 @@ import (
 
 // asking notes the places of requests.
 type asking struct {
-	tiers.Tier
+	tiers.Files
 	traits tiers.Traits
 	mu     sync.Mutex
 	asked  []place
@@ -40,13 +40,13 @@ type place struct {
 func (a *asking) Traits() tiers.Traits { return a.traits }
 
 func (a *asking) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	w, err := a.Tier.Create(ctx, objs...)
+	w, err := a.Files.Create(ctx, objs...)
 	a.made++
 	return askingWriter{w, asked{a, objs[0].Key, tiers.Write, w}}, err
 }
 
 func (a *asking) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	r, err := a.Tier.Open(ctx, objs...)
+	r, err := a.Files.Open(ctx, objs...)
 	return askingReader{r, asked{a, objs[0].Key, tiers.Read, r}}, err
 }
 
@@ -91,7 +91,7 @@ func blocksInVirtualTime(t *testing.T, seed uint64, window time.Duration, limit 
 	t.Helper()
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
-	a := &asking{Tier: tier, traits: tier.Traits()}
+	a := &asking{Files: tier, traits: tier.Traits()}
 	cfg := virtual(v, a, 1<<40, workers).lasting(window)
 	cfg.Seed, cfg.Limit = seed, int64(limit)
 	res, err := runPlain(t.Context(), cfg, r)
@@ -173,7 +173,7 @@ func TestBlocksCanBeCounted(t *testing.T) {
 func TestBlocksNeedDirectIO(t *testing.T) {
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
-	a := &asking{Tier: tier, traits: tier.Traits()}
+	a := &asking{Files: tier, traits: tier.Traits()}
 	a.traits.CountsAtCommit = true
 	_, err := runPlain(t.Context(), virtual(v, a, 1<<40, 1).lasting(time.Second),
 		&Blocks{Op: tiers.Read, Size: page})
@@ -219,8 +219,8 @@ func TestTheLadderOfBlocks(t *testing.T) {
 	tiertest.OneThread(t)
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
 		v := clock.NewVirtual()
-		tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{}}
-		a := &asking{Tier: tier, traits: tier.Traits()}
+		tier := &flushing{Files: drive(t)(v), clock: v, flushes: map[time.Duration]int{}}
+		a := &asking{Files: tier, traits: tier.Traits()}
 		cfg := virtual(v, a, 1<<40, 1).lasting(time.Hour)
 		cfg.Limit, cfg.Storage.Use.Chunk = 1, 4*page
 		r := &Blocks{Op: op, Size: 4 * page, Footprint: 64 << 20}
@@ -263,10 +263,10 @@ func TestTheLadderOfBlocks(t *testing.T) {
 }
 
 // atOnce is a tier whose bytes count when a request completes, on any filesystem.
-type atOnce struct{ tiers.Tier }
+type atOnce struct{ tiers.Files }
 
 func (a atOnce) Traits() tiers.Traits {
-	t := a.Tier.Traits()
+	t := a.Files.Traits()
 	t.CountsAtCommit = false
 	return t
 }

@@ -69,7 +69,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 		return err
 	}
 	r.bench, r.move, r.mix.share, r.fileSet.chunk = b, r.whole, r.ReadShare, r.mover.chunk
-	r.fileSet.entire = r.store != nil
+	r.fileSet.entire, r.own = r.plain == nil, r.owner()
 	read := r.Footprint / 2
 	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has it all
 		read = int64(r.ReadShare) * r.Footprint
@@ -309,7 +309,7 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 		return nil
 	}
 	r.unlink = b.Clock.Now() - r.begun
-	if r.store != nil { // which does not report what it has deferred
+	if r.plain == nil { // which does not report what it has deferred
 		r.quiet = r.unlink
 		b.Stop(result.EndedByInput)
 		return nil

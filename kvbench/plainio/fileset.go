@@ -18,7 +18,8 @@ import (
 // separately. In a fileSet that cycles each new object replaces the oldest.
 type fileSet struct {
 	level cache.Level
-	size  int64 // of an object
+	own   remover // removes objects
+	size  int64   // of an object
 	// chunk > 0: the first operation of each worker is shorter by a different part of an object, in
 	// whole chunks, so that files begin and are flushed at different moments. Otherwise every
 	// operation is on a whole object.
@@ -136,7 +137,7 @@ func (s *fileSet) remove(ctx context.Context, b *Bench, worker int, o tiers.Obje
 		return nil
 	}
 	begun := b.Clock.Now()
-	if err := s.level.Tier.Remove(ctx, o); err != nil {
+	if err := s.own.Remove(ctx, o); err != nil {
 		return err
 	}
 	now := b.Clock.Now()

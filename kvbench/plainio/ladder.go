@@ -102,7 +102,7 @@ func newClimb(e *kvbench.Env, l kvbench.Ladder, within *Blocks) (*climb, error) 
 	}
 	c := &climb{mover: m, Ladder: l, within: within}
 	c.size = c.fileSize(l.Room / int64(2*c.most()))
-	if m.store != nil { // which would say nothing of an object that is cut
+	if m.plain == nil { // which would say nothing of an object that is cut
 		c.Time *= slower
 	}
 	return c, nil
@@ -164,7 +164,7 @@ func (c *climb) remove(ctx context.Context) error {
 	if len(c.files) == 0 {
 		return nil
 	}
-	return c.level.Tier.Remove(context.WithoutCancel(ctx), c.files...)
+	return c.owner().Remove(context.WithoutCancel(ctx), c.files...)
 }
 
 // sweepStep is one step of a sweep, with a stream for each request in flight.
@@ -185,13 +185,13 @@ func (c *climb) step(ctx context.Context, bufs []leased) (*sweepStep, error) {
 	for op := range r.tallies {
 		r.tallies[op] = make([]tally, len(bufs))
 	}
-	if c.store != nil { // its requests in flight, whole objects, end by ctx
+	if c.plain == nil { // its requests in flight, whole objects, end by ctx
 		r.ended = func() { cut(errEnough) }
 	}
 	r.clock.At(r.begun+c.Time, r.end)
 	err := concurrently(ctx, c.env, len(bufs), func(ctx context.Context, i int) error {
 		err := r.stream(ctx, bufs[i], i, len(bufs))
-		if c.store != nil && r.over.Load() && context.Cause(ctx) == errEnough {
+		if c.plain == nil && r.over.Load() && context.Cause(ctx) == errEnough {
 			return nil
 		}
 		return err

@@ -33,7 +33,7 @@ func (f once) Step(_ context.Context, b *Bench, _ int) error {
 }
 
 // inTrial calls f in a trial in virtual time over a tier.
-func inTrial(t *testing.T, make func(clock.Clock) tiers.Tier,
+func inTrial(t *testing.T, make func(clock.Clock) tiers.Files,
 	f func(ctx context.Context, e *kvbench.Env, l cache.Level)) {
 	tiertest.OneThread(t)
 	t.Helper()
@@ -49,11 +49,11 @@ func inTrial(t *testing.T, make func(clock.Clock) tiers.Tier,
 
 // drive is one with latency, so that bandwidth needs requests in flight: with n of them it moves n
 // pages in the time of one, up to its bandwidth of 16.
-func drive(t *testing.T) func(c clock.Clock) tiers.Tier {
+func drive(t *testing.T) func(c clock.Clock) tiers.Files {
 	m := tiers.DeviceModel{Read: 16 * page * 1000, Write: 8 * page * 1000,
 		ReadLatency: time.Millisecond, WriteLatency: time.Millisecond, Parallelism: 1000}
 	require.NoError(t, m.Validate())
-	return func(c clock.Clock) tiers.Tier { return sim.NewDevice(m, "a drive", c) }
+	return func(c clock.Clock) tiers.Files { return sim.NewDevice(m, "a drive", c) }
 }
 
 func TestALadderFindsWhatMoreInFlightWouldMove(t *testing.T) {
@@ -94,7 +94,7 @@ func TestALadderFindsWhatMoreInFlightWouldMove(t *testing.T) {
 
 // flushing notes when objects are committed and how many lie there.
 type flushing struct {
-	tiers.Tier
+	tiers.Files
 	clock   clock.Clock
 	mu      sync.Mutex
 	flushes map[time.Duration]int
@@ -110,7 +110,7 @@ func (f *flushing) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writ
 	defer f.mu.Unlock()
 	f.now += objs[0].Size
 	f.most = max(f.most, f.now)
-	w, err := f.Tier.Create(ctx, objs...)
+	w, err := f.Files.Create(ctx, objs...)
 	return &flushingWriter{w, f}, err
 }
 
@@ -123,7 +123,7 @@ func (f *flushing) Remove(ctx context.Context, objs ...tiers.Object) error {
 	for _, o := range objs {
 		f.now -= o.Size
 	}
-	return f.Tier.Remove(ctx, objs...)
+	return f.Files.Remove(ctx, objs...)
 }
 
 type flushingWriter struct {
@@ -151,8 +151,8 @@ func (w *flushingWriter) Abort() error {
 
 func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
 	var tier *flushing
-	inTrial(t, func(c clock.Clock) tiers.Tier {
-		tier = &flushing{Tier: drive(t)(c), clock: c, flushes: map[time.Duration]int{}}
+	inTrial(t, func(c clock.Clock) tiers.Files {
+		tier = &flushing{Files: drive(t)(c), clock: c, flushes: map[time.Duration]int{}}
 		return tier
 	}, func(ctx context.Context, e *kvbench.Env, l cache.Level) {
 		ask := kvbench.Ladder{Level: l, InFlight: 4, Rungs: 3, Bytes: 1 << 40, Seed: 1,
@@ -193,9 +193,9 @@ func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
 // it would take a slow disk minutes after a window of seconds.
 func TestWhatALadderReadsIsWrittenQuickly(t *testing.T) {
 	var tier *asking
-	inTrial(t, func(c clock.Clock) tiers.Tier {
+	inTrial(t, func(c clock.Clock) tiers.Files {
 		drive := drive(t)(c)
-		tier = &asking{Tier: drive, traits: drive.Traits()}
+		tier = &asking{Files: drive, traits: drive.Traits()}
 		return tier
 	}, func(ctx context.Context, e *kvbench.Env, l cache.Level) {
 		spare := []tiers.Object{{Key: "a", Size: 4 << 20}, {Key: "b", Size: 3<<20 + 7}}
@@ -231,7 +231,7 @@ func TestALadderThatCannotBeClimbed(t *testing.T) {
 		_, err = Climb(ctx, e, ask)
 		require.ErrorContains(t, err, "takes no time")
 	})
-	inTrial(t, func(clock.Clock) tiers.Tier { return tiertest.NewNull() },
+	inTrial(t, func(clock.Clock) tiers.Files { return tiertest.NewNull() },
 		func(ctx context.Context, e *kvbench.Env, l cache.Level) {
 			rungs, err := Climb(ctx, e, kvbench.Ladder{Level: l, InFlight: 1, Rungs: 3, FileSize: 1,
 				Bytes: 1 << 10, Time: time.Second, Room: 1 << 40})
@@ -244,7 +244,7 @@ func TestALadderThatCannotBeClimbed(t *testing.T) {
 func TestRequestsSmallerThanABlockOfTheFilesystem(t *testing.T) {
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
-	a := &asking{Tier: tier, traits: tier.Traits()}
+	a := &asking{Files: tier, traits: tier.Traits()}
 	a.traits.Align = 16 << 10
 	for size, refused := range map[int64]bool{page: true, 24 << 10: true, 32 << 10: false} {
 		cfg := virtual(v, a, 1<<40, 1).lasting(time.Second)

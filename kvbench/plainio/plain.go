@@ -143,19 +143,20 @@ func (b *Bench) Close() error {
 // Object returns a new object: keys are never written again, as with content-addressed entries.
 func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
-	return tiers.Object{Key: evenly(l.Tier, "plain/", int64(gen)), Gen: gen, Size: size}
+	return tiers.Object{Key: evenly(l.Files(), "plain/", int64(gen)), Gen: gen, Size: size}
 }
 
-// Move reads or writes an object through the cache's transfer, and counts its bytes.
+// Move reads or writes an object as the cache does, and counts its bytes.
 func (b *Bench) Move(
 	ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object,
 ) (t tiers.Timing, err error) {
-	move := b.Transfer.Read
-	if op == tiers.Write {
-		move = b.Transfer.Write
+	c := tiers.Call{Observe: func(c tiers.Chunk) { b.Chunk(worker, l.Kind, c) }}
+	if op == tiers.Read {
+		err = l.Get(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Sink)
+	} else {
+		err = l.Put(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Content.Source())
 	}
-	_, t, err = move(ctx, l.Tier, func(c tiers.Chunk) { b.Chunk(worker, l.Kind, c) }, o)
-	return t, err
+	return c.Timing, err
 }
 
 // Chunk counts a request that the tier has completed, or a flush.

@@ -38,7 +38,7 @@ func asked(t *testing.T, capacity int64, climb kvbench.Climber, requests ...*wor
 	cfg.Climb = func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
 		ask = &l
 		for _, o := range l.Objects { // they are there
-			r, err := l.Level.Tier.Open(ctx, o)
+			r, err := l.Level.Files().Open(ctx, o)
 			require.NoError(t, err)
 			require.NoError(t, r.Close())
 		}

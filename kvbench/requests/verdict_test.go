@@ -73,7 +73,7 @@ func TestVerdictsOfSimulatedDevices(t *testing.T) {
 // onLink is a run in the time of a bubble on a tier over a storage that moves one token per
 // millisecond, and in which no goroutine waits for a processor: on a busy machine milliseconds of a
 // bubble take seconds.
-func onLink(t *testing.T, n, workers int, tier func(tiers.Tier, clock.Clock) tiers.Tier) runConfig {
+func onLink(t *testing.T, n, workers int, tier func(tiers.Files, clock.Clock) tiers.Files) runConfig {
 	t.Helper()
 	wall := clock.NewWall()
 	link, err := sim.NewLink(1000*unit, wall)
@@ -87,7 +87,7 @@ func onLink(t *testing.T, n, workers int, tier func(tiers.Tier, clock.Clock) tie
 // A held dispatcher lock keeps all workers from their storage.
 func TestAHeldLockIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := onLink(t, 50, 1, func(link tiers.Tier, _ clock.Clock) tiers.Tier { return link })
+		cfg := onLink(t, 50, 1, func(link tiers.Files, _ clock.Clock) tiers.Files { return link })
 		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(time.Millisecond) }
 		says(t, mustRun(t, cfg), result.HarnessLimited, "",
 			"taking requests (lock, input, plan) took 50 %")
@@ -96,13 +96,13 @@ func TestAHeldLockIsTheLimit(t *testing.T) {
 
 // slowExtent takes its time in the tier, and where a chunk's content is made.
 type slowExtent struct {
-	tiers.Tier
+	tiers.Files
 	clock clock.Clock
 }
 
 func (s slowExtent) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	_ = s.clock.Sleep(ctx, time.Millisecond)
-	w, err := s.Tier.Create(ctx, objs...)
+	w, err := s.Files.Create(ctx, objs...)
 	return slowWriter{w, s.clock}, err
 }
 
@@ -121,7 +121,7 @@ func TestASlowGeneratorIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Of the tiers without a device the only one with bytes: two milliseconds each go by while
 		// they are made, and one when they are counted.
-		r := mustRun(t, onLink(t, 50, 4, func(_ tiers.Tier, c clock.Clock) tiers.Tier {
+		r := mustRun(t, onLink(t, 50, 4, func(_ tiers.Files, c clock.Clock) tiers.Files {
 			return slowExtent{tiertest.Memory(t, 1<<20), c}
 		}))
 		says(t, r, result.HarnessLimited, "", "making data took 75 % of the workers' busy time")
@@ -131,7 +131,7 @@ func TestASlowGeneratorIsTheLimit(t *testing.T) {
 // Deletions take as long as three writes.
 func TestDeletionsAreTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := onLink(t, 200, 2, func(link tiers.Tier, c clock.Clock) tiers.Tier {
+		cfg := onLink(t, 200, 2, func(link tiers.Files, c clock.Clock) tiers.Files {
 			return faults.Wrap(link, func(ctx context.Context, e faults.Event) error {
 				if e.Call != faults.Remove {
 					return nil

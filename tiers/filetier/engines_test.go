@@ -25,7 +25,7 @@ func imitating(layout string, bytes int64) filetier.Config {
 }
 
 // store writes an object with one request.
-func store(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+func store(t testing.TB, tier tiers.Files, o tiers.Object) error {
 	w, err := tier.Create(t.Context(), o)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func store(t testing.TB, tier tiers.Tier, o tiers.Object) error {
 }
 
 // load reads one and compares it.
-func load(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+func load(t testing.TB, tier tiers.Files, o tiers.Object) error {
 	r, err := tier.Open(t.Context(), o)
 	if err != nil {
 		return err
@@ -68,20 +68,20 @@ func move(t testing.TB, to tiers.Submitter, o tiers.Object, write bool) error {
 func TestContract(t *testing.T) {
 	for _, l := range tiers.EngineLayouts {
 		t.Run(l.Name, func(t *testing.T) {
-			tiertest.Run(t, func(t testing.TB) tiers.Tier {
+			tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 				return tiertest.Files(t, imitating(l.Name, 0))
 			})
 		})
 	}
 	t.Run("layer by layer", func(t *testing.T) {
-		tiertest.Run(t, func(t testing.TB) tiers.Tier {
+		tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 			cfg := imitating("lmcache-fs", 0)
 			cfg.Layerwise = true
 			return tiertest.Files(t, cfg)
 		})
 	})
 	t.Run("concurrent objects", func(t *testing.T) {
-		tiertest.Run(t, func(t testing.TB) tiers.Tier {
+		tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 			cfg := imitating("kvbm-slots", 0)
 			cfg.Depth = 4
 			return tiertest.Files(t, cfg)

@@ -111,7 +111,7 @@ type Tier struct {
 	ended   bool
 }
 
-var _ tiers.Tier = (*Tier)(nil)
+var _ tiers.Files = (*Tier)(nil)
 
 // New makes the calls of a layout's start. If the filesystem refuses direct I/O, the own layouts and
 // engines that continue with buffered I/O do so, and Traits and Warnings report it; for other layouts

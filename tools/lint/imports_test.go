@@ -34,15 +34,14 @@ var mayImport = map[string]string{
 	"tiers/ioengine/ring": "",
 	"tiers/ioengine":      "tiers tiers/ioengine/ring",
 	"tiers/workdir":       "tiers tracing/host",
-	"tiers/ranks":         "tiers tiers/spread",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/spread":        "tiers",
 	"tiers/memtier":       "tiers tiers/buffer",
 	"tiers/sim":           "tiers tiers/clock",
-	"tiers/transfer":      "tiers tiers/clock tiers/buffer tiers/content",
-	"tiers/cache":         "tiers tiers/clock tiers/transfer tiers/evict",
+	"tiers/transfer":      "tiers tiers/clock tiers/buffer",
+	"tiers/cache":         "tiers tiers/clock tiers/evict",
 	"tiers/evict":         "",
-	"tiers/objecttier": "tiers tiers/clock tiers/workdir tiers/objecttier/store " +
+	"tiers/objecttier": "tiers tiers/buffer tiers/clock tiers/workdir tiers/objecttier/store " +
 		"tiers/objecttier/endpoint",
 	"tiers/objecttier/store":    "tiers/clock tiers/objecttier/endpoint",
 	"tiers/objecttier/endpoint": "",

@@ -1,4 +1,4 @@
-package ranks_test
+package spread_test
 
 import (
 	"path/filepath"
@@ -11,8 +11,9 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/filetier"
-	"kvbench/tiers/ranks"
+	"kvbench/tiers/spread"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 )
 
@@ -47,20 +48,23 @@ func (n *notes) take(names ...string) (list []string) {
 var tails = tiers.Tails{0, 2, 1}
 
 // groupsOf makes the tier of vLLM's files with three groups of a third of the bytes.
-func groupsOf(t testing.TB, dir *workdir.Dir, direct bool, n *notes) *ranks.Groups {
+func groupsOf(t testing.TB, dir *workdir.Dir, direct bool, n *notes) (
+	*spread.Ranks, *filetier.Tier) {
 	const part = (bytes/3 + 4095) / 4096 * 4096
 	files := tiertest.Files(t, filetier.Config{Dir: dir, Direct: direct,
 		Layout:    tiers.Layout{Kind: "vllm-fs", Bytes: part},
 		Imitation: filetier.Imitation{Note: n.add}})
-	tier := ranks.NewGroups(files, part, tails)
+	tier := spread.NewGroups(transfer.New(files, tiertest.Transfer(t, bytes, 1).Settings), part,
+		tails)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
-	return tier
+	return tier, files
 }
 
 func TestGroupsKeepTheContract(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		tiertest.Run(t, func(t testing.TB) tiers.Tier {
-			return groupsOf(t, tiertest.Dir(t), direct, new(notes))
+			tier, _ := groupsOf(t, tiertest.Dir(t), direct, new(notes))
+			return tier
 		})
 	}
 }
@@ -69,7 +73,7 @@ func TestGroupsKeepTheContract(t *testing.T) {
 // nor read.
 func TestGroupsAreReadAsFarAsNeeded(t *testing.T) {
 	dir, n := tiertest.Dir(t), new(notes)
-	tier := groupsOf(t, dir, true, n)
+	tier, files := groupsOf(t, dir, true, n)
 	assert.Contains(t, tier.Traits().Description, "a file for each of 3 groups of layers")
 	var objs []tiers.Object
 	for _, key := range []string{"a", "b", "c"} {
@@ -77,11 +81,11 @@ func TestGroupsAreReadAsFarAsNeeded(t *testing.T) {
 		store(t, tier, object(key))
 	}
 	for _, group := range []string{"g0", "g1", "g2"} {
-		files, err := filepath.Glob(dir.Path() + "/engine/*/*/*_" + group + "/*.bin")
+		names, err := filepath.Glob(dir.Path() + "/engine/*/*/*_" + group + "/*.bin")
 		require.NoError(t, err)
-		assert.Len(t, files, 3, group)
+		assert.Len(t, names, 3, group)
 	}
-	held, _ := tier.Footprint()
+	held, _ := files.Footprint()
 	assert.EqualValues(t, 3*bytes, held, "once, and not of each group")
 
 	// The first of three objects is read from the first group alone, the last one from all groups.
@@ -100,11 +104,10 @@ func TestGroupsAreReadAsFarAsNeeded(t *testing.T) {
 		n.take("faccessat"), "of the others those of the last objects that there are")
 
 	require.NoError(t, tier.Remove(t.Context(), objs[0]))
-	_, err = tier.Open(t.Context(), objs[0])
-	require.ErrorIs(t, err, tiers.ErrNotFound)
-	held, _ = tier.Footprint()
+	require.ErrorIs(t, get(t, tier, objs[0]), tiers.ErrNotFound)
+	held, _ = files.Footprint()
 	assert.EqualValues(t, 2*bytes, held)
 
-	_, err = tier.Create(t.Context(), tiers.Object{Key: "large", Gen: 1, Size: 2 * bytes})
+	err = putRanks(t, tier, tiers.Object{Key: "large", Gen: 1, Size: 2 * bytes})
 	assert.ErrorContains(t, err, "2097152 bytes are more than 3 parts of 352256")
 }

@@ -1,4 +1,4 @@
-package ranks_test
+package spread_test
 
 import (
 	"crypto/sha256"
@@ -8,17 +8,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/ranks"
+	"kvbench/tiers/spread"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 )
 
@@ -37,14 +39,16 @@ func apart() (list []tiers.LayoutSpec) {
 
 // open makes the tier of n ranks.
 func open(t testing.TB, l tiers.LayoutSpec, n int, dir *workdir.Dir, engine ioengine.Engine,
-) *ranks.Tier {
-	cfg := ranks.Config{Bytes: bytes, Depth: l.Depth}
+) tiers.Tier {
+	var list []tiers.Tier
+	settings := tiertest.Transfer(t, bytes, max(1, l.Depth)).Settings
 	for i := range n {
-		cfg.Ranks = append(cfg.Ranks, tiertest.Files(t, filetier.Config{Dir: dir, Engine: engine,
+		files := tiertest.Files(t, filetier.Config{Dir: dir, Engine: engine,
 			Layout: tiers.Layout{Kind: l.Name, Bytes: tiers.AlignUp(int64(bytes/n), 4096)},
-			Direct: l.Direct, Imitation: filetier.Imitation{Depth: l.Depth, Tensor: i, World: n}}))
+			Direct: l.Direct, Imitation: filetier.Imitation{Depth: l.Depth, Tensor: i, World: n}})
+		list = append(list, transfer.New(files, settings))
 	}
-	tier := ranks.New(cfg)
+	tier := spread.NewRanks(list, bytes, l.Depth)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
 	return tier
 }
@@ -53,13 +57,21 @@ func object(key string) tiers.Object { return tiers.Object{Key: key, Gen: 1, Siz
 
 // store writes an object, load reads and compares it.
 func store(t testing.TB, tier tiers.Tier, o tiers.Object) {
-	_, _, err := tiertest.Transfer(t, bytes, 1).Write(t.Context(), tier, nil, o)
-	require.NoError(t, err)
+	t.Helper()
+	require.NoError(t, putRanks(t, tier, o))
+}
+
+func putRanks(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	return tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{o}, tiertest.Content.Source())
 }
 
 func load(t testing.TB, tier tiers.Tier, o tiers.Object) {
-	_, _, err := tiertest.Transfer(t, bytes, 1).Read(t.Context(), tier, nil, o)
-	require.NoError(t, err)
+	t.Helper()
+	require.NoError(t, get(t, tier, o))
+}
+
+func get(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	return tier.Get(t.Context(), &tiers.Call{}, []tiers.Object{o}, tiertest.Verified)
 }
 
 // filesOf are the names below the engine's directory that match.
@@ -70,7 +82,7 @@ func filesOf(t testing.TB, dir *workdir.Dir, pattern string) []string {
 }
 
 // The tier keeps its contract if the number of ranks divides an object, and if it does not.
-func TestContract(t *testing.T) {
+func TestRanksKeepTheContract(t *testing.T) {
 	for _, l := range apart() {
 		t.Run(l.Name, func(t *testing.T) {
 			for _, n := range []int{3, 4} {
@@ -114,20 +126,22 @@ func TestTheSlowestRankCounts(t *testing.T) {
 		}[l.Name], strings.Join(names, " "), l.Name)
 
 		for slow := range n {
-			r, err := tier.Open(t.Context(), o)
-			require.NoError(t, err)
+			var mu sync.Mutex
 			seen := 0
 			engine.Hold(func(op *ioengine.Op) bool {
+				mu.Lock()
+				defer mu.Unlock()
 				seen++
 				assert.EqualValues(t, o.Size/n, op.N, "a part of the bytes")
 				return seen-1 == slow
 			})
 			done := make(chan error, 1)
-			b := buffer.Aligned(make([]byte, bytes+4096), bytes, 4096)
-			r.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, N: bytes,
-				Done: func(io *tiers.IO) { done <- io.Err }})
-			assert.Equal(t, 1, engine.Held(), l.Name)
-			assert.Equal(t, n, seen, "%s: all at the same moment", l.Name)
+			go func() { done <- get(t, tier, o) }()
+			require.Eventually(t, func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return seen == n && engine.Held() == 1
+			}, time.Minute, time.Millisecond, "%s: all concurrently", l.Name)
 			select {
 			case <-done:
 				t.Errorf("%s: over without rank %d", l.Name, slow)
@@ -135,8 +149,6 @@ func TestTheSlowestRankCounts(t *testing.T) {
 			}
 			engine.Release()
 			require.NoError(t, <-done)
-			require.NoError(t, tiertest.Content.Check(b[:bytes], o, 0))
-			require.NoError(t, r.Close())
 		}
 	}
 }
@@ -156,23 +168,16 @@ func TestARankThatFails(t *testing.T) {
 	files := filesOf(t, dir, "*_1_2.bin")
 	require.Len(t, files, 1)
 	require.NoError(t, os.Remove(files[0]))
-	_, err = tier.Open(t.Context(), o)
-	require.ErrorIs(t, err, tiers.ErrNotFound)
+	require.ErrorIs(t, get(t, tier, o), tiers.ErrNotFound)
 
 	// A directory in the place of the second rank's next file lets its rename fail.
 	p := object("p")
-	w, err := tier.Create(t.Context(), p)
-	require.NoError(t, err)
-	require.Len(t, filesOf(t, dir, ".*.tmp"), 2)
 	name := fmt.Sprintf("%s/%x_m_1_2.bin", filepath.Dir(files[0]),
 		sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", p.Key, p.Gen)))
 	require.NoError(t, os.Mkdir(name, 0o700))
-	require.Error(t, w.Commit(t.Context()))
-	_, err = tier.Open(t.Context(), p)
-	require.ErrorIs(t, err, tiers.ErrNotFound)
+	require.Error(t, putRanks(t, tier, p))
+	require.ErrorIs(t, get(t, tier, p), tiers.ErrNotFound)
 	assert.Len(t, filesOf(t, dir, "*_m_0_2.bin"), 1, "the other object's alone")
 	assert.Empty(t, filesOf(t, dir, ".*.tmp"))
-	held, _ := tier.Footprint()
-	assert.EqualValues(t, bytes, held)
 	require.NoError(t, os.Remove(name))
 }
