@@ -196,6 +196,7 @@ func (t *trial) measured() {
 		LockWaitNS:  int64(max(now.LockWait-before.LockWait, 0)),
 		SchedWaitNS: int64(max(now.SchedWait-before.SchedWait, 0)),
 		GCAssistNS:  int64(max(now.GCAssist-before.GCAssist, 0)),
+		Unloaded:    t.unloaded,
 	}
 	if now.PeakRSS > 0 {
 		t.info.Harness.PeakRSSBytes = new(now.PeakRSS)

@@ -224,7 +224,10 @@ func (t *trial) prepare(caller context.Context) error {
 	}
 	work := func() error {
 		defer close(t.prepared)
-		return t.workload.Prepare(ctx, &t.Env)
+		if err := t.workload.Prepare(ctx, &t.Env); err != nil || t.sim != nil {
+			return err
+		}
+		return t.measureUnloaded(ctx)
 	}
 	if t.sim != nil {
 		if err := work(); err != nil {
@@ -271,7 +274,6 @@ func (t *trial) load(ctx context.Context) {
 	}
 	t.awaitEnd(ctx)
 	t.closeWindow(ctx)
-	t.climb(ctx)
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.
@@ -396,9 +398,6 @@ func (t *trial) clean(ctx context.Context) error {
 	}
 	_, err := t.await(ctx, patience, show, func() error {
 		<-t.prepared
-		if t.climbed != nil {
-			<-t.climbed
-		}
 		t.Clock.Wait()
 		if c, ok := t.workload.(io.Closer); ok {
 			_ = c.Close()

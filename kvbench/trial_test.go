@@ -263,3 +263,32 @@ func TestADeviceThatDoesNotAnswerIsSeenAndTold(t *testing.T) {
 	assert.EqualValues(t, 2, r.Stalls.Count)
 	assert.EqualValues(t, 12*time.Second, r.Stalls.LongestNS)
 }
+
+// A device that stops answering while the files are removed has a result that stays, and a trial
+// that failed: another one after it would measure nothing.
+func TestARemovalThatIsNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
+		var env *Env
+		w.run = func(ctx context.Context, e *Env) error {
+			env = e
+			for e.Clock.Sleep(ctx, time.Second) == nil {
+				e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
+			}
+			return nil
+		}
+		w.closing = func() {
+			env.Fail(ErrUnanswered, result.EndedByError)
+			close(env.trial.hung)
+			<-over
+		}
+		cfg := onNull()
+		cfg.Settle = time.Hour
+		res, err := Run(t.Context(), cfg, w)
+		assert.ErrorIs(t, err, ErrUnanswered)
+		assert.ErrorContains(t, err, "after the result was written: ")
+		assert.Equal(t, result.StatusComplete, res.Status)
+	})
+}

@@ -72,15 +72,6 @@ type Counted interface {
 	Waits() (path string, since time.Duration)
 }
 
-// Climbs is a Workload with objects or requests of its own for the queue-depth sweep after its
-// window.
-type Climbs interface {
-	// Sweep returns whole objects that it has written to the storage tier past the cache, and which
-	// the sweep may read, and a sweep of its own, for requests to places that only it has; nil: the
-	// usual one.
-	Sweep() (readable []tiers.Object, own Climber)
-}
-
 // Env is what a trial provides to its workload.
 type Env struct {
 	Clock  clock.Clock
@@ -161,11 +152,11 @@ type trial struct {
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
-	climbed chan struct{}           // closed when the sweep has ended; nil: there is none
-	shown   sync.Mutex              // held while a snapshot is shown
-	stop    context.CancelCauseFunc // cancels the operations; nil before the load
-	ending  ending
-	stopped atomic.Int64 // ns of the load in which this process did not run
+	unloaded result.Unloaded         // written before prepared is closed
+	shown    sync.Mutex              // held while a snapshot is shown
+	stop     context.CancelCauseFunc // cancels the operations; nil before the load
+	ending   ending
+	stopped  atomic.Int64 // ns of the load in which this process did not run
 
 	// What the process and the kernel had counted when the window opened.
 	usage host.Usage

@@ -62,7 +62,7 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 	// Containers of one machine need not share processors: they have names of their own.
 	type host struct {
 		used, largest, all float64 // cores
-		ranks              int
+		workers            int
 	}
 	hosts, devices := map[[2]string]*host{}, map[[2]string]bool{}
 	for _, r := range ranks {
@@ -74,30 +74,25 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 		h := hosts[at]
 		h.used += units.OrZero(units.Ratio(r.Harness.CPUNS, r.WindowNS))
 		h.largest, h.all = max(h.largest, r.Limits.Cores), h.all+r.Limits.Cores
-		h.ranks++
+		h.workers += r.Workload.Workers
 	}
-	share, cores, together := -1.0, 0.0, 1
+	one, share := *out, -1.0 // and copies of what changes
 	for _, h := range hosts {
-		has := h.largest
-		if h.used > has { // each rank has a quota of its own
-			has = h.all
+		cores := h.largest
+		if h.used > cores { // each rank has a quota of its own
+			cores = h.all
 		}
-		if s := units.OrZero(units.Ratio(h.used, has)); s > share || s == share && has > cores {
-			share, cores = s, has
+		if h.workers > 0 {
+			cores = min(cores, float64(h.workers))
 		}
-		together = max(together, h.ranks)
+		if s := units.OrZero(units.Ratio(h.used, cores)); s > share ||
+			s == share && cores > one.Limits.Cores {
+			share, one.Limits.Cores = s, cores
+			one.Harness.CPUNS = int64(h.used * float64(out.WindowNS))
+		}
 	}
-	one := *out // and copies of what changes
-	one.Limits.Cores = cores
-	one.Harness.CPUNS = int64(share * cores * float64(out.WindowNS))
-	one.Harness.GCPauseNS /= int64(len(ranks)) // of each process
 	if ns := one.DeviceWitness.DiscardNS; ns != nil {
 		one.DeviceWitness.DiscardNS = new(*ns / int64(len(devices)))
-	}
-	if l := one.Harness.Ladder; l != nil && l.CPUShare != nil {
-		of := *l
-		of.CPUShare = new(*l.CPUShare * float64(together))
-		one.Harness.Ladder = &of
 	}
 	if s := one.Simulation; s != nil && s.Device != nil { // each rank has a device of its own
 		of, d := *s, *s.Device

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // client is a rank that shares the device of its host.
@@ -75,15 +76,24 @@ func TestADeviceIsAKernels(t *testing.T) {
 	assert.EqualValues(t, 800, *out.DeviceWitness.ReadBytes)
 }
 
-// loaded is a client that measured all the time, whose storage moves no more with more in flight.
+// loaded is a client that measured all the time, whose requests took four times as long as single
+// ones. Rank 0 measured those.
 func loaded(rank int, host string) *result.Result {
 	r := client(rank, host)
-	r.IO.ChunkBytes = 1 << 20
 	r.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 10e9,
-		Requests: 10e3, Operations: 10e3, MeanInFlight: new(4.0)}}}
-	r.Harness.WorkerBusyNS, r.Harness.Busy.StorageNS = 40e9, 40e9
-	r.Harness.Ladder = &result.Ladder{Rungs: []result.Rung{{InFlight: 4, Read: 1e9, NS: 1e9},
-		{InFlight: 8, Read: 1e9, NS: 1e9}, {InFlight: 16, Read: 1e9, NS: 1e9}}}
+		Requests: 10e3, Operations: 10e3, InFlightNS: 40e9, MeanInFlight: new(4.0)}}}
+	r.Harness.WorkerBusyNS, r.Harness.Busy.StorageNS, r.Workload.Workers = 40e9, 40e9, 4
+	h := result.NewHistogram(units.Nanoseconds)
+	for range 10_000 {
+		h.Record(4e6)
+	}
+	data, _ := h.Encode()
+	r.Histograms = map[string]result.HistogramData{"storage_read_request": data}
+	r.Harness.Unloaded.Reason = "rank 0 measures it for all ranks"
+	if rank == 0 {
+		r.Harness.Unloaded = result.Unloaded{Read: []result.UnloadedLatency{{NS: 1e6,
+			RequestBytes: 1e6, Requests: 70}}}
+	}
 	r.DeviceWitness = result.Witness{Reason: "unknown"}
 	return r
 }
@@ -95,9 +105,8 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 		kind, says string
 		cpu        float64
 	}{
-		{func([]*result.Result) {}, result.StorageLimited, "16 requests were in flight at the " +
-			"storage on average and more would not have moved more: the run moved 3.73 GiB/s, " +
-			"plain I/O right after it moved for a moment 3.73 GiB/s with 16 in flight", 0.4},
+		{func([]*result.Result) {}, result.StorageLimited, "the run moved 3.73 GiB/s with 16 " +
+			"requests in flight: a request took 4 ms, 4 times the 1 ms of a single one", 0.4},
 		{func(r []*result.Result) {
 			for _, one := range r {
 				one.Harness.WorkerIdleNS = 40e9
@@ -105,15 +114,14 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 		}, result.LoadLimited, "workers had no request for 50 % of the time", 0.4},
 		// 0.86 cores each, which neither of them may notice, are 1.72 of two.
 		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 8.6e9, 8.6e9 },
-			result.HarnessLimited, "the ranks on one host used 86 % of the 2 cores that they may " +
-				"use (limit 85 %): more cores would move more bytes", 0.86},
+			result.CPULimited, "the ranks of a host used 86 % of the 2 cores that their workers " +
+				"can use (limit 85 %)", 0.86},
 		// More than the host has: each has a quota of its own.
 		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 13e9, 13e9 },
-			result.StorageLimited, "more would not have moved more", 0.65},
-		{func(r []*result.Result) { r[1].Harness.Ladder = nil }, result.Undecided,
-			"whether more in flight would have moved more was not tried", 0.4},
-		{func(r []*result.Result) { r[1].Harness.Ladder = &result.Ladder{Reason: "it has no room"} },
-			result.Undecided, "because it has no room", 0.4},
+			result.StorageLimited, "waited in the storage", 0.65},
+		{func(r []*result.Result) { r[0].Harness.Unloaded = result.Unloaded{Reason: "so"} },
+			result.Undecided, "the latency of a single request before the window is missing: so",
+			0.4},
 	} {
 		ranks := []*result.Result{loaded(0, "a"), loaded(1, "a"), loaded(2, "b"),
 			loaded(3, "b")}

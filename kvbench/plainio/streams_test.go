@@ -131,7 +131,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 	}{
 		"reads":  {&Ceiling{ReadShare: 1, InFlight: 4}, true, false},
 		"writes": {&Ceiling{InFlight: 4}, false, true},
-		"mixed":  {&Ceiling{ReadShare: 0.5, Rung: 50 * time.Millisecond}, true, true},
+		"mixed":  {&Ceiling{ReadShare: 0.5, StepTime: 50 * time.Millisecond}, true, true},
 		"churn":  {&Ceiling{ReadShare: 0.5, InFlight: 2, Churn: true}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 				assert.Equal(t, c.read, moved.Read.Bytes > 0)
 				assert.Equal(t, c.wrote, moved.Write.Bytes > 0)
 				if c.r.InFlight == 0 {
-					assert.NotEmpty(t, res.PlainIO.Ladder)
+					assert.NotEmpty(t, res.PlainIO.Sweep)
 				}
 				if c.r.Churn {
 					assert.Positive(t, moved.Deleted.Entries)

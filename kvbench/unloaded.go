@@ -1,0 +1,220 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/transfer"
+)
+
+const (
+	// In a short window the measurement takes this part of the window's length.
+	unloadedPart = 10
+	// The fewest requests of each direction, for which a slow storage has this multiple of the time.
+	unloadedLeast, unloadedSlow = 8, 4
+	// Objects are written for the measurement: in turns of up to 16 requests and 4 MiB, and of a
+	// sixteenth of a request, because entries may be smaller than a request. All objects together
+	// have at most 64 MiB, or half of the tier, which is enough for 8 objects of each kind.
+	unloadedRequests, unloadedObject = 16, 4 << 20
+	unloadedSmall, unloadedEach      = 16, 8
+	unloadedBytes, unloadedCapacity  = 64 << 20, 2
+)
+
+// Filled is a Workload that has written objects to the storage tier past the cache.
+type Filled interface {
+	// Objects returns objects that may be read before the window.
+	Objects() []tiers.Object
+}
+
+// measureUnloaded measures the storage tier's latency with one request in flight, before the window,
+// for the verdict. Of several ranks rank 0 alone measures, while the others wait at the barrier that
+// ends the preparation.
+func (t *trial) measureUnloaded(ctx context.Context) error {
+	if t.cfg.Unloaded == 0 {
+		return nil
+	}
+	if err := t.Group.Barrier(ctx); err != nil {
+		return err
+	}
+	if t.Group.Rank() > 0 {
+		t.unloaded.Reason = "rank 0 measures it for all ranks"
+		return nil
+	}
+	err := t.readWriteAlone(ctx)
+	if err != nil && ctx.Err() == nil {
+		t.unloaded.Reason, err = err.Error(), nil
+	}
+	return err
+}
+
+// readWriteAlone writes objects for half of the time, and reads for the other half: the load's
+// objects, if there are some, else those that it has written.
+func (t *trial) readWriteAlone(ctx context.Context) (err error) {
+	level, err := t.Level(tiers.Storage)
+	if err != nil {
+		return err
+	}
+	if level.Tier == nil {
+		return errors.New("the storage tier takes no time")
+	}
+	length := t.cfg.Unloaded
+	if w := t.phase.Window; w > 0 {
+		length = min(length, w/unloadedPart)
+	}
+	single := *t.Transfer
+	single.Depth, single.Stretches, single.Verify = 1, 0, content.VerifyNone
+	if level.Tier.Traits().Holds {
+		if single.Pool, err = t.NewPool(1, single.Chunk); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, single.Pool.Close()) }()
+	}
+	objects, _ := t.Cache.Objects(tiers.Storage)
+	if w, ok := t.workload.(Filled); ok {
+		objects = append(objects, w.Objects()...)
+	}
+	m := &alone{trial: t, single: &single, tier: level.Tier, half: length / 2}
+	left := min(unloadedBytes, level.Capacity/unloadedCapacity)
+	if len(objects) > 0 {
+		err = errors.Join(m.read(ctx, objects), m.write(ctx, left))
+	} else if err = m.write(ctx, left); err == nil && len(m.written) > 0 {
+		err = m.read(ctx, m.written)
+	}
+	return errors.Join(err, m.clear(ctx))
+}
+
+// alone moves objects with one request in flight.
+type alone struct {
+	*trial
+	single  *transfer.Transfer
+	tier    tiers.Tier
+	half    time.Duration // how long each direction takes
+	written []tiers.Object
+}
+
+// write writes objects of left bytes at most.
+func (m *alone) write(ctx context.Context, left int64) (err error) {
+	const block = buffer.PageSize
+	chunk := int64(m.single.Chunk)
+	large := max(chunk, min(unloadedRequests*chunk, unloadedObject)/chunk*chunk)
+	small := max(block, chunk/unloadedSmall/block*block)
+	sizes := [2]int64{m.fits(min(large, left/(2*unloadedEach)/block*block)),
+		m.fits(min(small, left/(2*unloadedEach)/block*block))}
+	l := m.latencies()
+	for n := 0; err == nil && !l.enough(); n++ {
+		o := tiers.Object{Key: fmt.Sprint("unloaded/", n), Gen: 1, Size: sizes[n%2]}
+		if left -= o.Size; left < 0 || o.Size < block {
+			break
+		}
+		if _, _, err = m.single.Write(ctx, m.tier, l.count, o); err == nil {
+			m.written = append(m.written, o)
+		}
+	}
+	m.unloaded.Write = l.means()
+	return err
+}
+
+// read reads objects, the written ones in turns and others in a random order. It ends the read of a
+// large object early.
+func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l := m.latencies()
+	l.over = func() { stop(errWindowOver) }
+	draw := rand.New(rand.NewPCG(m.info.Seed, 0))
+	defer func() { m.unloaded.Read = l.means() }()
+	for n := 0; !l.enough(); n++ {
+		o := objects[n%len(objects)]
+		if len(m.written) == 0 {
+			o = objects[draw.IntN(len(objects))]
+		}
+		if _, _, err := m.single.Read(ctx, m.tier, l.count, o); context.Cause(ctx) == errWindowOver {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes the written objects where they take the place of others or would be kept. Files
+// stay until the end of the trial: the device would discard them within the window.
+func (m *alone) clear(ctx context.Context) error {
+	cfg := &m.cfg.Storage
+	if len(m.written) == 0 || cfg.Layout == (tiers.Layout{}) && cfg.Engine.Layout == "" &&
+		cfg.Bucket == nil && !cfg.KeepFiles {
+		return nil
+	}
+	return m.tier.Remove(context.WithoutCancel(ctx), m.written...)
+}
+
+// fits limits a size to one that the storage tier stores as one object: slots have one size.
+func (t *trial) fits(size int64) int64 {
+	if y := t.cfg.Storage.Layout; y.Kind == tiers.LayoutSlots {
+		return min(size, y.Bytes)
+	}
+	if y := t.cfg.Storage.Engine; y.Layout != "" {
+		return min(size, y.Bytes)
+	}
+	return size
+}
+
+// latencies are those of one direction: of the requests, or behind the page cache of the flushes,
+// whose requests have no bytes.
+type latencies struct {
+	clock         clock.Clock
+	begun, length time.Duration
+	over          func() // called when enough requests have completed; nil: nothing
+	chunk, pieces int64  // pieces in bytes, of the request in flight
+	sizes         [2]result.UnloadedLatency // of small and large requests; the fields are sums
+}
+
+func (m *alone) latencies() *latencies {
+	return &latencies{clock: m.Clock, begun: m.Clock.Now(), length: m.half,
+		chunk: int64(m.single.Chunk)}
+}
+
+// count receives each request, as a ChunkFunc.
+func (l *latencies) count(c tiers.Chunk) {
+	if l.pieces += c.Bytes; !c.Piece && c.Bytes > 0 {
+		sum := &l.sizes[0]
+		if l.pieces > l.chunk/2 {
+			sum = &l.sizes[1]
+		}
+		sum.NS += int64(c.Ended - c.Begun)
+		sum.RequestBytes += l.pieces
+		sum.Requests++
+		l.pieces = 0
+	}
+	if l.over != nil && l.enough() {
+		l.over()
+	}
+}
+
+// enough reports whether the time is over, or requests take none. A layout may keep all bytes in
+// memory, and has no requests then.
+func (l *latencies) enough() bool {
+	n, took := l.sizes[0].Requests+l.sizes[1].Requests, l.sizes[0].NS+l.sizes[1].NS
+	spent := l.clock.Now() - l.begun
+	return spent >= l.length && (n == 0 || n >= unloadedLeast || spent >= unloadedSlow*l.length) ||
+		n > 0 && took == 0
+}
+
+// means are the means of the sizes that occurred, the smaller first.
+func (l *latencies) means() (all []result.UnloadedLatency) {
+	for _, s := range l.sizes {
+		if n := s.Requests; n > 0 && s.NS > 0 {
+			all = append(all, result.UnloadedLatency{NS: s.NS / n, RequestBytes: s.RequestBytes / n,
+				Requests: n})
+		}
+	}
+	return all
+}
