@@ -172,8 +172,8 @@ func (t *trial) fits(size int64) int64 {
 type latencies struct {
 	clock         clock.Clock
 	begun, length time.Duration
-	over          func() // called when enough requests have completed; nil: nothing
-	chunk, pieces int64  // pieces in bytes, of the request in flight
+	over          func()                    // called when enough requests have completed; nil: nothing
+	chunk, pieces int64                     // pieces in bytes, of the request in flight
 	sizes         [2]result.UnloadedLatency // of small and large requests; the fields are sums
 }
 

@@ -290,13 +290,13 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 		still = 200 * time.Millisecond // without a new discard
 	)
 	since = t.Clock.Now()
-	if t.sim != nil || t.info.DeviceWitness.Device == "" {
+	if t.sim != nil || t.info.DeviceCounters.Device == "" {
 		return since, nil
 	}
 	for last := int64(-1); ; {
 		s, err := t.device.ReadStat()
 		if err != nil {
-			return since, nil // DeviceWitness reports the error
+			return since, nil // DeviceCounters reports the error
 		}
 		now := t.Clock.Now()
 		if s.DiscardIOs != last && last >= 0 {

@@ -18,35 +18,35 @@ func met(ranks []*result.Result) bool {
 
 // device identifies the storage device of a rank: devices are those of a kernel.
 func device(r *result.Result) [2]string {
-	return [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
+	return [2]string{r.Environment.KernelID(), r.DeviceCounters.Device}
 }
 
 // devices counts each device once. The kernel counts the bytes of all ranks that share a device:
 // where they measured at the same time, the counters of the lowest rank are those of all; else none
 // of them is of the trial.
 func devices(out *result.Result, ranks []*result.Result) {
-	var first []*result.Witness // of the lowest rank of each device
+	var first []*result.DeviceCounters // of the lowest rank of each device
 	seen, shared, known := map[[2]string]bool{}, false, true
 	for _, r := range ranks {
 		at := device(r)
 		if at[1] == "" {
 			known = false
 		} else if shared = shared || seen[at]; !seen[at] {
-			first = append(first, &r.DeviceWitness)
+			first = append(first, &r.DeviceCounters)
 		}
 		seen[at] = true
 	}
 	if !shared {
 		return
 	}
-	w := &result.Witness{Device: out.DeviceWitness.Device,
+	w := &result.DeviceCounters{Device: out.DeviceCounters.Device,
 		Reason: "ranks share the device, so that each of them has counted the bytes of all"}
 	if known && met(ranks) {
 		w = merged(first)
 	}
-	w.AppReadBytes, w.AppWriteBytes = out.DeviceWitness.AppReadBytes,
-		out.DeviceWitness.AppWriteBytes
-	out.DeviceWitness = *w
+	w.AppReadBytes, w.AppWriteBytes = out.DeviceCounters.AppReadBytes,
+		out.DeviceCounters.AppWriteBytes
+	out.DeviceCounters = *w
 }
 
 // judged is what limited the ranks together, as for one client, by the sums of what they did. Shares of a
@@ -91,8 +91,8 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 			one.Harness.CPUNS = int64(h.used * float64(out.WindowNS))
 		}
 	}
-	if ns := one.DeviceWitness.DiscardNS; ns != nil {
-		one.DeviceWitness.DiscardNS = new(*ns / int64(len(devices)))
+	if ns := one.DeviceCounters.DiscardNS; ns != nil {
+		one.DeviceCounters.DiscardNS = new(*ns / int64(len(devices)))
 	}
 	if s := one.Simulation; s != nil && s.Device != nil { // each rank has a device of its own
 		of, d := *s, *s.Device

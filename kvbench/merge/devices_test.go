@@ -15,7 +15,7 @@ func client(rank int, host string) *result.Result {
 	return &result.Result{Name: "X", Benchmark: "X", Rank: rank, Ranks: 4, WindowNS: 10e9,
 		Status: result.StatusComplete, StartTime: "2026-01-02T03:04:05Z", ClockOffsetNS: new(int64(0)),
 		Environment: result.Environment{Hostname: host}, Limits: result.Limits{Cores: 2},
-		DeviceWitness: result.Witness{Device: "vda", ReadBytes: new(int64(400)),
+		DeviceCounters: result.DeviceCounters{Device: "vda", ReadBytes: new(int64(400)),
 			WriteBytes: new(int64(40)), AppReadBytes: 100, AppWriteBytes: 10},
 		Harness: result.Harness{CPUNS: 4e9, PeakRSSBytes: new(int64(7)),
 			Verdict: result.Verdict{Kind: result.StorageLimited, Reason: "the device was busy"}}}
@@ -26,7 +26,7 @@ func TestADeviceCountsOnce(t *testing.T) {
 	ranks := []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
 	out, err := Ranks(ranks, &result.Clients{})
 	require.NoError(t, err)
-	w := out.DeviceWitness
+	w := out.DeviceCounters
 	assert.Equal(t, []int64{800, 80, 400, 40}, []int64{*w.ReadBytes, *w.WriteBytes, w.AppReadBytes,
 		w.AppWriteBytes})
 	assert.Equal(t, []float64{2, 2}, []float64{*w.ReadRatio, *w.WriteRatio})
@@ -41,11 +41,11 @@ func TestADeviceCountsOnce(t *testing.T) {
 	ranks[1].ClockOffsetNS = nil
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.Nil(t, out.DeviceWitness.ReadRatio)
-	ranks[1].ClockOffsetNS, ranks[3].DeviceWitness.Device = new(int64(0)), ""
+	assert.Nil(t, out.DeviceCounters.ReadRatio)
+	ranks[1].ClockOffsetNS, ranks[3].DeviceCounters.Device = new(int64(0)), ""
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.Nil(t, out.DeviceWitness.ReadRatio, "of one nobody knows the device")
+	assert.Nil(t, out.DeviceCounters.ReadRatio, "of one nobody knows the device")
 }
 
 // TestADeviceIsAKernels: containers of one machine have several names and one device, and two
@@ -58,14 +58,14 @@ func TestADeviceIsAKernels(t *testing.T) {
 	}
 	out, err := Ranks(ranks, &result.Clients{})
 	require.NoError(t, err)
-	w := out.DeviceWitness
+	w := out.DeviceCounters
 	assert.Equal(t, []int64{800, 80}, []int64{*w.ReadBytes, *w.WriteBytes})
 	// Ranks that were not started together share it, too.
 	ranks[0].ClockOffsetNS = nil
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.Nil(t, out.DeviceWitness.ReadBytes)
-	assert.Contains(t, out.DeviceWitness.Reason, "ranks share the device")
+	assert.Nil(t, out.DeviceCounters.ReadBytes)
+	assert.Contains(t, out.DeviceCounters.Reason, "ranks share the device")
 	// Two that have one name and one device's name each.
 	ranks = []*result.Result{client(0, "a"), client(1, "a")}
 	for i, r := range ranks {
@@ -73,7 +73,7 @@ func TestADeviceIsAKernels(t *testing.T) {
 	}
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.EqualValues(t, 800, *out.DeviceWitness.ReadBytes)
+	assert.EqualValues(t, 800, *out.DeviceCounters.ReadBytes)
 }
 
 // loaded is a client that measured all the time, whose requests took four times as long as single
@@ -94,7 +94,7 @@ func loaded(rank int, host string) *result.Result {
 		r.Harness.Unloaded = result.Unloaded{Read: []result.UnloadedLatency{{NS: 1e6,
 			RequestBytes: 1e6, Requests: 70}}}
 	}
-	r.DeviceWitness = result.Witness{Reason: "unknown"}
+	r.DeviceCounters = result.DeviceCounters{Reason: "unknown"}
 	return r
 }
 

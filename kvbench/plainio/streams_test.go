@@ -116,7 +116,7 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 	require.NoError(t, err)
 	assert.Equal(t, "s3", res.IO.Mode)
 	assert.Equal(t, "s3://bucket/runs/rank_0", res.IO.CacheDir)
-	assert.Contains(t, res.DeviceWitness.Reason, "object store")
+	assert.Contains(t, res.DeviceCounters.Reason, "object store")
 	assert.Empty(t, d.Keys("bucket", ""), "nothing is left behind")
 	assert.Empty(t, d.Uploads("bucket"))
 	return res, d

@@ -237,7 +237,7 @@ func fixtureInfo() Info {
 	for i := range 1200 {
 		bytes += fixtureSize(i)
 	}
-	info.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20),
+	info.DeviceCounters = result.DeviceCounters{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20),
 		WriteBytes: new(bytes / 2),
 		ReadIOs:    new(int64(240000)), WriteIOs: new(int64(60000)),
 		DiscardIOs: new(int64(480)), DiscardBytes: new(int64(5 << 29)),

@@ -97,7 +97,7 @@ func TestSections(t *testing.T) {
 	store.Network = &result.Network{ReceivedBytes: new(int64(155_000_000)),
 		AckedBytes: new(int64(154_000_000)), Retransmits: new(int64(1)),
 		MinRTTNS: new(int64(25_000))}
-	store.Network.Derive(store.DeviceWitness.AppReadBytes)
+	store.Network.Derive(store.DeviceCounters.AppReadBytes)
 	show("the network of a store", kernel(store))
 	store.Network.Derive(0)
 	show("without reads", kernel(store))
@@ -113,7 +113,7 @@ func TestSections(t *testing.T) {
 	r.Recording.ReadWriteRatio = result.NewCheck(nil, new(2.5))
 	show("a number that was not recorded", validation(r))
 	show("a device without counters", kernel(&result.Result{
-		DeviceWitness: result.Witness{Reason: "tmpfs has no device"}}))
+		DeviceCounters: result.DeviceCounters{Reason: "tmpfs has no device"}}))
 	golden.Check(t, "sections.txt", b.String())
 }
 
@@ -210,7 +210,7 @@ func twoRoots(times float64, requests int64) *result.Result {
 			Read: result.RootTraffic{Bytes: 1 << 28, BytesPerSecond: new(float64(1 << 28)),
 				Requests: requests, RequestNS: requests * took, MeanInFlight: new(times)}})
 	}
-	r.DeviceWitness.ReadBytes, r.DeviceWitness.WriteBytes = new(int64(1<<29)), new(int64(0))
+	r.DeviceCounters.ReadBytes, r.DeviceCounters.WriteBytes = new(int64(1<<29)), new(int64(0))
 	r.Derive()
 	return r
 }

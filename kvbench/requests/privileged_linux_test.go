@@ -76,7 +76,7 @@ func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
 		cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 12*entry, 32*entry
 		cfg.Storage.Policy = c.policy
 		r := mustRun(t, cfg)
-		w := r.DeviceWitness
+		w := r.DeviceCounters
 		require.Equal(t, fs.Name, w.Device, w.Reason)
 		memory, storage := r.Tiers[0], r.Tiers[1]
 		if !c.all {

@@ -379,9 +379,9 @@ func (e ErrorSample) Where() string {
 	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
 }
 
-// Witness cross-checks the kernel's counters of the backing device with the application's bytes of
+// DeviceCounters cross-checks the kernel's counters of the backing device with the application's bytes of
 // the storage tier.
-type Witness struct {
+type DeviceCounters struct {
 	Device     string `json:"device" merge:"same"`
 	Reason     string `json:"reason" merge:"same"` // why there are no counters, or what is odd about them
 	ReadBytes  *int64 `json:"read_bytes" merge:"sum"`

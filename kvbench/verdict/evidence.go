@@ -54,7 +54,7 @@ func gather(r *result.Result) *evidence {
 	e.unloaded = ratio(without, h.WorkerIdleNS+h.WorkerBusyNS)
 	e.capacity, e.deletion = e.of(b.RoomNS), e.of(b.RemovalNS)
 	// Discards overlap: their times may add up to more than the window.
-	e.discards = min(1, ratio(units.OrZero(r.DeviceWitness.DiscardNS), r.WindowNS))
+	e.discards = min(1, ratio(units.OrZero(r.DeviceCounters.DiscardNS), r.WindowNS))
 	if cores := e.cores(); r.Simulation == nil && cores > 0 {
 		e.cpu = units.Ratio(float64(h.CPUNS), cores*float64(r.WindowNS))
 	}
@@ -80,7 +80,7 @@ func (e *evidence) cores() float64 {
 // compareBytes compares the device's bytes with the run's. The page cache reads ahead and writes
 // back later, and other ranks may use the device: then the bytes show nothing.
 func (e *evidence) compareBytes() {
-	d := &e.DeviceWitness
+	d := &e.DeviceCounters
 	if d.ReadBytes == nil || d.WriteBytes == nil || e.IO.Mode != "direct" ||
 		e.Ranks > 1 && len(e.MergedRanks) == 0 {
 		return

@@ -50,7 +50,7 @@ func (e *evidence) loadReason() string {
 }
 
 func (e *evidence) sharedReason() string {
-	d := &e.DeviceWitness
+	d := &e.DeviceCounters
 	return fmt.Sprintf("the device moved %s, %s times the %s of the run (limit %s): another "+
 		"process used it", bytes(*d.ReadBytes+*d.WriteBytes), number(e.shared),
 		bytes(d.AppReadBytes+d.AppWriteBytes), number(sharedLimit))
@@ -70,7 +70,7 @@ func (e *evidence) discardReason() string {
 	}
 	if e.discards > 0 {
 		parts = append(parts, fmt.Sprintf("the device worked on discards of %s, of all processes, "+
-			"for up to %s of the window", bytes(units.OrZero(e.DeviceWitness.DiscardBytes)),
+			"for up to %s of the window", bytes(units.OrZero(e.DeviceCounters.DiscardBytes)),
 			share(e.discards)))
 	}
 	text := fmt.Sprintf("%s (limit %s)", strings.Join(parts, ", "), share(waitLimit))
@@ -154,7 +154,7 @@ func (e *evidence) storageReason() string {
 	}
 	text := fmt.Sprintf("%s (limit %s), so requests waited in the storage", e.took(),
 		number(queueLimit))
-	if busy := e.DeviceWitness.BusyShare; busy != nil {
+	if busy := e.DeviceCounters.BusyShare; busy != nil {
 		text += fmt.Sprintf("; the device was busy for %s of the window", units.Percent(busy))
 	}
 	return text

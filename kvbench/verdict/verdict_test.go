@@ -22,7 +22,7 @@ func limited() *result.Result {
 			Operations: 1000, Requests: 10000, InFlightNS: 39e9, MeanInFlight: new(3.9)}}},
 		Harness: result.Harness{CPUNS: 2e9, WorkerIdleNS: 1e9, WorkerBusyNS: 39e9,
 			Busy: result.BusyTime{StorageNS: 38e9, HandoverNS: 1e9, DispatchNS: 5e8}},
-		DeviceWitness: result.Witness{BusyShare: new(0.98), AppReadBytes: 10 * gib,
+		DeviceCounters: result.DeviceCounters{BusyShare: new(0.98), AppReadBytes: 10 * gib,
 			ReadBytes: new(int64(10 * gib)), WriteBytes: new(int64(0)),
 			DiscardNS: new(int64(0)), DiscardBytes: new(int64(0))},
 	}
@@ -71,11 +71,11 @@ func inFlight(n float64) change {
 }
 
 func discards(ns int64) change {
-	return func(r *result.Result) { r.DeviceWitness.DiscardNS = &ns }
+	return func(r *result.Result) { r.DeviceCounters.DiscardNS = &ns }
 }
 
 func device(bytes int64) change {
-	return func(r *result.Result) { r.DeviceWitness.ReadBytes = &bytes }
+	return func(r *result.Result) { r.DeviceCounters.ReadBytes = &bytes }
 }
 
 func simulated(busy float64, slots int) change {
@@ -83,13 +83,13 @@ func simulated(busy float64, slots int) change {
 		r.Simulation = &result.Simulation{Device: &result.SimulatedDevice{Parallelism: slots},
 			DeviceBusyShare: &busy}
 		r.Harness.Unloaded, r.Harness.CPUNS = result.Unloaded{}, 0
-		r.DeviceWitness = result.Witness{Reason: "a simulation"}
+		r.DeviceCounters = result.DeviceCounters{Reason: "a simulation"}
 	}
 }
 
 func memory(r *result.Result) {
 	r.Environment.Filesystem = result.Filesystem{Type: "tmpfs", InMemory: true}
-	r.DeviceWitness = result.Witness{Reason: "tmpfs"}
+	r.DeviceCounters = result.DeviceCounters{Reason: "tmpfs"}
 }
 
 // buffered has writes through the page cache: flushes of 39 ms each, and alone of a quarter.

@@ -123,7 +123,7 @@ type mirror struct {
 	Memory, Dir        string
 	Disk               bool // its file is behind a loop device
 	Times              Times
-	hole               sync.RWMutex // held while a hole is punched, which delays every other request
+	hole               sync.RWMutex  // held while a hole is punched, which delays every other request
 	slots              chan struct{} // holds one value per read or write in service; nil: no limit
 }
 

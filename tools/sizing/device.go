@@ -84,7 +84,7 @@ func (d *drives) add(run string, r *result.Result) {
 			d.refused = append(d.refused, fmt.Errorf("%s %s", run, fmt.Sprintf(format, args...)))
 		}
 	}
-	fs, device := r.Environment.Filesystem, r.DeviceWitness
+	fs, device := r.Environment.Filesystem, r.DeviceCounters
 	refuse(r.IO.Mode == "buffered", "was written and read through the page cache (-io buffered): "+
 		"its rates are of memory, too")
 	refuse(len(r.IO.Roots) > 1, "was spread over %d directories: its rates are of all of their "+
