@@ -203,10 +203,7 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, both boo
 	}
 	cfg.Storage.Folder = checkpoint.Folder(spec, writes, cfg.Storage.Nonce, op == tiers.Read,
 		v.Rank)
-	// Nothing was removed before reading: waiting for the device would only make the gap longer. Nor
-	// is a checkpoint read before the measured read.
-	if cfg.AwaitDiscards = op == tiers.Write; op == tiers.Read {
-		cfg.Unloaded = 0
-	}
+	// Nothing was removed before reading: waiting for the device would only make the gap longer.
+	cfg.AwaitDiscards = op == tiers.Write
 	return checkpoint.New(c), nil
 }

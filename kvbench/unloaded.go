@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -110,11 +111,17 @@ func (m *alone) write(ctx context.Context, left int64) (err error) {
 		m.fits(min(small, left/(2*unloadedEach)/block*block))}
 	l := m.latencies()
 	for n := 0; err == nil && !l.enough(); n++ {
-		o := tiers.Object{Key: fmt.Sprint("unloaded/", n), Gen: 1, Size: sizes[n%2]}
+		o := tiers.Object{Key: fmt.Sprint("unloaded-", n), Gen: 1, Size: sizes[n%2]}
 		if left -= o.Size; left < 0 || o.Size < block {
 			break
 		}
-		if _, _, err = m.single.Write(ctx, m.tier, l.count, o); err == nil {
+		if m.cfg.Storage.Folder != nil { // it has one name in addition to the names of the load
+			err = m.remove(ctx)
+		}
+		if err == nil {
+			_, _, err = m.single.Write(ctx, m.tier, l.count, o)
+		}
+		if err == nil {
 			m.written = append(m.written, o)
 		}
 	}
@@ -149,11 +156,21 @@ func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
 // stay until the end of the trial: the device would discard them within the window.
 func (m *alone) clear(ctx context.Context) error {
 	cfg := &m.cfg.Storage
-	if len(m.written) == 0 || cfg.Layout == (tiers.Layout{}) && cfg.Engine.Layout == "" &&
-		cfg.Bucket == nil && !cfg.KeepFiles {
+	if cfg.Layout == (tiers.Layout{}) && cfg.Engine.Layout == "" && cfg.Bucket == nil &&
+		cfg.Folder == nil && !cfg.KeepFiles {
 		return nil
 	}
-	return m.tier.Remove(context.WithoutCancel(ctx), m.written...)
+	return m.remove(ctx)
+}
+
+// remove removes the written objects.
+func (m *alone) remove(ctx context.Context) error {
+	if len(m.written) == 0 {
+		return nil
+	}
+	err := m.tier.Remove(context.WithoutCancel(ctx), m.written...)
+	m.written = nil
+	return err
 }
 
 // fits limits a size to one that the storage tier stores as one object: slots have one size.
@@ -172,9 +189,13 @@ func (t *trial) fits(size int64) int64 {
 type latencies struct {
 	clock         clock.Clock
 	begun, length time.Duration
-	over          func()                    // called when enough requests have completed; nil: nothing
-	chunk, pieces int64                     // pieces in bytes, of the request in flight
-	sizes         [2]result.UnloadedLatency // of small and large requests; the fields are sums
+	over          func() // called when enough requests have completed; nil: nothing
+	chunk, pieces int64  // pieces in bytes, of the request in flight
+	n             int    // requests
+	sizes         [2]struct {
+		took  []time.Duration
+		bytes int64
+	} // of small and large requests
 }
 
 func (m *alone) latencies() *latencies {
@@ -185,35 +206,44 @@ func (m *alone) latencies() *latencies {
 // count receives each request, as a ChunkFunc.
 func (l *latencies) count(c tiers.Chunk) {
 	if l.pieces += c.Bytes; !c.Piece && c.Bytes > 0 {
-		sum := &l.sizes[0]
+		size := &l.sizes[0]
 		if l.pieces > l.chunk/2 {
-			sum = &l.sizes[1]
+			size = &l.sizes[1]
 		}
-		sum.NS += int64(c.Ended - c.Begun)
-		sum.RequestBytes += l.pieces
-		sum.Requests++
+		size.took, size.bytes = append(size.took, c.Ended-c.Begun), size.bytes+l.pieces
 		l.pieces = 0
+		l.n++
 	}
 	if l.over != nil && l.enough() {
 		l.over()
 	}
 }
 
-// enough reports whether the time is over, or requests take none. A layout may keep all bytes in
-// memory, and has no requests then.
+// enough reports whether the time is over. A layout may keep all bytes in memory, and has no
+// requests then.
 func (l *latencies) enough() bool {
-	n, took := l.sizes[0].Requests+l.sizes[1].Requests, l.sizes[0].NS+l.sizes[1].NS
 	spent := l.clock.Now() - l.begun
-	return spent >= l.length && (n == 0 || n >= unloadedLeast || spent >= unloadedSlow*l.length) ||
-		n > 0 && took == 0
+	return spent >= l.length && (l.n == 0 || l.n >= unloadedLeast || spent >= unloadedSlow*l.length) ||
+		spent == 0 && l.n >= unloadedLeast // requests take no time
 }
 
-// means are the means of the sizes that occurred, the smaller first.
+// means are the means of the sizes that occurred, the smaller first. The slowest tenth is left out:
+// of few requests, one that waited for a processor would change the mean.
 func (l *latencies) means() (all []result.UnloadedLatency) {
-	for _, s := range l.sizes {
-		if n := s.Requests; n > 0 && s.NS > 0 {
-			all = append(all, result.UnloadedLatency{NS: s.NS / n, RequestBytes: s.RequestBytes / n,
-				Requests: n})
+	for _, size := range l.sizes {
+		n := len(size.took)
+		if n == 0 {
+			continue
+		}
+		slices.Sort(size.took)
+		kept := size.took[:max(1, n-(n+9)/10)]
+		sum := time.Duration(0)
+		for _, took := range kept {
+			sum += took
+		}
+		if sum > 0 {
+			all = append(all, result.UnloadedLatency{RequestBytes: size.bytes / int64(n),
+				NS: int64(sum) / int64(len(kept)), Requests: int64(n)})
 		}
 	}
 	return all

@@ -221,7 +221,7 @@ func TestSingleRequestsBeforeTheWindow(t *testing.T) {
 			assert.InDelta(t, 50*time.Millisecond, took, float64(2*write*c.pages))
 			measured := 0
 			for _, p := range a.asked {
-				if p.op == tiers.Read && strings.HasPrefix(p.key, "unloaded/") {
+				if p.op == tiers.Read && strings.HasPrefix(p.key, "unloaded-") {
 					measured++
 				}
 			}

@@ -33,7 +33,7 @@ type Unloaded struct {
 	Reason string            `json:"reason,omitempty" merge:"max"`
 }
 
-// UnloadedLatency is the mean of requests of one size.
+// UnloadedLatency is the mean of requests of one size, without the slowest tenth.
 type UnloadedLatency struct {
 	RequestBytes int64 `json:"request_bytes"`
 	NS           int64 `json:"ns"`
