@@ -152,11 +152,12 @@ func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
 	return nil
 }
 
-// clear removes the written objects where they take the place of others or would be kept. Files
-// stay until the end of the trial: the device would discard them within the window.
+// clear removes the written objects where they take the place of others, count as bytes of a
+// directory, or would be kept. Other files stay until the end of the trial: the device would discard
+// them within the window.
 func (m *alone) clear(ctx context.Context) error {
 	cfg := &m.cfg.Storage
-	if cfg.Layout == (tiers.Layout{}) && cfg.Engine.Layout == "" && cfg.Bucket == nil &&
+	if cfg.Layout == (tiers.Layout{}) && cfg.Engine.Layout == "" && len(m.dirs) == 1 &&
 		cfg.Folder == nil && !cfg.KeepFiles {
 		return nil
 	}
