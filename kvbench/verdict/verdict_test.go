@@ -185,6 +185,8 @@ func TestVerdict(t *testing.T) {
 				"depth (each of 4 workers had 1 at most; -io-depth), and -bench Knee shows"},
 		{"one in flight", []change{inFlight(1), workers(1)}, result.LatencyLimited,
 			"the number of workers (1, each with 1 at most; -workers)"},
+		{"one worker that uses its depth", []change{workers(1), latency(1)}, result.LatencyLimited,
+			"the number of workers (1, each with 1 at most; -workers)"},
 		{"one in flight, and no measurement", []change{inFlight(1), unmeasured},
 			result.LatencyLimited, "no request waited for another one; more in flight"},
 		{"the write limit", []change{writeLimit, latency(1)}, result.LatencyLimited,
