@@ -7,7 +7,6 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
@@ -29,7 +28,7 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 	}
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
 		AwaitDiscards: v.Division != result.DivisionClosed, // whose rules have pauses
-		Climb:         plainio.Climb, ClimbAfter: 300 * time.Millisecond}
+		Unloaded:      300 * time.Millisecond}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}

@@ -160,6 +160,9 @@ func (t *trial) prepare() error {
 		}
 	}
 	err := t.workload.Prepare(ctx, &t.Env)
+	if err == nil && t.sim == nil {
+		err = t.measureUnloaded(ctx)
+	}
 	t.prepared.Store(true)
 	if err != nil {
 		return err
@@ -202,7 +205,6 @@ func (t *trial) load(ctx context.Context) {
 	}
 	t.awaitEnd()
 	t.closeWindow()
-	t.climb(t.rush)
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.

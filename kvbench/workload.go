@@ -72,15 +72,6 @@ type Counted interface {
 	Waits() (path string, since time.Duration)
 }
 
-// Climbs is a Workload with objects or requests of its own for the queue-depth sweep after its
-// window.
-type Climbs interface {
-	// Sweep returns whole objects that it has written to the storage tier past the cache, and which
-	// the sweep may read, and a sweep of its own, for requests to places that only it has; nil: the
-	// usual one.
-	Sweep() (readable []tiers.Object, own Climber)
-}
-
 // Env is what a trial provides to its workload.
 type Env struct {
 	Clock  clock.Clock
@@ -161,12 +152,13 @@ type trial struct {
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
-	live    liveLine
-	stop    context.CancelCauseFunc // cancels the operations; nil before the load
-	ending  ending
-	free    atomic.Int64 // bytes behind the storage tier, with several directories the least; -1: unknown
-	stopped atomic.Int64 // ns of the load in which this process did not run
-	drained atomic.Int64 // ns in which the workers ended after the window
+	live     liveLine
+	unloaded result.Unloaded         // written before prepared is set
+	stop     context.CancelCauseFunc // cancels the operations; nil before the load
+	ending   ending
+	free     atomic.Int64 // bytes behind the storage tier, with several directories the least; -1: unknown
+	stopped  atomic.Int64 // ns of the load in which this process did not run
+	drained  atomic.Int64 // ns in which the workers ended after the window
 
 	watchdog
 
@@ -289,13 +281,13 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 		still = 200 * time.Millisecond // without a new discard
 	)
 	since = t.Clock.Now()
-	if t.sim != nil || t.info.DeviceWitness.Device == "" {
+	if t.sim != nil || t.info.DeviceCounters.Device == "" {
 		return since, nil
 	}
 	for last := int64(-1); ; {
 		s, err := t.device.ReadStat()
 		if err != nil {
-			return since, nil // DeviceWitness reports the error
+			return since, nil // DeviceCounters reports the error
 		}
 		now := t.Clock.Now()
 		if s.DiscardIOs != last && last >= 0 {

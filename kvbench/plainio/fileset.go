@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
@@ -55,12 +54,12 @@ func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]t
 	})
 }
 
-// Sweep implements [kvbench.Climbs] with the objects to read.
-func (s *fileSet) Sweep() (readable []tiers.Object, own kvbench.Climber) {
+// Objects implements [kvbench.Filled].
+func (s *fileSet) Objects() []tiers.Object {
 	if s.level.Kind != tiers.Storage {
-		return nil, nil
+		return nil
 	}
-	return s.objects, nil
+	return s.objects
 }
 
 // seedWorkers gives each worker its random stream: what it reads follows from the seed, not from the

@@ -57,7 +57,7 @@ type Bench struct {
 
 var (
 	_ kvbench.Workload = (*Bench)(nil)
-	_ kvbench.Climbs   = (*Bench)(nil)
+	_ kvbench.Filled   = (*Bench)(nil)
 )
 
 // New makes a routine the workload of one trial; its unit of completion is the operation.
@@ -122,12 +122,12 @@ func (b *Bench) Report(in *record.Info) {
 	}
 }
 
-// Sweep implements [kvbench.Climbs]: a routine may implement it, too.
-func (b *Bench) Sweep() (readable []tiers.Object, own kvbench.Climber) {
-	if r, some := b.routine.(kvbench.Climbs); some {
-		return r.Sweep()
+// Objects implements [kvbench.Filled]: a routine may implement it, too.
+func (b *Bench) Objects() []tiers.Object {
+	if r, ok := b.routine.(kvbench.Filled); ok {
+		return r.Objects()
 	}
-	return nil, nil
+	return nil
 }
 
 // Close lets the routine free its buffers.

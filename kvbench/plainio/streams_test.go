@@ -97,7 +97,7 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 	require.NoError(t, err)
 	assert.Equal(t, "s3", res.IO.Mode)
 	assert.Equal(t, "s3://bucket/runs/rank_0", res.IO.CacheDir)
-	assert.Contains(t, res.DeviceWitness.Reason, "object store")
+	assert.Contains(t, res.DeviceCounters.Reason, "object store")
 	assert.Empty(t, d.Keys("bucket", ""), "nothing is left behind")
 	assert.Empty(t, d.Uploads("bucket"))
 	return res, d
@@ -112,7 +112,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 	}{
 		"reads":  {&Ceiling{ReadShare: 1, InFlight: 4}, true, false},
 		"writes": {&Ceiling{InFlight: 4}, false, true},
-		"mixed":  {&Ceiling{ReadShare: 0.5, Rung: 50 * time.Millisecond}, true, true},
+		"mixed":  {&Ceiling{ReadShare: 0.5, StepTime: 50 * time.Millisecond}, true, true},
 		"churn":  {&Ceiling{ReadShare: 0.5, InFlight: 2, Churn: true}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 				assert.Equal(t, c.read, moved.Read.Bytes > 0)
 				assert.Equal(t, c.wrote, moved.Write.Bytes > 0)
 				if c.r.InFlight == 0 {
-					assert.NotEmpty(t, res.PlainIO.Ladder)
+					assert.NotEmpty(t, res.PlainIO.Sweep)
 				}
 				if c.r.Churn {
 					assert.Positive(t, moved.Deleted.Entries)

@@ -142,7 +142,7 @@ func goldenInfo(tier *objecttier.Tier) result.Result {
 			WriteDevice: result.WriteDeviceTransfer, ChunkBytes: 256 << 10, Depth: 1},
 		Tiers: []result.Tier{{Level: "storage", Description: tier.Traits().Description,
 			CapacityBytes: new(int64(1 << 30))}},
-		DeviceWitness: result.Witness{Reason: "the storage tier is an object store: no block " +
+		DeviceCounters: result.DeviceCounters{Reason: "the storage tier is an object store: no block " +
 			"device of this machine is behind it"},
 		Parameters: []result.Parameter{
 			{Name: "cache-dir", Value: "s3://kvb/bench", Origin: "flag"},

@@ -27,7 +27,7 @@ func device() *tiers.DeviceModel {
 		WriteLatency: time.Millisecond, Parallelism: 64}
 }
 
-// says checks the verdict, and for concurrency its bound.
+// says checks the verdict, and what bounded the number in flight.
 func says(t *testing.T, r *result.Result, kind, bound, reason string) {
 	t.Helper()
 	v := r.Harness.Verdict
@@ -51,23 +51,18 @@ func simulate(t *testing.T, cfg runConfig, m *tiers.DeviceModel) *result.Result 
 
 func TestVerdictsOfSimulatedDevices(t *testing.T) {
 	tiertest.OneThread(t)
+	few, slots := many(2000, 64, 1), device()
+	few.Storage.MaxWriters, slots.Parallelism = 2, 4
 	// 4 KiB take 39 µs of the medium behind 1 ms: it is full from 27 requests on.
 	says(t, simulate(t, many(5000, 64, 1), device()), result.StorageLimited, "",
-		"more would not have moved more")
-	says(t, simulate(t, many(1000, 1, 1), device()), result.ConcurrencyLimited, verdict.Workers,
+		"and takes 64 requests at a time")
+	says(t, simulate(t, many(2000, 64, 1), slots), result.StorageLimited, "",
+		"and takes 4 requests at a time")
+	says(t, simulate(t, many(1000, 1, 1), device()), result.LatencyLimited, verdict.Workers,
 		"the number of workers (1, each with 1 at most")
-	says(t, simulate(t, many(200, 2, 64), device()), result.ConcurrencyLimited, verdict.Depth,
+	says(t, simulate(t, many(200, 2, 64), device()), result.LatencyLimited, verdict.Depth,
 		"each of 2 workers had 1 at most")
-
-	few := many(2000, 64, 1)
-	few.Storage.MaxWriters = 2
-	says(t, simulate(t, few, device()), result.ConcurrencyLimited, verdict.WriteLimit,
-		"2 at a time")
-
-	places := device()
-	places.Parallelism = 4
-	says(t, simulate(t, many(2000, 64, 1), places), result.StorageLimited, "",
-		"4 requests at a time")
+	says(t, simulate(t, few, device()), result.LatencyLimited, verdict.WriteLimit, "2 at a time")
 }
 
 // onLink is a run in the time of a bubble on a tier over a storage that moves one token per
@@ -88,9 +83,8 @@ func onLink(t *testing.T, n, workers int, tier func(tiers.Files, clock.Clock) ti
 func TestAHeldLockIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := onLink(t, 50, 1, func(link tiers.Files, _ clock.Clock) tiers.Files { return link })
-		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(time.Millisecond) }
-		says(t, mustRun(t, cfg), result.HarnessLimited, "",
-			"taking requests (lock, input, plan) took 50 %")
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(2 * time.Millisecond) }
+		says(t, mustRun(t, cfg), result.CPULimited, "", "dispatching 66.7 %")
 	})
 }
 
@@ -124,7 +118,7 @@ func TestASlowGeneratorIsTheLimit(t *testing.T) {
 		r := mustRun(t, onLink(t, 50, 4, func(_ tiers.Files, c clock.Clock) tiers.Files {
 			return slowExtent{tiertest.Memory(t, 1<<20), c}
 		}))
-		says(t, r, result.HarnessLimited, "", "making data took 75 % of the workers' busy time")
+		says(t, r, result.CPULimited, "", "generating data 75 %")
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
@@ -56,15 +57,24 @@ func drive(t *testing.T) func(c clock.Clock) tiers.Files {
 	return func(c clock.Clock) tiers.Files { return sim.NewDevice(m, "a drive", c) }
 }
 
-func TestALadderFindsWhatMoreInFlightWouldMove(t *testing.T) {
+// swept makes a sweep and returns its steps.
+func swept(ctx context.Context, e *kvbench.Env, cfg sweepConfig) ([]result.SweepStep, error) {
+	c, err := newSweep(e, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return c.run(ctx)
+}
+
+func TestASweepFindsWhatMoreInFlightWouldMove(t *testing.T) {
 	inTrial(t, drive(t), func(ctx context.Context, e *kvbench.Env, l cache.Level) {
 		objects := []tiers.Object{{Key: "a", Size: 100 * page}, {Key: "b", Size: 70*page - 5}}
-		ask := kvbench.Ladder{Level: l, Objects: objects, ReadShare: 1, InFlight: 1, Rungs: 7,
-			Bytes: 1 << 40, Time: time.Second, Seed: 1}
-		rungs, err := Climb(ctx, e, ask)
+		cfg := sweepConfig{level: l, objects: objects, readShare: 1, inFlight: 1, steps: 7,
+			bytes: 1 << 40, time: time.Second, seed: 1}
+		steps, err := swept(ctx, e, cfg)
 		require.NoError(t, err)
-		require.Len(t, rungs, 7)
-		for i, r := range rungs {
+		require.Len(t, steps, 7)
+		for i, r := range steps {
 			n := 1 << i
 			assert.Equal(t, n, r.InFlight)
 			assert.Zero(t, r.Write)
@@ -72,23 +82,23 @@ func TestALadderFindsWhatMoreInFlightWouldMove(t *testing.T) {
 			want := min(float64(n)*page/(1.0625*1e-3), 16*page*1000)
 			assert.InEpsilon(t, want, r.Read, 0.02, "%d in flight", n)
 		}
-		again, err := Climb(ctx, e, ask)
+		again, err := swept(ctx, e, cfg)
 		require.NoError(t, err)
-		assert.Equal(t, rungs, again)
+		assert.Equal(t, steps, again)
 
-		ask.Bytes, ask.InFlight, ask.Rungs = 320*page, 32, 1
+		cfg.bytes, cfg.inFlight, cfg.steps = 320*page, 32, 1
 		begun := e.Clock.Now()
-		rungs, err = Climb(ctx, e, ask)
+		steps, err = swept(ctx, e, cfg)
 		require.NoError(t, err)
-		assert.InEpsilon(t, 16*page*1000, rungs[0].Read, 0.06)
+		assert.InEpsilon(t, 16*page*1000, steps[0].Read, 0.06)
 		assert.Less(t, e.Clock.Now()-begun, 30*time.Millisecond, "bounded by its bytes")
 
-		ask.ReadShare, ask.Bytes, ask.FileSize, ask.Room = 0.75, 1<<40, 10*page, 1<<40
-		rungs, err = Climb(ctx, e, ask)
+		cfg.readShare, cfg.bytes, cfg.fileSize, cfg.capacity = 0.75, 1<<40, 10*page, 1<<40
+		steps, err = swept(ctx, e, cfg)
 		require.NoError(t, err)
-		assert.InDelta(t, 0.75, rungs[0].Read/rungs[0].Rate(), 0.05)
+		assert.InDelta(t, 0.75, steps[0].Read/steps[0].Rate(), 0.05)
 		// One medium for both: 0.75 of the bytes at 16, 0.25 at 8.
-		assert.InEpsilon(t, page*1000/(0.75/16+0.25/8), rungs[0].Rate(), 0.05)
+		assert.InEpsilon(t, page*1000/(0.75/16+0.25/8), steps[0].Rate(), 0.05)
 	})
 }
 
@@ -149,94 +159,69 @@ func (w *flushingWriter) Abort() error {
 	return w.Writer.Abort()
 }
 
-func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
+func TestASweepWritesWithinItsCapacity(t *testing.T) {
 	var tier *flushing
 	inTrial(t, func(c clock.Clock) tiers.Files {
 		tier = &flushing{Files: drive(t)(c), clock: c, flushes: map[time.Duration]int{}}
 		return tier
 	}, func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-		ask := kvbench.Ladder{Level: l, InFlight: 4, Rungs: 3, Bytes: 1 << 40, Seed: 1,
-			Time: 100 * time.Millisecond, FileSize: 20 * page, Room: 3000 * page}
-		rungs, err := Climb(ctx, e, ask)
+		cfg := sweepConfig{level: l, inFlight: 4, steps: 3, bytes: 1 << 40, seed: 1,
+			time: 100 * time.Millisecond, fileSize: 20 * page, capacity: 3000 * page}
+		steps, err := swept(ctx, e, cfg)
 		require.NoError(t, err)
-		require.Len(t, rungs, 3)
-		for _, r := range rungs {
+		require.Len(t, steps, 3)
+		for _, r := range steps {
 			assert.Zero(t, r.Read)
 			assert.InEpsilon(t, min(float64(r.InFlight)*page/1.125e-3, 8*page*1000), r.Write, 0.15,
 				"%d in flight", r.InFlight)
 		}
-		assert.Zero(t, tier.now, "all are removed")
 		assert.Zero(t, tier.aborted, "files that the end of a step cut short stay until the end")
-		assert.LessOrEqual(t, tier.most, ask.Room)
+		assert.LessOrEqual(t, tier.most, cfg.capacity)
 
 		// Steadily, not all at once.
 		tier.flushes = map[time.Duration]int{}
-		ask.InFlight, ask.Rungs, ask.Time = 16, 1, time.Second
-		_, err = Climb(ctx, e, ask)
+		cfg.inFlight, cfg.steps, cfg.time = 16, 1, time.Second
+		_, err = swept(ctx, e, cfg)
 		require.NoError(t, err)
 		for at, n := range tier.flushes {
 			assert.LessOrEqual(t, n, 4, "of 16 streams flushed at %s", at)
 		}
 
-		tier.most, ask.Room = 0, 10*page
-		rungs, err = Climb(ctx, e, ask)
+		cfg.capacity = 10 * page
+		steps, err = swept(ctx, e, cfg)
 		require.NoError(t, err)
-		assert.Empty(t, rungs, "no room for sixteen files")
+		assert.Empty(t, steps, "no capacity for sixteen files")
 
-		ask.Room, tier.fails = 1<<30, syscall.EIO
-		_, err = Climb(ctx, e, ask)
+		cfg.capacity, tier.fails = 1<<30, syscall.EIO
+		_, err = swept(ctx, e, cfg)
 		require.ErrorIs(t, err, syscall.EIO)
 	})
 }
 
-// Files only to be read are written in large requests, however small the sweep's are: page by page
-// it would take a slow disk minutes after a window of seconds.
-func TestWhatALadderReadsIsWrittenQuickly(t *testing.T) {
-	var tier *asking
-	inTrial(t, func(c clock.Clock) tiers.Files {
-		drive := drive(t)(c)
-		tier = &asking{Files: drive, traits: drive.Traits()}
-		return tier
-	}, func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-		spare := []tiers.Object{{Key: "a", Size: 4 << 20}, {Key: "b", Size: 3<<20 + 7}}
-		begins := -1
-		rungs, err := Climb(ctx, e, kvbench.Ladder{Level: l, Spare: spare, ReadShare: 1,
-			InFlight: 1, Rungs: 1, Bytes: 10 * page, Time: time.Second, Seed: 1,
-			Begins: func() { begins = len(tier.asked) }})
-		require.NoError(t, err)
-		assert.Len(t, rungs, 1)
-		assert.Equal(t, 4+4, begins, "before the first step")
-		for i, p := range tier.asked {
-			assert.Equal(t, i < begins, p.op == tiers.Write)
-		}
-		assert.Len(t, tier.asked, begins+10)
-	})
-}
-
-func TestALadderThatCannotBeClimbed(t *testing.T) {
+func TestASweepThatCannotBeMade(t *testing.T) {
 	inTrial(t, drive(t), func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-		ask := kvbench.Ladder{Level: l, ReadShare: 1, InFlight: 1, Rungs: 1, Bytes: 1,
-			Time: time.Second}
-		_, err := Climb(ctx, e, ask)
+		cfg := sweepConfig{level: l, readShare: 1, inFlight: 1, steps: 1, bytes: 1,
+			time: time.Second}
+		_, err := swept(ctx, e, cfg)
 		require.ErrorContains(t, err, "nothing lies in the storage tier")
-		ask.Objects = []tiers.Object{{Key: "a", Size: page}}
+		cfg.objects = []tiers.Object{{Key: "a", Size: page}}
 		over, cancel := context.WithCancelCause(ctx)
 		cancel(assert.AnError)
-		_, err = Climb(over, e, ask)
+		_, err = swept(over, e, cfg)
 		require.ErrorIs(t, err, assert.AnError)
-		ask.Time = 0
-		_, err = Climb(ctx, e, ask)
+		cfg.time = 0
+		_, err = swept(ctx, e, cfg)
 		require.ErrorContains(t, err, "must be positive")
-		ask.Time, ask.Level = time.Second, cache.Level{Kind: tiers.Storage}
-		_, err = Climb(ctx, e, ask)
+		cfg.time, cfg.level = time.Second, cache.Level{Kind: tiers.Storage}
+		_, err = swept(ctx, e, cfg)
 		require.ErrorContains(t, err, "takes no time")
 	})
 	inTrial(t, func(clock.Clock) tiers.Files { return tiertest.NewNull() },
 		func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-			rungs, err := Climb(ctx, e, kvbench.Ladder{Level: l, InFlight: 1, Rungs: 3, FileSize: 1,
-				Bytes: 1 << 10, Time: time.Second, Room: 1 << 40})
+			steps, err := swept(ctx, e, sweepConfig{level: l, inFlight: 1, steps: 3, fileSize: 1,
+				bytes: 1 << 10, time: time.Second, capacity: 1 << 40})
 			require.NoError(t, err)
-			assert.Empty(t, rungs, "nothing took time")
+			assert.Empty(t, steps, "nothing took time")
 		})
 }
 
