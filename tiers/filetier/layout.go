@@ -54,8 +54,6 @@ func (base) start(context.Context) error         { return nil }
 func (base) place(*entry, []*entry) error        { return nil }
 func (base) create(context.Context, *span) error { return nil }
 func (base) commit(context.Context, *span) error { return nil }
-func (base) open(context.Context, *span) error   { return nil }
-func (base) abandon(*span) error                 { return nil }
 func (base) done(*span) error                    { return nil }
 func (base) remove(*entry) error                 { return nil }
 func (base) free(*entry) error                   { return nil }
