@@ -72,10 +72,10 @@ func TestDefinitions(t *testing.T) {
 	assert.EqualValues(t, 800, r.FirstReads.Operations)
 	assert.EqualValues(t, 1200+400+240, r.ReReads.Operations)
 
-	w := r.DeviceWitness
+	w := r.DeviceCounters
 	assert.InDelta(t, 0.9, *w.ReadRatio, 0.001)
 	assert.True(t, *w.ServedFromCache)
-	assert.Equal(t, result.Undecided, r.Harness.Verdict.Kind, "the storage gave all, or the cache")
+	assert.Equal(t, result.LatencyLimited, r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
 }
 
 func TestLoadAccounting(t *testing.T) {
@@ -269,8 +269,8 @@ func TestABenchmarkOfOperations(t *testing.T) {
 			Timing: tiers.Timing{Device: 3 * time.Millisecond}})
 	}
 	r := Build(infoOf(result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation,
-		Division:      result.DivisionQuick,
-		DeviceWitness: result.Witness{Reason: "tmpfs has no device"}}), rec)
+		Division:       result.DivisionQuick,
+		DeviceCounters: result.DeviceCounters{Reason: "tmpfs has no device"}}), rec)
 	assert.Equal(t, result.StatusComplete, r.Status)
 	assert.Equal(t, result.Metric{Unit: "ns/op", Value: float64(time.Second) / 30}, r.Metrics()[0])
 }
@@ -292,7 +292,7 @@ func TestMetricsLine(t *testing.T) {
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
 
 	info := fixtureInfo()
-	info.Ceiling, info.DeviceWitness, info.Load = nil, result.Witness{Reason: "tmpfs"}, nil
+	info.Ceiling, info.DeviceCounters, info.Load = nil, result.DeviceCounters{Reason: "tmpfs"}, nil
 	for _, m := range Build(info, fixtureRecorder()).Metrics() {
 		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit,
 			"absent when unknown")

@@ -22,6 +22,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/users"
 )
@@ -38,7 +39,7 @@ func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []
 }
 
 // faulty is a run of users on a null tier whose calls go through the hook.
-func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
+func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Files) {
 	tier := faults.Wrap(tiertest.NewNull(), hook)
 	// The account at the end goes through what has arrived until then: no more than is needed.
 	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e4, requests })
@@ -47,7 +48,7 @@ func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
 }
 
 // checkUsage checks that nothing is reserved or lost after a run.
-func checkUsage(t *testing.T, tier *faults.Tier, gauges []cache.Gauge) {
+func checkUsage(t *testing.T, tier *faults.Files, gauges []cache.Gauge) {
 	t.Helper()
 	w, r := tier.InUse()
 	assert.Zero(t, w+r, "writers and readers left open")
@@ -168,8 +169,8 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 
 		cfg.Info.Division = result.DivisionClosed
 		cfg.Source = func() (workloads.Source, error) { return newScript(requests...), nil }
-		cfg.Storage.Levels[0].Tier = faults.Wrap(tiertest.NewNull(),
-			faults.On(faults.Commit, 50, syscall.EACCES))
+		cfg.Storage.Levels = storage(faults.Wrap(tiertest.NewNull(),
+			faults.On(faults.Commit, 50, syscall.EACCES)), 1<<40)
 		r, _, _ = usage(t.Context(), t, cfg)
 		assert.Equal(t, result.StatusFailed, r.Status, "closed allows none")
 	})
@@ -208,10 +209,10 @@ func waterfall(cpu, storage faults.Hook) runConfig {
 	src := population(20, func(u *users.Config) {
 		u.Rate, u.MaxRequests, u.PrefillOnly, u.MultiTurn = 1e6, 300, true, false
 	})
-	null := func(hook faults.Hook) tiers.Tier { return faults.Wrap(tiertest.NewNull(), hook) }
+	null := func(hook faults.Hook) tiers.Files { return faults.Wrap(tiertest.NewNull(), hook) }
 	return testConfig([]cache.Level{
-		{Kind: tiers.CPU, Tier: null(cpu), Capacity: 10000 * unit},
-		{Kind: tiers.Storage, Tier: null(storage), Capacity: 1 << 40},
+		{Kind: tiers.CPU, Tier: transfer.New(null(cpu), nil), Capacity: 10000 * unit},
+		{Kind: tiers.Storage, Tier: transfer.New(null(storage), nil), Capacity: 1 << 40},
 	}, src, 8).finite()
 }
 

@@ -29,7 +29,7 @@ import (
 
 // evictions records which entries leave a tier, in their order.
 type evictions struct {
-	tiers.Tier
+	tiers.Files
 	mu   sync.Mutex
 	keys []string
 }
@@ -40,13 +40,13 @@ func (e *evictions) Remove(ctx context.Context, objs ...tiers.Object) error {
 		e.keys = append(e.keys, o.Key)
 	}
 	e.mu.Unlock()
-	return e.Tier.Remove(ctx, objs...)
+	return e.Files.Remove(ctx, objs...)
 }
 
 func TestPreconditioningReportsAndLeavesTheFirstVictims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		seen := &evictions{Tier: slow(wall, 1)[0].Tier}
+		seen := &evictions{Files: slow(wall, 1)[0].Files()}
 		src := newScript(singles(7, 2)...)
 		cfg := testConfig(storage(seen, 10*unit), src, 1).finite()
 		cfg.Clock = wall

@@ -20,6 +20,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
@@ -104,12 +105,12 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
 	levels := slow(cfg.Clock, capacity*unit)
 	switch {
 	case d.HasArg("fast"):
-		levels[0].Tier = tiertest.NewNull()
+		levels[0].Tier = transfer.New(tiertest.NewNull(), nil)
 	case layers > 0:
-		levels[0].Tier = inLayers{levels[0].Tier, layers}
+		levels[0].Tier = transfer.New(inLayers{levels[0].Files(), layers}, nil)
 	}
 	if memory > 0 {
-		levels = append([]cache.Level{{Kind: tiers.CPU, Tier: tiertest.NewNull(),
+		levels = append([]cache.Level{{Kind: tiers.CPU, Tier: transfer.New(tiertest.NewNull(), nil),
 			Capacity: memory * unit}}, levels...)
 	}
 	cfg.Storage.Levels = levels
@@ -118,12 +119,12 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
 
 // inLayers is a tier that keeps objects layer by layer.
 type inLayers struct {
-	tiers.Tier
+	tiers.Files
 	layers int
 }
 
 func (t inLayers) Traits() tiers.Traits {
-	traits := t.Tier.Traits()
+	traits := t.Files.Traits()
 	traits.Layers = t.layers
 	return traits
 }
