@@ -53,23 +53,23 @@ func (c *Counts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// NewGrowth returns a Growth of the counts by row (row 0 begins at 1) of each interval, or false if all
-// are 0. It omits empty rows at both ends.
-func NewGrowth(intervals int, rows func(interval int) map[int]int64) (g Growth, ok bool) {
+// NewGrowth returns a Growth of the counts of each interval by row (row 0 begins at 1), or false if all are
+// 0. It omits empty rows at both ends.
+func NewGrowth(intervals []map[int]int64) (g Growth, ok bool) {
 	first, last := math.MaxInt, -1
-	for i := range intervals {
-		for k := range rows(i) {
+	for _, rows := range intervals {
+		for k := range rows {
 			first, last = min(first, k), max(last, k)
 		}
 	}
 	for k := first; k <= last; k++ {
 		g.From = append(g.From, math.Exp2(float64(k)/2))
 	}
-	for i := range intervals {
+	for _, rows := range intervals {
 		list := Counts(nil)
-		for _, k := range slices.Sorted(maps.Keys(rows(i))) {
+		for _, k := range slices.Sorted(maps.Keys(rows)) {
 			list = append(list, make([]int64, k-first+1-len(list))...)
-			list[k-first] = rows(i)[k]
+			list[k-first] = rows[k]
 		}
 		g.Counts = append(g.Counts, list)
 	}
@@ -84,11 +84,15 @@ const MostIntervals = 240
 // concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
-	at     []float64
-	counts []map[string]map[int]int64 // of each interval, by key and row
-	before map[string]map[int]int64   // at the last snapshot that counted
-	every  int                        // snapshots per interval
-	looks  int                        // snapshots since the last one that counted
+	ends   []snapshot // of the intervals
+	every  int        // snapshots per interval
+	passed int        // snapshots since the last end
+}
+
+// snapshot has the counts since the window opened, by key and row.
+type snapshot struct {
+	at     float64 // seconds since the window opened
+	counts map[string]map[int]int64
 }
 
 // followed returns the histograms of a course.
@@ -108,55 +112,39 @@ func (r *Recorder) Look(t *Trace) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.looks++; r.looks < max(1, r.every) {
+	if r.passed++; r.passed < max(1, r.every) {
 		return
 	}
 	r.add(t)
 }
 
-// add ends an interval.
+// add ends an interval. A histogram that is missing in this snapshot keeps its counts: the next snapshot
+// adds to them.
 func (r *Recorder) add(t *Trace) {
-	at := t.Capture.Window().Seconds()
-	if n := len(r.at); n > 0 && at <= r.at[n-1] || at <= 0 {
+	before, now := snapshot{}, snapshot{t.Capture.Window().Seconds(), map[string]map[int]int64{}}
+	if n := len(r.ends); n > 0 {
+		before = r.ends[n-1]
+	}
+	if now.at <= before.at {
 		return
 	}
-	r.looks = 0
-	now, grown := map[string]map[int]int64{}, map[string]map[int]int64{}
+	r.passed = 0
 	for key, h := range followed(&t.Histograms) {
-		now[key], grown[key] = map[int]int64{}, map[int]int64{}
-		if h.Count == 0 { // a histogram missing in this snapshot is part of the next one
-			now[key] = r.before[key]
+		if now.counts[key] = before.counts[key]; h.Count == 0 {
 			continue
 		}
+		now.counts[key] = map[int]int64{}
 		for _, b := range h.Buckets {
-			now[key][Row(b.Range[0])] += b.Count
-		}
-		for k, n := range now[key] {
-			if n > r.before[key][k] {
-				grown[key][k] = n - r.before[key][k]
-			}
+			now.counts[key][Row(b.Range[0])] += b.Count
 		}
 	}
-	r.before = now
-	r.at, r.counts = append(r.at, at), append(r.counts, grown)
-	if len(r.at) >= MostIntervals {
-		r.halve()
-	}
-}
-
-// halve joins pairs of intervals.
-func (r *Recorder) halve() {
-	half := len(r.at) / 2
-	for i := range half {
-		for key, rows := range r.counts[2*i+1] {
-			for k, n := range r.counts[2*i][key] {
-				rows[k] += n
-			}
+	r.ends = append(r.ends, now)
+	if n := len(r.ends); n >= MostIntervals { // every second end stays
+		for i := range n / 2 {
+			r.ends[i] = r.ends[2*i+1]
 		}
-		r.at[i], r.counts[i] = r.at[2*i+1], r.counts[2*i+1]
+		r.ends, r.every = r.ends[:n/2], 2*max(1, r.every)
 	}
-	r.at, r.counts = r.at[:half], r.counts[:half]
-	r.every = 2 * max(1, r.every)
 }
 
 // Course returns the course up to the complete trace end; nil if it has no more than one interval.
@@ -166,16 +154,29 @@ func (r *Recorder) Course(end *Trace) *Course {
 	if end != nil {
 		r.add(end)
 	}
-	if len(r.at) < 2 {
+	if len(r.ends) < 2 {
 		return nil
 	}
-	c := &Course{At: r.at, Histograms: map[string]Growth{}}
-	for key := range r.before {
+	c := &Course{Histograms: map[string]Growth{}}
+	for _, s := range r.ends {
+		c.At = append(c.At, s.at)
+	}
+	for key := range r.ends[0].counts {
 		if end != nil && followed(&end.Histograms)[key].Count == 0 {
 			continue // not in the complete trace: its snapshots do not add up to it
 		}
-		if g, ok := NewGrowth(len(r.at),
-			func(i int) map[int]int64 { return r.counts[i][key] }); ok {
+		var intervals []map[int]int64
+		var before map[int]int64
+		for _, s := range r.ends {
+			grown := map[int]int64{}
+			for k, n := range s.counts[key] {
+				if n > before[k] {
+					grown[k] = n - before[k]
+				}
+			}
+			intervals, before = append(intervals, grown), s.counts[key]
+		}
+		if g, ok := NewGrowth(intervals); ok {
 			c.Histograms[key] = g
 		}
 	}

@@ -94,9 +94,8 @@ func times(ranks []*result.Result, shifts []int, n int) map[string]tracing.Growt
 		}
 	}
 	out := map[string]tracing.Growth{}
-	for name := range counts {
-		g, ok := tracing.NewGrowth(n, func(i int) map[int]int64 { return counts[name][i] })
-		if ok {
+	for name, intervals := range counts {
+		if g, ok := tracing.NewGrowth(intervals); ok {
 			out[name] = g
 		}
 	}

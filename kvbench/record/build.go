@@ -305,7 +305,7 @@ func (b *builder) timeline() {
 			}
 			return counts
 		})
-		if g, ok := tracing.NewGrowth(n, func(i int) map[int]int64 { return rows[i] }); ok {
+		if g, ok := tracing.NewGrowth(rows); ok {
 			out.TimesUS[histNames[place]] = g
 		}
 	}

@@ -64,5 +64,5 @@
 // benchmarks/measurements/gate.md.
 // testdata/alternating is from a real device: forty runs in ten blocks of the same binary, in a file
 // on a loop device that a control group held to 400 MiB of reads and 300 MiB of writes a second,
-// windows of one second (TestGatesOfARealDeviceDoWhatTheySay).
+// windows of one second. A script of kvreport judges them.
 package gate

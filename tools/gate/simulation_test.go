@@ -2,13 +2,11 @@ package gate
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -221,83 +219,4 @@ func TestSimulatedGatesAreThoseOfJudge(t *testing.T) {
 	}
 	assert.Positive(t, worse)
 	assert.Less(t, worse, 120)
-}
-
-// real are the turns of testdata/alternating, of each benchmark, by turn and side.
-func real(t *testing.T) map[string][][2][]float64 {
-	t.Helper()
-	all := map[string][][2][]float64{}
-	for side, name := range sides {
-		records, _, err := load.All([]string{"testdata/alternating/" + name + ".txt"}, load.Options{})
-		require.NoError(t, err)
-		for _, rec := range records {
-			turn, err := strconv.Atoi(rec.Block())
-			require.NoError(t, err)
-			list := all[rec.Name]
-			if turn > len(list) {
-				list = append(list, [2][]float64{})
-			}
-			i := slices.IndexFunc(rec.Values, func(v benchfmt.Value) bool {
-				return strings.HasSuffix(v.Unit, "B/s")
-			})
-			list[turn-1][side] = append(list[turn-1][side], rec.Values[i].Value)
-			all[rec.Name] = list
-		}
-	}
-	return all
-}
-
-// TestGatesOfARealDeviceDoWhatTheySay draws gates of as many turns as make gate has from forty runs
-// of one binary on one device; which side of a turn is called old is random. The new side loses
-// exactly the limit, and then twice the limit.
-func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
-	r, gates, sighted := seed(t), 1000, 100
-	if testing.Short() {
-		gates, sighted = 100, 0
-	}
-	measured := real(t)
-	names := slices.Sorted(maps.Keys(measured))
-	require.Len(t, names, 3)
-	for _, limit := range []float64{0.02, 0.03, 0.05, 0.10} {
-		alarms, found, power := 0.0, make([]float64, len(names)), make([]float64, len(names))
-		for gate := range gates {
-			var all []float64
-			drawn := make([][2]stats.Cell, len(names))
-			for turn := range trials / 2 {
-				at, flip := r.IntN(len(measured[names[0]])), r.IntN(2)
-				for i, name := range names {
-					for side := range 2 {
-						cell := &drawn[i][side]
-						for _, v := range measured[name][at][side^flip] {
-							cell.Values = append(cell.Values, v)
-							cell.Blocks = append(cell.Blocks, fmt.Sprint(turn))
-						}
-					}
-				}
-			}
-			for i, cells := range drawn {
-				all = append(all, contrasted(cells, limit).P(1, limit))
-				lost := contrasted(cells, 1-(1-limit)*(1-limit))
-				if lost.P(1, limit) < alpha/float64(len(names)) {
-					found[i] += 1 / float64(gates)
-				}
-				if gate < sighted {
-					power[i] += lost.Sight(1, limit, alpha/float64(len(names))).Power /
-						float64(sighted)
-				}
-			}
-			if slices.Min(stats.Holm(all)) < alpha {
-				alarms += 1 / float64(gates)
-			}
-		}
-		t.Logf("limit %.0f %%: %.3f alarm at the limit; of twice the limit found %.3f, printed %.3f",
-			100*limit, alarms, found, power)
-		assert.LessOrEqual(t, alarms, alpha+2.6*math.Sqrt(alpha*(1-alpha)/float64(gates)))
-		if testing.Short() {
-			continue // too few gates to compare rates
-		}
-		for i, name := range names {
-			assert.InDelta(t, found[i], power[i], 0.1, "%s at %g", name, limit)
-		}
-	}
 }

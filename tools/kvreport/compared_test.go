@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"html"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,79 +13,6 @@ import (
 
 	"kvbench/kvbench/result"
 )
-
-// gibs are trials of a benchmark with these read rates in GiB/s, each with its turn if turns are
-// given.
-func gibs(name string, turns []int, rates ...float64) string {
-	var b strings.Builder
-	for i, v := range rates {
-		if turns != nil {
-			fmt.Fprintf(&b, "turn: %d\n", turns[i])
-		}
-		fmt.Fprintf(&b, "Benchmark%s-2\t1\t%.0f read-B/s\n", name, v*(1<<30))
-	}
-	return b.String()
-}
-
-// changes are the changes of the second run's read-B/s in the workbook: of the median, as a share,
-// by benchmark.
-func changes(t *testing.T, path string) map[string]float64 {
-	t.Helper()
-	f, err := excelize.OpenFile(path)
-	require.NoError(t, err)
-	defer f.Close()
-	rows, err := f.GetRows("Performance Metrics", excelize.Options{RawCellValue: true})
-	require.NoError(t, err)
-	list := map[string]float64{}
-	for _, row := range rows[1:] {
-		list[row[0]], err = strconv.ParseFloat(row[14], 64)
-		require.NoError(t, err)
-	}
-	return list
-}
-
-// TestChangeIsThatOfTheMediansShown: gate, page and workbook show the same change, and call the
-// same rows better.
-func TestChangeIsThatOfTheMediansShown(t *testing.T) {
-	drift, turns := []int{1, 1, 2, 2, 3, 3, 4, 4}, "DriftsWithTurns"
-	for _, c := range []struct {
-		name          string
-		turns         []int
-		old, new      []float64
-		change        string // in the gate
-		share         float64
-		verdict, mark string // of the gate and of the page
-	}{
-		{"Opposite", nil, []float64{3, 4, 7, 7, 8, 9}, []float64{4, 5, 5, 6, 10, 12}, "-21.4 %",
-			-0.2143, "BLIND:", "~ -21.4 %"},
-		{"Better", nil, []float64{1, 1.1, 1.2, 1.3}, []float64{2, 2.2, 2.4, 2.6}, "+100.0 %", 1,
-			"better", "▲ +100.0 % better"},
-		// One-sided p is 0.029, two-sided 0.057.
-		{"Nearly", nil, []float64{1, 1.1, 1.2, 1.31}, []float64{1.3, 1.4, 1.5, 1.6}, "+26.1 %",
-			0.2609, "BLIND:", "~ +26.1 %"},
-		// Each turn has more on the new side, and the machine slowed down from turn to turn.
-		{turns, drift, []float64{10, 10.1, 8, 8.1, 8, 8.1, 1, 1.1},
-			[]float64{11, 11.1, 9, 9.1, 1.5, 1.6, 1.5, 1.6}, "-34.2 %", -0.3416, "",
-			"~ -34.2 %"},
-	} {
-		old := file(t, header, gibs(c.name, c.turns, c.old...))
-		new := file(t, header, gibs(c.name, c.turns, c.new...))
-		_, out, errs := runsGate("-old", old, "-new", new)
-		require.Empty(t, errs)
-		row := strings.Join(strings.Fields(
-			regexp.MustCompile(`(?m)^`+c.name+`.*`).FindString(out)), " ") + " "
-		assert.Contains(t, row, " "+c.change+" ")
-		assert.Contains(t, row, c.verdict+" ")
-		assert.Equal(t, c.verdict == "better", strings.HasSuffix(c.mark, "better"), c.name)
-		page, book := filepath.Join(t.TempDir(), "a.html"), filepath.Join(t.TempDir(), "a.xlsx")
-		for command, path := range map[string]string{"html": page, "xlsx": book} {
-			code, _, errs := call("", command, old, new, "-o", path)
-			require.Equal(t, Done, code, errs)
-		}
-		assert.Contains(t, html.UnescapeString(textOf(t, page)), " "+c.mark+" ", c.name)
-		assert.InDelta(t, c.share, changes(t, book)[c.name], 1e-4)
-	}
-}
 
 // measured is a result of Synthetic with that read rate in GiB/s.
 func measured(name string, trial int, gib int64) *result.Result {
@@ -101,6 +26,20 @@ func measured(name string, trial int, gib int64) *result.Result {
 			ReadBytes: map[string][]int64{"storage": {gib << 30}}}}
 	r.Requests.Completed = 5
 	return r
+}
+
+// sheet returns the rows of a workbook's sheet, with | between the values.
+func sheet(t *testing.T, path, name string) (lines []string) {
+	t.Helper()
+	f, err := excelize.OpenFile(path)
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := f.GetRows(name, excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	for _, row := range rows {
+		lines = append(lines, strings.Join(row, "|"))
+	}
+	return lines
 }
 
 // kept writes results into a directory, which it returns.
@@ -134,16 +73,7 @@ func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.xlsx")
 	code, _, errs := call("", "xlsx", kept(t, all...), "-o", path)
 	require.Equal(t, Done, code, errs)
-	f, err := excelize.OpenFile(path)
-	require.NoError(t, err)
-	defer f.Close()
-	rows, err := f.GetRows("Chart Data", excelize.Options{RawCellValue: true})
-	require.NoError(t, err)
-	var data []string
-	for _, row := range rows {
-		data = append(data, strings.Join(row, "|"))
-	}
-	text := strings.Join(data, "\n")
+	text := strings.Join(sheet(t, path, "Chart Data"), "\n")
 	assert.Contains(t, text, "Bandwidth of each benchmark, median of the trials\nbenchmark|read\n"+
 		"Synthetic|2\n")
 	assert.Contains(t, text, "over time, median trial; shaded: all trials\n")
@@ -179,13 +109,8 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 	assert.Contains(t, text, " 3 of 6 storage-limited, 3 of 6 undecided ")
 	assert.Contains(t, text, " 2 of 6 storage-limited, 4 of 6 undecided ")
 	assert.Contains(t, text, " +160.0 % mostly not storage-limited ")
-	f, err := excelize.OpenFile(book)
-	require.NoError(t, err)
-	defer f.Close()
-	rows, err := f.GetRows("Performance Metrics", excelize.Options{RawCellValue: true})
-	require.NoError(t, err)
-	for _, row := range rows[1:] {
-		if row[2] == "read-B/s" {
+	for _, line := range sheet(t, book, "Performance Metrics") {
+		if row := strings.Split(line, "|"); row[2] == "read-B/s" {
 			want := "yes"
 			if row[0] == "Synthetic/a=2" {
 				want = "mostly not storage-limited"

@@ -14,11 +14,6 @@ func call(stdin string, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// runsGate runs kvreport gate.
-func runsGate(args ...string) (code int, stdout, stderr string) {
-	return call("", append([]string{"gate"}, args...)...)
-}
-
 // Every command teaches: a line for the list, a text, and an example that calls it.
 func TestCommandsTeach(t *testing.T) {
 	seen := map[string]bool{}

@@ -202,28 +202,24 @@ func starts(words []string, with ...string) bool {
 // Every `-flag` that a page names in the text is one of the benchmarks', of go test or of kvreport.
 func TestFlagsInTheDocuments(t *testing.T) {
 	known := benchmarkFlags()
-	var texts strings.Builder
+	word := regexp.MustCompile(`(^|[^a-z-])(-[a-z][a-z-]*)`)
 	for _, c := range commands {
 		_, text, _ := call("", "help", c.Name)
-		texts.WriteString(text)
+		for _, m := range word.FindAllStringSubmatch(text, -1) {
+			known[m[2][1:]] = true
+		}
 	}
 	// of go build; the Python benchmark's, which the text says; of tests with text scripts
 	known["tags"], known["duration"], known["rewrite"] = true, true, true
 	known["x"] = true // of mpirun
-	inline := regexp.MustCompile("`(-[a-z][a-z.-]*)[ =`]")
+	inline := regexp.MustCompile("`-([a-z][a-z.-]*)[ =`]")
 	found := 0
 	for path, text := range pages(t) {
 		for _, m := range inline.FindAllStringSubmatch(text, -1) {
 			found++
-			name := strings.TrimPrefix(m[1], "-")
-			_, ok := known[name]
-			if ok { // the search below is slow
-				continue
-			}
-			kvreport := regexp.MustCompile(`(^|[^a-z-])` + regexp.QuoteMeta(m[1]) +
-				`($|[^a-z-])`).MatchString(texts.String())
-			assert.True(t, kvreport || strings.HasSuffix(name, "."),
-				"%s names %s, which no command has", path, m[1])
+			_, ok := known[m[1]]
+			assert.True(t, ok || strings.HasSuffix(m[1], "."),
+				"%s names -%s, which no command has", path, m[1])
 		}
 	}
 	assert.Greater(t, found, 100, "hardly any flag was found: the search is broken")
@@ -232,7 +228,10 @@ func TestFlagsInTheDocuments(t *testing.T) {
 func TestLinksInTheDocuments(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
 	texts := documents(t, "/README.md", "/*/*.md", "/benchmarks/measurements/*.md")
-	headings := map[string][]string{} // of the pages that links name
+	names := map[string][]string{} // of the headings of each page
+	for path, text := range texts {
+		names[path] = anchors(text)
+	}
 	for path, text := range texts {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
@@ -245,10 +244,7 @@ func TestLinksInTheDocuments(t *testing.T) {
 				assert.NoError(t, err, "a dead link in %s", path)
 			}
 			if m[2] != "" {
-				if headings[target] == nil {
-					headings[target] = anchors(texts[target])
-				}
-				assert.Contains(t, headings[target], m[2][1:], "a dead link in %s to %s",
+				assert.Contains(t, names[target], m[2][1:], "a dead link in %s to %s",
 					path, target)
 			}
 		}
@@ -259,7 +255,12 @@ func TestLinksInTheDocuments(t *testing.T) {
 // punctuation.
 func anchors(text string) []string {
 	var names []string
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+	for line := range strings.Lines(text) {
+		heading := strings.TrimLeft(line, "#")
+		title, ok := strings.CutPrefix(strings.TrimSuffix(heading, "\n"), " ")
+		if !ok || heading == line {
+			continue
+		}
 		names = append(names, strings.Map(func(r rune) rune {
 			switch {
 			case r == ' ':
@@ -268,7 +269,7 @@ func anchors(text string) []string {
 				return unicode.ToLower(r)
 			}
 			return -1
-		}, m[1]))
+		}, title))
 	}
 	return names
 }

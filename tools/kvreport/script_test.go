@@ -51,6 +51,7 @@ func run(ts *testscript.TestScript, args []string) int {
 //	                       CENTRE SPREAD TRIALS" for trials in turns, or a line as it is
 //	results DIR CHUNK X    writes the example of ranks_test.go
 //	text PAGE FILE         writes the text of a page
+//	sheet BOOK SHEET FILE  writes the values of a workbook's sheet, with | between them
 func TestScripts(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)
@@ -59,6 +60,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TRACES", filepath.Join(here, "../../testdata"))
 			env.Setenv("LOAD", filepath.Join(here, "../load/testdata"))
+			env.Setenv("GATE", filepath.Join(here, "../gate/testdata"))
 			env.Setenv("FIO", filepath.Join(here, "testdata/fio"))
 			env.Setenv("GOLDEN", filepath.Join(here, "../golden/testdata"))
 			return nil
@@ -100,6 +102,10 @@ func TestScripts(t *testing.T) {
 			"text": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(os.WriteFile(ts.MkAbs(args[1]),
 					[]byte(html.UnescapeString(textOf(t, ts.MkAbs(args[0])))), 0o600))
+			},
+			"sheet": func(ts *testscript.TestScript, _ bool, args []string) {
+				rows := strings.Join(sheet(t, ts.MkAbs(args[0]), args[1]), "\n") + "\n"
+				ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(rows), 0o600))
 			},
 		},
 	})
@@ -168,12 +174,4 @@ func turns(name string, centre, spread float64, n int) string {
 		fmt.Fprintf(&b, "turn: %d\nBenchmark%s-2 1 %.0f read-B/s\n", 1+i/2, name, v)
 	}
 	return b.String()
-}
-
-// file writes benchmark output into a temporary directory.
-func file(t *testing.T, parts ...string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "bench.txt")
-	require.NoError(t, os.WriteFile(path, []byte(strings.Join(parts, "")), 0o644))
-	return path
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -62,13 +63,6 @@ func distilled(t *testing.T, b *Bpftrace, window time.Duration, title string) st
 	return job
 }
 
-func jobOf(t *testing.T, text string, window time.Duration) string {
-	t.Helper()
-	b, err := parseBpftrace(text, "x.txt")
-	require.NoError(t, err)
-	return distilled(t, b, window, "")
-}
-
 func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -89,6 +83,62 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 	}
 }
 
+// TestBpftraceScript runs testdata/texts. The input is a text: as bpftrace prints it, or in short:
+//
+//	NAME: LOW HIGH COUNT, VALUE COUNT …  a histogram
+//	left N EVERY                         N requests left over, which began at this distance
+//
+// job [window=100ms] prints what the fio job has of it, and parse what was read, or the error.
+func TestBpftraceScript(t *testing.T) {
+	fields := regexp.MustCompile(`(?m)^(# requests|# mean depth|# WARNING|rw=|rwmixread|bssplit|iodepth=).*\n`)
+	datadriven.RunTest(t, "testdata/texts", func(t *testing.T, d *datadriven.TestData) string {
+		b, err := parseBpftrace(bpftraceText(t, d.Input), "x.txt")
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		window := time.Duration(0)
+		if text := ""; d.HasArg("window") {
+			d.ScanArgs(t, "window", &text)
+			window, err = time.ParseDuration(text)
+			require.NoError(t, err)
+		}
+		if d.Cmd == "parse" {
+			tr, _ := b.Trace(window)
+			var out strings.Builder
+			fmt.Fprintf(&out, "%q\n", tr.Capture.Watched)
+			for _, h := range tr.All() {
+				fmt.Fprintf(&out, "%s: %d below 0\n", h.Key, b.below[h.Key])
+				for _, bucket := range h.Buckets {
+					fmt.Fprintln(&out, bucket.Range, bucket.Count)
+				}
+			}
+			return out.String()
+		}
+		return strings.Join(fields.FindAllString(distilled(t, b, window, ""), -1), "")
+	})
+}
+
+// bpftraceText makes a text of its short form.
+func bpftraceText(t *testing.T, short string) string {
+	var text strings.Builder
+	for line := range strings.Lines(short) {
+		var n int
+		var every string
+		if _, err := fmt.Sscanf(line, "left %d %s", &n, &every); err == nil {
+			distance, err := time.ParseDuration(every)
+			require.NoError(t, err)
+			for i := range n {
+				fmt.Fprintf(&text, "@d[1, %d]: %d\n", i, 5e9+i*int(distance))
+			}
+		} else if regexp.MustCompile(`^[a-z0-9_]+(\[.*\])?: \d`).MatchString(line) {
+			text.WriteString(textOf(strings.TrimSpace(line)))
+		} else {
+			text.WriteString(line)
+		}
+	}
+	return text.String()
+}
+
 // depthIn is the depth of a job, of reads and writes together.
 func depthIn(t *testing.T, job string) (sum int) {
 	t.Helper()
@@ -100,92 +150,6 @@ func depthIn(t *testing.T, job string) (sum int) {
 		sum += n
 	}
 	return sum
-}
-
-func TestBpftraceDepth(t *testing.T) {
-	const load = "bssplit_read_kb: 128 256 1000"
-	d2c := "d2c_read_us: 1K 2K 1000" // 1.536 s in all
-	times := func(n int, every time.Duration) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, "@d[1, %d]: %d\n", i, 5e9+i*int(every))
-		}
-		return b.String()
-	}
-	for _, c := range []struct {
-		name, text string
-		window     time.Duration
-		depth      int
-		says       string
-	}{
-		{"a given window", textOf(load, d2c, "qd_read: 1 1000") + "@inflight_read: 0\n",
-			100 * time.Millisecond, 15, "÷ the given window of 100ms"},
-		{"times left over", textOf(load, d2c) + times(40, 5*time.Millisecond*8), 0, 1,
-			"which the times of requests left over span"},
-		{"too few of them", textOf(load, d2c) + times(19, 100*time.Millisecond), 0, guessDepth,
-			"is a guess"},
-		{"a second in which all began", textOf(load, d2c) + times(40, time.Millisecond), 0,
-			guessDepth, "is a guess"},
-		{"neither", textOf(load, d2c), 0, guessDepth, "is a guess"},
-		{"no device times make a window useless", textOf(load), time.Second, guessDepth,
-			"is a guess"},
-		{"fio's limit", textOf(load, d2c), time.Millisecond, 256, "cut to 256"},
-		{"one absurd device time does not count", textOf(load, "d2c_read_us: 1K 2K 999, 8M 16M 1"),
-			time.Second, 2, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			job := jobOf(t, c.text, c.window)
-			assert.Equal(t, c.depth, depthIn(t, job), job)
-			assert.Contains(t, job, c.says)
-		})
-	}
-}
-
-func TestBpftraceRequests(t *testing.T) {
-	const d2c = "d2c_read_us: 64 128 500"
-	t.Run("dispatches beyond the completions, nothing left over: issued again", func(t *testing.T) {
-		job := jobOf(t, textOf("bssplit_read_kb: 1K 2K 1000", d2c, "bssplit_write_kb: 4 8 500",
-			"d2c_write_us: 4 8 500"), time.Second)
-		assert.Contains(t, job, "500 of 1500 dispatches were not the first of their request")
-		assert.Contains(t, job, "\nrwmixread=50\n", "of requests, not of dispatches")
-	})
-	t.Run("left over: lost", func(t *testing.T) {
-		var left strings.Builder
-		for i := range 400 {
-			fmt.Fprintf(&left, "@d[1, %d]: 7\n", i)
-		}
-		job := jobOf(t, textOf("bssplit_read_kb: 1K 2K 1000", d2c, "bssplit_write_kb: 4 8 500",
-			"d2c_write_us: 4 8 500")+left.String(), time.Second)
-		assert.Contains(t, job, "lost the completions of 500 of 1500 requests")
-		assert.Contains(t, job, "\nrwmixread=67\n")
-	})
-	t.Run("requests below 1 KiB are left out, where there are others", func(t *testing.T) {
-		job := jobOf(t, textOf("bssplit_write_kb: 0 500, 4 8 500"), 0)
-		assert.Contains(t, job, "bssplit=4k/100\n")
-		assert.Contains(t, job, "500 requests of less than 1 KiB were left out")
-		assert.Contains(t, jobOf(t, textOf("bssplit_write_kb: 0 500"), 0),
-			"bssplit=512/100\n")
-	})
-	t.Run("shares sum to 100 whatever the counts", func(t *testing.T) {
-		job := jobOf(t, textOf("bssplit_read_kb: 4 8 1, 8 16 1, 16 32 1, 32 64 100000"), 0)
-		assert.Contains(t, job, "bssplit=32k/100\n")
-		assert.Contains(t, jobOf(t, textOf("bssplit_read_kb: 4 8 1, 8 16 1, 16 32 1"), 0),
-			"bssplit=4k/34:8k/33:16k/33\n")
-	})
-	t.Run("keys of one map are added up", func(t *testing.T) {
-		job := jobOf(t, textOf("bssplit_read_kb[nvme0n1, fio]: 4 8 75",
-			"bssplit_read_kb[nvme1n1, fio]: 4 8 15, 16 32 10"), 0)
-		assert.Contains(t, job, "bssplit=4k/90:16k/10\n")
-		assert.Contains(t, job, "the histograms have keys")
-	})
-	t.Run("the wrapper's line names the process", func(t *testing.T) {
-		b, err := parseBpftrace("Tracing process: vllm\nBlock layer: all "+
-			"devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n"+
-			textOf("bssplit_read_kb: 4 8 75"), "x.txt")
-		require.NoError(t, err)
-		tr, _ := b.Trace(0)
-		assert.Equal(t, "vllm", tr.Capture.Watched)
-	})
 }
 
 func TestParseBpftraceReadsWhatBpftracePrints(t *testing.T) {
@@ -208,39 +172,6 @@ func TestParseBpftraceReadsWhatBpftracePrints(t *testing.T) {
 	assert.Equal(t, []tracing.Bucket{bucket(5110, 5120, 1), bucket(5120, 5130, 1),
 		bucket(8000, 8010, 2)}, tr.LBARead.Buckets)
 	assert.EqualValues(t, 1, tr.D2CRead.Count)
-}
-
-func TestParseBpftraceRefuses(t *testing.T) {
-	const head = "@bssplit_read_kb:\n[4, 8)  7 |@@|\n"
-	for _, c := range []struct{ name, text, says string }{
-		{"nothing", "", "1: the text ends without a bucket"},
-		{"another script", "Attaching 1 probe...\n@usecs:\n[4, 8)  7 |@@|\n",
-			"3: the text ends without a bucket of @bssplit_read_kb"},
-		{"an empty histogram", "@bssplit_read_kb:\n\n", "2: the text ends without a bucket"},
-		{"a bucket cut in its bar", head + "[8, 16)  7 |@@",
-			"3: @bssplit_read_kb: \"[8, 16)  7 |@@\" is no bucket, or cut off"},
-		{"a bucket cut in its range", head + "[8, 1",
-			"3: @bssplit_read_kb: \"[8, 1\" is no bucket, or cut off"},
-		{"a count that is none", head + "[8, 16)  many |@@|",
-			"3: @bssplit_read_kb: \"[8, 16)  many |@@|\" is no bucket"},
-		{"a negative count", head + "[8, 16)  -7 |@@|",
-			"3: @bssplit_read_kb: \"[8, 16)  -7 |@@|\" is no bucket"},
-		{"bounds that fall", head + "[16, 8)  7 |@@|",
-			"3: @bssplit_read_kb: \"[16, 8)  7 |@@|\" is no bucket: its bounds are not two " +
-				"rising numbers"},
-		{"bounds that are none", head + "[8, 16X)  7 |@@|",
-			"3: @bssplit_read_kb: \"[8, 16X)  7 |@@|\" is no bucket"},
-		{"a single value that is none", head + "[x]  7 |@@|",
-			"3: @bssplit_read_kb: \"[x]  7 |@@|\" is no bucket"},
-		{"a request of a GiB", head + "[1M, 2M)  7 |@@|",
-			"3: @bssplit_read_kb: no request has 1048576 KiB: is the map in KiB?"},
-		{"two runs in one text", head + head, "3: @bssplit_read_kb comes again after line 1"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := parseBpftrace(c.text, "x.txt")
-			require.ErrorContains(t, err, "x.txt:"+c.says)
-		})
-	}
 }
 
 // FuzzParseBpftrace asserts that no text makes a job that fio cannot run: shares sum to 100, the

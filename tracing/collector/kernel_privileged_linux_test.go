@@ -5,10 +5,7 @@ package collector
 import (
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -135,40 +132,4 @@ func tracedBy(t *testing.T, d host.Device, ts []host.Disk, facts kernelFacts, fi
 	agree(t, tr, read, write)
 	assert.Equal(t, tr.Capture.Requests(),
 		tr.Capture.Read.Q2DSamples+tr.Capture.Write.Q2DSamples)
-}
-
-// TestUnprivileged runs as an unprivileged user and expects counters, and a message that names what is
-// missing.
-func TestUnprivileged(t *testing.T) {
-	if os.Getenv("KVTEST_TRACE_AS_NOBODY") == "1" {
-		d, err := host.BackingDevice("/")
-		require.NoError(t, err)
-		c, err := Start(t.Context(), Options{Device: d})
-		require.NoError(t, err)
-		require.NotNil(t, c.Unavailable())
-		require.NoError(t, c.OpenWindow())
-		require.NoError(t, c.CloseWindow())
-		tr, err := c.Snapshot()
-		require.NoError(t, err)
-		fmt.Printf("%s: %s\n", tr.Capture.Status, c.Unavailable())
-		return
-	}
-	privtest.Root(t)
-	dir, err := os.MkdirTemp("/tmp", "kvbench-nobody-")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	program, err := os.ReadFile(os.Args[0])
-	require.NoError(t, err)
-	copied := dir + "/test"
-	require.NoError(t, os.WriteFile(copied, program, 0o755))
-	cmd := exec.Command(copied, "-test.run", "^TestUnprivileged$")
-	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "KVTEST_TRACE_AS_NOBODY=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	assert.Contains(t, string(out), "no tracing: this process lacks the privilege (CAP_BPF and "+
-		"CAP_PERFMON); needed: CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN): run "+
-		"with sudo")
 }

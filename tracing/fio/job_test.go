@@ -58,53 +58,14 @@ func TestJobsOfTraces(t *testing.T) {
 	}
 }
 
+// Storage without a block device gives a job of its mount's transfer sizes.
 func TestFioJobWithoutBlockRequests(t *testing.T) {
 	none := &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusNone,
 		Reason: "nfs4 is a network filesystem", WindowNS: int64(20 * time.Second)}}
-	_, err := Job(none, Input{})
-	require.ErrorContains(t, err, "nfs4 is a network filesystem")
-
-	mount := Input{ReadSize: 1 << 20, WriteSize: 512 << 10,
-		Application: tracing.Application{ReadBytes: 3 << 30, WriteBytes: 1 << 30},
-		Concurrency: 12.4}
-	job, err := Job(none, mount)
+	job, err := Job(none, Input{ReadSize: 1 << 20, WriteSize: 512 << 10, Concurrency: 12.4,
+		Application: tracing.Application{ReadBytes: 3 << 30, WriteBytes: 1 << 30}})
 	require.NoError(t, err)
-	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
-	assert.Contains(t, job, "rwmixread=60\n",
-		"3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
-	assert.Contains(t, job, "iodepth=12\n")
 	golden.Check(t, "fio/nfs.fio", job)
-
-	// A block trace of such a run has the requests for the program's own pages, and of other programs.
-	traced := &tracing.Trace{
-		Histograms: tracing.Histograms{SizeRead: sizes(map[int64]int64{4096: 3})},
-		Capture: tracing.Capture{Status: tracing.StatusTraced,
-			Read:     tracing.Direction{Requests: 3, Bytes: 3 * 4096},
-			WindowNS: int64(20 * time.Second)},
-	}
-	job, err = Job(traced, mount)
-	require.NoError(t, err)
-	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
-	assert.NotContains(t, job, "WARNING", "a server, and not a cache, completed the reads")
-
-	calls := &tracing.Trace{Histograms: tracing.Histograms{VFSReadSize: sizes(
-		map[int64]int64{65536: 75}), VFSWriteSize: sizes(map[int64]int64{4096: 25})}}
-	job, err = Job(calls, Input{Concurrency: 1000})
-	require.NoError(t, err)
-	assert.Contains(t, job, "bssplit=64k/100,4k/100\n")
-	assert.Contains(t, job, "rwmixread=75\n")
-	assert.Contains(t, job, "iodepth=256\n")
-	assert.Contains(t, job, "distilled from calls on files")
-
-	// Requests for the program's own pages are no load on files in memory.
-	traced.Histograms.VFSReadSize = calls.VFSReadSize
-	job, err = Job(traced, Input{InMemory: true})
-	require.NoError(t, err)
-	assert.Contains(t, job, "bssplit=64k/100\n")
-	assert.Contains(t, job, "distilled from calls on files")
-	traced.Histograms.VFSReadSize = tracing.Histogram{}
-	_, err = Job(traced, Input{InMemory: true})
-	assert.ErrorContains(t, err, "files lie in memory")
 }
 
 // sizes is a distribution of requests that have exactly these sizes in bytes.

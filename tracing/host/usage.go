@@ -44,22 +44,20 @@ func ReadUsage() Usage {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/tiny/allocs:objects"},
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
-	}
-	waits := []metrics.Sample{
 		{Name: "/sync/mutex/wait/total:seconds"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
 		{Name: "/sched/latencies:seconds"},
 	}
-	samples = append(samples, waits...)
 	metrics.Read(samples)
-	waits = samples[len(samples)-len(waits):]
-	u.LockWait, u.GCAssist = metricTime(waits[0]), metricTime(waits[1])
-	if h := waits[2].Value; h.Kind() == metrics.KindFloat64Histogram {
-		u.SchedWait = schedSample * sum(h.Float64Histogram())
+	// The next two panic for a metric that a later Go release drops: the tests of that upgrade show it.
+	count := func(sample int) uint64 { return samples[sample].Value.Uint64() }
+	seconds := func(sample int) time.Duration {
+		return time.Duration(samples[sample].Value.Float64() * float64(time.Second))
 	}
 	// Tiny allocations share an object and are counted separately; the sum is the allocs of -benchmem.
-	u.Mallocs = metricCount(samples[0]) + metricCount(samples[1])
-	u.AllocBytes = metricCount(samples[2])
-	u.NumGC = metricCount(samples[3])
+	u.Mallocs = count(0) + count(1)
+	u.AllocBytes, u.NumGC = count(2), count(3)
+	u.LockWait, u.GCAssist = seconds(4), seconds(5)
+	u.SchedWait = schedSample * sum(samples[6].Value.Float64Histogram())
 	// runtime/metrics has the pauses only as a histogram, whose sum would be wrong by up to a
 	// quarter. This keeps the exact total and takes the heap lock for a copy of 256 numbers,
 	// without stopping the world.
@@ -72,14 +70,6 @@ func ReadUsage() Usage {
 // schedSample: the Go runtime measures one of so many waits for a processor (gTrackingPeriod, since 1.17).
 // It scales waits for mutexes itself.
 const schedSample = 8
-
-// metricTime returns 0 for a metric that this Go release does not have.
-func metricTime(s metrics.Sample) time.Duration {
-	if s.Value.Kind() != metrics.KindFloat64 {
-		return 0
-	}
-	return time.Duration(s.Value.Float64() * float64(time.Second))
-}
 
 // sum adds up a histogram of seconds with the middle of each bucket, whose bounds are at most a quarter
 // apart. The two unbounded buckets count with their only bound.
@@ -96,12 +86,4 @@ func sum(h *metrics.Float64Histogram) time.Duration {
 		total += float64(n) * (from + to) / 2
 	}
 	return time.Duration(total * float64(time.Second))
-}
-
-// metricCount returns 0 for a metric that this Go release does not have.
-func metricCount(s metrics.Sample) uint64 {
-	if s.Value.Kind() != metrics.KindUint64 { // a Go release that dropped the metric
-		return 0
-	}
-	return s.Value.Uint64()
 }

@@ -3,11 +3,8 @@ package html
 import (
 	"bufio"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,12 +175,12 @@ func (b *browser) eval(script string, value any) {
 	}
 }
 
-// mouse moves to a place, with the buttons of what pressed.
-func (b *browser) mouse(what string, x, y float64) {
+// mouse sends an event of the left button, or a movement with or without it.
+func (b *browser) mouse(event string, x, y float64, pressed bool) {
 	b.t.Helper()
-	p := map[string]any{"type": what, "x": x, "y": y, "clickCount": 1}
-	if what != "mouseMoved" {
-		p["button"] = "left"
+	p := map[string]any{"type": event, "x": x, "y": y, "clickCount": 1}
+	if pressed {
+		p["button"], p["buttons"] = "left", 1
 	}
 	b.call("Input.dispatchMouseEvent", p, nil)
 }
@@ -191,26 +188,9 @@ func (b *browser) mouse(what string, x, y float64) {
 // drag presses at one place and releases at another.
 func (b *browser) drag(x0, x1, y float64) {
 	b.t.Helper()
-	b.mouse("mouseMoved", x0, y)
-	b.mouse("mousePressed", x0, y)
-	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": (x0 + x1) / 2,
-		"y": y, "button": "left", "buttons": 1}, nil)
-	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": x1, "y": y,
-		"button": "left", "buttons": 1}, nil)
-	b.mouse("mouseReleased", x1, y)
-}
-
-// shot keeps a picture of the whole page: go test -artifacts.
-func (b *browser) shot(name string) {
-	b.t.Helper()
-	if on := flag.Lookup("test.artifacts"); on == nil || on.Value.String() != "true" {
-		return // it takes a second
-	}
-	var r struct{ Data string }
-	b.call("Page.captureScreenshot", map[string]any{"format": "png",
-		"captureBeyondViewport": true}, &r)
-	data, err := base64.StdEncoding.DecodeString(r.Data)
-	require.NoError(b.t, err)
-	require.NoError(b.t, os.WriteFile(filepath.Join(b.t.(*testing.T).ArtifactDir(),
-		fmt.Sprintf("%s.png", name)), data, 0o644))
+	b.mouse("mouseMoved", x0, y, false)
+	b.mouse("mousePressed", x0, y, true)
+	b.mouse("mouseMoved", (x0+x1)/2, y, true)
+	b.mouse("mouseMoved", x1, y, true)
+	b.mouse("mouseReleased", x1, y, true)
 }

@@ -135,7 +135,7 @@ func TestThePageInABrowser(t *testing.T) {
 	var values []string
 	b.eval(shownValues, &values)
 	assert.NotContains(t, strings.Join(values, ""), "1", "no pointer yet")
-	b.mouse("mouseMoved", at.X+at.W/2, at.Y+at.H/2)
+	b.mouse("mouseMoved", at.X+at.W/2, at.Y+at.H/2, false)
 	b.eval(shownValues, &values)
 	require.Len(t, values, runs.Series+1)
 	for i, v := range values {
@@ -155,7 +155,6 @@ func TestThePageInABrowser(t *testing.T) {
 	for _, z := range zoomed {
 		assert.InDelta(t, length/4, z[1]-z[0], length/50, "%v of %v", z, before[0])
 	}
-	b.shot("1280-light-zoomed")
 	b.eval(`fig.querySelector(".tools button:last-child").click()`, nil)
 	b.eval(shown, &zoomed)
 	assert.Equal(t, before, zoomed)
@@ -195,7 +194,6 @@ func TestThePageInABrowser(t *testing.T) {
 			assert.Less(t, page.First, 844.0)
 			assert.LessOrEqual(t, page.Wide, float64(width))
 			b.eval(fmt.Sprintf(near, "Bandwidth of the storage tier"), &at)
-			b.shot(fmt.Sprintf("%d-%s", width, scheme))
 		}
 	}
 
@@ -213,7 +211,7 @@ func TestThePageInABrowser(t *testing.T) {
 	// Text of a result is never executed, and a heat map shows the count at the pointer.
 	b.open(single(t), 1280, "dark")
 	b.eval(fmt.Sprintf(near, "heat"), &at)
-	b.mouse("mouseMoved", at.X+at.W/4, at.Y+at.H*3/4)
+	b.mouse("mouseMoved", at.X+at.W/4, at.Y+at.H*3/4, false)
 	var title, legend, cell string
 	b.eval(`fig.querySelector(".cell").textContent`, &cell)
 	assert.Equal(t, "4321 from 64 to 90.51", cell)
@@ -235,6 +233,5 @@ func TestThePageInABrowser(t *testing.T) {
 	// Without a script the numbers of each chart are in a table.
 	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	b.open(html, 390, "light")
-	b.shot("390-no-script")
 	assert.Empty(t, b.troubles)
 }
