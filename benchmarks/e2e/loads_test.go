@@ -158,26 +158,3 @@ func TestGroupsOfLayers(t *testing.T) {
 	assert.Contains(t, storage.Description, "objects of 8 tokens, a file for each of 2 groups of "+
 		"layers")
 }
-
-// -engine sets all parameters of an engine, and the summary names those that the user changed.
-func TestEngines(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn",
-		// Two users alone: in any order of 20 requests one comes again, whose blocks are then used
-		// for the second time, as -engine dynamo asks before it copies them.
-		"-num-users=2", "-test.benchtime=20x", "-sweep=engine=vllm,mooncake,dynamo",
-		"-sweep=object-tokens=8", "-cpu-mem-gb=0.002", "-verify=full")...)
-	assert.False(t, exists(b.cache), "nothing is left behind")
-	for engine, policy := range map[string]string{"vllm": "write-through, promotion on-hit",
-		"mooncake": "write-through, promotion never, eviction bucket",
-		"dynamo":   "selective, promotion never"} {
-		res, summary := b.point("MultiTurn", "engine="+engine+"_object-tokens=8")
-		require.NotNil(t, res.Policy, engine)
-		assert.Positive(t, res.Policy.Copied.Bytes+res.Policy.Unwritten.Bytes, engine)
-		lines := strings.Split(summary, "\n")
-		has(t, lines, "engine      "+engine+": tier-policy ", ", layout ")
-		has(t, lines, "not the engine's: object-tokens 8")
-		has(t, lines, "policy      "+policy)
-	}
-}
