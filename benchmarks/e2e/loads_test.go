@@ -3,7 +3,6 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,35 +88,6 @@ func TestTensorParallelRanks(t *testing.T) {
 		assert.Contains(t, summary, "1 KiB per token on each of 4 ranks, which all store, "+
 			"tensor parallel 4")
 	}
-}
-
-// Layer by layer: each object has a file of each of the two layers, and a part of the computing
-// overlaps with loading.
-func TestLayerByLayer(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.ok(slices.Concat(b.micro(), b.places(), []string{"-test.bench=MultiTurn", "-max-requests=20",
-		"-workers=1", "-layerwise", "-layout=lmcache-fs", "-object-tokens=8",
-		"-prefill-rate=100000", "-verify=full", "-keep-files"})...)
-	real := theResult(t, b.results)
-	var layers, objects = 0, map[string]bool{}
-	name := regexp.MustCompile(`@([0-9a-f]{64})@([0-9]+)\.data$`)
-	require.NoError(t, filepath.WalkDir(b.cache, func(path string, _ os.DirEntry, err error) error {
-		if m := name.FindStringSubmatch(path); m != nil {
-			objects[m[1]] = true
-			layers++
-		}
-		return err
-	}))
-	require.Positive(t, real.BlockCache.Reads.Blocks)
-	assert.Len(t, objects, int(real.Tiers[0].Entries))
-	assert.Equal(t, 2*len(objects), layers)
-	assert.Positive(t, real.FirstToken.Sums.Overlap)
-	summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0", "rank_0",
-		"summary.txt"))
-	require.NoError(t, err)
-	assert.Contains(t, real.Tiers[0].Description, ", a file for each layer")
-	assert.Contains(t, string(summary), " with waiting, layer by layer, while the GPU computed ")
 }
 
 // A model with windows has a file of each group of layers, and of the windowed one those files are

@@ -31,6 +31,7 @@ func TestEveryBenchmarkWithoutRootOrArguments(t *testing.T) {
 	uid := b.unprivileged()
 	o := b.ok("-test.bench=.", "-test.benchtime=1x")
 	t.Logf("all benchmarks in %v", o.took)
+	checkLogs(t, o.stdout)
 	results, _ := parse(t, o.stdout)
 	seen := make(map[string]bool)
 	for _, r := range results {
