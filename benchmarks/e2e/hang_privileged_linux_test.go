@@ -148,44 +148,42 @@ func TestATraceThatHangsFreezesNothing(t *testing.T) {
 	assert.Positive(t, r.Requests.Completed)
 }
 
-// hangs is storage that a test can stop in the middle of anything.
+// hangs is storage that a test can stop in the middle of anything, until it calls answer.
 type hangs struct {
 	dir  string
-	stop func(pid int) (answer func())
+	stop func() (answer func())
 }
 
 // hangingDisk is an ext4 on a disk that can hang.
 func hangingDisk(t *testing.T) hangs {
 	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{CanHang: true, DirectIO: true,
 		Times: privtest.Times{Read: time.Millisecond, Write: time.Millisecond}})
-	return hangs{l.Dir, func(int) func() {
-		l.Server.Hang(t)
-		return func() { l.Server.Answer(t) }
-	}}
+	return serverThatHangs(t, l.Dir, l.Server, l.Server.Answer)
 }
 
 // hangingServer is the directory of a server that can hang: calls that are no requests hang, too.
 func hangingServer(t *testing.T) hangs {
 	dir, server := privtest.FuseDir(t)
-	return hangs{dir, func(int) func() {
-		server.Hang(t)
-		return func() { server.Answer(t) }
-	}}
+	return serverThatHangs(t, dir, server, server.Answer)
 }
 
-// abortedServer is one that never answers again: an administrator aborts the connection.
+// abortedServer never answers again: an administrator aborts the connection.
 func abortedServer(t *testing.T) hangs {
 	dir, server := privtest.FuseDir(t)
-	return hangs{dir, func(int) func() {
+	return serverThatHangs(t, dir, server, server.Abort)
+}
+
+func serverThatHangs(t *testing.T, dir string, server *privtest.Server, end func(testing.TB)) hangs {
+	return hangs{dir, func() func() {
 		server.Hang(t)
-		return func() { server.Abort(t) }
+		return func() { end(t) }
 	}}
 }
 
 // frozenDisk is an ext4 that an administrator freezes: not even SIGKILL ends a write.
 func frozenDisk(t *testing.T) hangs {
 	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{DirectIO: true})
-	return hangs{l.Dir, func(int) func() { return l.Freeze(t) }}
+	return hangs{l.Dir, func() func() { return l.Freeze(t) }}
 }
 
 // hanging is a run whose storage hangs.
@@ -260,7 +258,7 @@ func (c hanging) play(t *testing.T) (times stopping) {
 		eventually(t, text, func() bool { return strings.Contains(p.errout.String(), text) })
 	}
 	s.shows(t, ": "+c.stage+" [1-9]")
-	answer := h.stop(p.Process.Pid)
+	answer := h.stop()
 	s.goesOn(t)
 	// A signal goes to the first thread, which would not receive it in a request.
 	eventually(t, "sleep of the first thread", func() bool {
@@ -348,7 +346,7 @@ func TestIOTimeoutEndsATrial(t *testing.T) {
 	p := b.start(append(b.places(), "-test.benchtime=10m", "-storage-capacity-gb=1",
 		"-test.bench=MaxStorageStress|Synthetic", "-io-timeout=2s")...)
 	b.working()
-	answer := h.stop(p.Process.Pid)
+	answer := h.stop()
 	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
 	eventually(t, "the end of the other benchmark",
 		func() bool { return strings.Contains(p.out.String(), "FAIL: BenchmarkSynthetic") })
