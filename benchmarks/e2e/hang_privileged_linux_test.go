@@ -193,14 +193,14 @@ type hanging struct {
 	engine string
 	args   string
 	stage  string // of the live line
-	who    int    // waits for it
+	waits  int    // user, again or launcher
 }
 
-// Who waits for a run.
+// What waits for a run.
 const (
-	user     = iota // at a terminal, until the storage answers
-	again           // who presses Ctrl-C again
-	launcher        // which has the end within two seconds
+	user     = iota // a user at a terminal, until the storage answers
+	again           // a user, until the second Ctrl-C
+	launcher        // a launcher, which has the end within two seconds
 )
 
 // What a run does until it is stopped.
@@ -244,7 +244,7 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	b := newBench(t)
 	b.cache = filepath.Join(h.dir, "kv")
 	b.env = append(b.env, "GOGC=1") // the collector is always at work
-	if c.who == launcher {
+	if c.waits == launcher {
 		b.env = append(b.env, "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1")
 	}
 	s := b.terminal(200)
@@ -270,13 +270,13 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	press()
 	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
 	times.durable = time.Since(begun)
-	if c.who != launcher {
+	if c.waits != launcher {
 		s.shows(t, "waiting for what is in flight .*, again Ctrl-C leaves the files")
 	}
-	if c.who == again {
+	if c.waits == again {
 		press()
 	}
-	if c.who != user {
+	if c.waits != user {
 		begun = time.Now()
 		says("\nleft behind ")
 		times.end = time.Since(begun)
@@ -285,21 +285,21 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	answer()
 	o := p.end()
 	assert.Equal(t, 130, o.code)
-	assert.Equal(t, c.who == launcher, strings.Contains(o.stderr, "\nthe kernel keeps this process "+
+	assert.Equal(t, c.waits == launcher, strings.Contains(o.stderr, "\nthe kernel keeps this process "+
 		"until the storage has completed the "))
-	if c.who == user {
+	if c.waits == user {
 		times.end = time.Since(answered)
 	}
 	r := interrupted(t, b)
 	assert.Equal(t, c.engine, r.IO.Engine)
 	checkStalls(t, b, r)
-	if c.who != user {
+	if c.waits != user {
 		require.NoError(t, os.RemoveAll(b.results))
 		b.ok(b.few(b.places()...)...)
 	}
 	if left, err := os.ReadDir(b.cache); !errors.Is(err, syscall.ENOTCONN) { // aborted
 		assert.Empty(t, left)
-		assert.Equal(t, c.who != user, strings.Contains(o.stderr, "left behind "))
+		assert.Equal(t, c.waits != user, strings.Contains(o.stderr, "left behind "))
 	}
 	return times
 }
