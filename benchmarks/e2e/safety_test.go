@@ -5,9 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -141,23 +139,4 @@ func (b *bench) holds(p *process) bool {
 	_ = json.NewDecoder(strings.NewReader(string(text))).Decode(&marker)
 	files, _ := filepath.Glob(filepath.Join(b.cache, "rank_0/[^.]*"))
 	return marker.PID == p.Process.Pid && len(files) > 0
-}
-
-// TestASecondRunIsRefused while one works in the directory.
-func TestASecondRunIsRefused(t *testing.T) {
-	t.Parallel()
-	b, root, before := userBench(t)
-	first := b.start(b.long()...)
-	b.working()
-	o := b.run(b.long()...)
-	assert.Equal(t, exitFailed, o.code)
-	assert.Regexp(t, `rank_0 is in use by process `+strconv.Itoa(first.Process.Pid)+` on `,
-		o.stdout)
-	assert.Contains(t, o.stdout, "-rank")
-	assert.Equal(t, 1, strings.Count(o.stderr, "rank_0 is in use by process "))
-	assert.NotContains(t, o.stderr, "left behind", "the first one still needs its files")
-	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
-	assert.Equal(t, 143, first.end().code, "the first was not disturbed")
-	b.ok(b.few(b.places()...)...)
-	assert.Equal(t, before, tree(t, root))
 }
