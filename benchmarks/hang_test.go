@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
-	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
 
@@ -72,20 +71,6 @@ func TestWaitingForAFilesystem(t *testing.T) {
 	}
 }
 
-// TestTheLiveLineShowsWhatDoesNotAnswer, and which directory it is.
-func TestTheLiveLineShowsWhatDoesNotAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, stages := &session{ctx: t.Context()}, make(chan string)
-		s.files.what.Store(places(&params.Values{CacheDirs: []string{"/mnt/a", "/mnt/b"}}))
-		s.files.ran = func(string) string { return "" }
-		stage, err := prepared(s, func(s kvbench.Snapshot) { stages <- s.Stage },
-			func() (string, error) { return <-stages, nil })
-		assert.NoError(t, err)
-		assert.Equal(t, "waiting for an answer of the cache directory /mnt/a or the cache "+
-			"directory /mnt/b", stage)
-	})
-}
-
 // saying returns what f says on standard error.
 func saying(t *testing.T, f func()) string {
 	t.Helper()
@@ -102,16 +87,8 @@ func saying(t *testing.T, f func()) string {
 	return string(text)
 }
 
-// TestAResultThatIsNotWrittenIsPrinted once, with the last words of a process.
-func TestAResultThatIsNotWrittenIsPrinted(t *testing.T) {
-	s := &session{}
-	s.unsaved.Store(&result.Result{Name: "MaxStorageStress", Benchmark: "MaxStorageStress"})
-	assert.Contains(t, saying(t, s.lastWords),
-		"the result of MaxStorageStress may be nowhere else than here, because of this: ")
-	assert.Empty(t, saying(t, s.lastWords))
-}
-
-// TestNoResult: a second signal in the window leaves none, and none that is half written.
+// TestNoResult: a second signal in the window leaves none, and none that is half written. A result that
+// is written nowhere is printed once.
 func TestNoResult(t *testing.T) {
 	s := &session{}
 	assert.Empty(t, saying(t, s.lastWords), "no trial was begun")
@@ -124,4 +101,7 @@ func TestNoResult(t *testing.T) {
 	assert.Equal(t, "\nno result of this trial was written, because another signal came\n",
 		saying(t, s.lastWords))
 	assert.NoFileExists(t, part)
+	s.unsaved.Store(&result.Result{Name: "MaxStorageStress", Benchmark: "MaxStorageStress"})
+	assert.Contains(t, saying(t, s.lastWords), "the result of MaxStorageStress may be nowhere else")
+	assert.NotContains(t, saying(t, s.lastWords), "MaxStorageStress")
 }

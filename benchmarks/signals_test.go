@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench"
-	"kvbench/kvbench/params"
 )
 
 // TestWatchParent: the run ends once when the go command that started it dies, while it runs itself;
@@ -85,15 +84,4 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 			assert.Equal(t, []string{syscall.SIGINT.String(), "last words"}, calls)
 		})
 	}
-}
-
-// TestAnEndWhileTheParametersAreChecked has an exit code of its own.
-func TestAnEndWhileTheParametersAreChecked(t *testing.T) {
-	s := &session{}
-	s.ctx, s.cancel = context.WithCancelCause(t.Context())
-	assert.Equal(t, exitParameters, s.unchecked(params.Violations{"-x: must be y"}))
-	assert.Equal(t, exitFailed, s.unchecked(kvbench.Unanswered("a disk", time.Minute, time.Second)))
-	s.signal.Store(int64(syscall.SIGTERM))
-	s.cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
-	assert.Equal(t, 143, s.unchecked(context.Cause(s.ctx)))
 }

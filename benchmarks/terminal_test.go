@@ -74,11 +74,3 @@ func TestTheLineAfterASignal(t *testing.T) {
 	assert.Equal(t, "\r\x1b[Krunning 0s, again Ctrl-C leaves the files\r\x1b[Krunning 0s",
 		string(text))
 }
-
-// TestWithoutATerminalNothingIsShown: there is no /dev/tty, or -progress is none.
-func TestWithoutATerminalNothingIsShown(t *testing.T) {
-	s := &session{}
-	show, wipe := s.live("Synthetic", false)
-	show(kvbench.Snapshot{})
-	wipe()
-}

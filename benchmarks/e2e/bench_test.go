@@ -52,63 +52,48 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", strconv.Itoa(max(concurrently, runtime.GOMAXPROCS(0))))
 	}
 	code := m.Run()
-	removeBuilt()
+	_ = os.RemoveAll(builtDir) // of "" it removes nothing
 	os.Exit(code)
 }
 
-// built is the binary, made once per process by the first test that needs it.
-var built struct {
-	once sync.Once
-	dir  string
-	path string
-	err  error
-}
-
-func removeBuilt() {
-	if built.dir != "" {
-		_ = os.RemoveAll(built.dir)
-	}
-}
-
-// builtPrefix begins the names of the binary's directories; the process follows.
+// builtPrefix begins the names of the directories of binaries; the id of the process follows.
 const builtPrefix = "kvbench-e2e-"
 
-// reclaimBuilt removes what killed test processes have left.
-func reclaimBuilt() {
+// built makes the binary in a directory of its own and removes the directories that killed test
+// processes have left.
+var built = sync.OnceValues(func() (path string, err error) {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), builtPrefix+"*"))
 	for _, dir := range dirs {
 		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), builtPrefix), "-")
-		if pid, err := strconv.Atoi(id); err == nil && pid > 0 &&
-			syscall.Kill(pid, 0) == syscall.ESRCH {
+		if pid, err := strconv.Atoi(id); err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
 			_ = os.RemoveAll(dir)
 		}
 	}
-}
+	if builtDir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", builtPrefix, os.Getpid())); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(builtDir, 0o755); err != nil { // other users run it, too
+		return "", err
+	}
+	path = filepath.Join(builtDir, "kvbench.test")
+	build := exec.Command("go", "test", "-c", "-o", path, benchmarks)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the test binary: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
-// binary returns the compiled test binary of the benchmarks: static, as make dist's, so that a run
-// can copy it to other hosts.
+// builtDir has the binary, if a test needed it.
+var builtDir string
+
+// binary returns the compiled test binary of the benchmarks, which is static, as make dist's.
 func binary(t testing.TB) string {
 	t.Helper()
 	endToEnd(t)
-	built.once.Do(func() {
-		reclaimBuilt()
-		if built.dir, built.err = os.MkdirTemp("",
-			fmt.Sprintf("%s%d-", builtPrefix, os.Getpid())); built.err != nil {
-			return
-		}
-		if built.err = os.Chmod(built.dir, 0o755); built.err != nil { // other users run it too
-			return
-		}
-		built.path = filepath.Join(built.dir, "kvbench.test")
-		build := exec.Command("go", "test", "-c", "-o", built.path, benchmarks)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, err := build.CombinedOutput()
-		if err != nil {
-			built.err = fmt.Errorf("building the test binary: %w\n%s", err, out)
-		}
-	})
-	require.NoError(t, built.err)
-	return built.path
+	path, err := built()
+	require.NoError(t, err)
+	return path
 }
 
 // endToEnd skips where an end-to-end test makes no sense.
@@ -396,33 +381,14 @@ func parameter(t testing.TB, r *result.Result, name string) string {
 	return ""
 }
 
-// refused runs with parameters that cannot work: exit code 2, a message, no
-// benchmark, and nothing made. It returns the messages, one per line.
-func (b *bench) refused(args ...string) []string {
+// refused runs with parameters that cannot work: exit code 2, a message, no benchmark, and nothing
+// made. It returns the message.
+func (b *bench) refused(args ...string) string {
 	b.t.Helper()
 	before := tree(b.t, b.work)
 	o := b.run(args...)
 	assert.Equal(b.t, exitParameters, o.code, "%v\n%s%s", args, o.stdout, o.stderr)
 	assert.Empty(b.t, o.stdout, "%v", args)
 	assert.Equal(b.t, before, tree(b.t, b.work), "something was made")
-	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
-	require.Greater(b.t, len(lines), 2, o.stderr)
-	assert.Equal(b.t, "kvbench: nothing was run or made, because of the parameters:", lines[0])
-	assert.Contains(b.t, lines[len(lines)-1], "-help-parameters")
-	return lines[1 : len(lines)-1]
-}
-
-// has wants one of the lines to contain all the words.
-func has(t *testing.T, lines []string, words ...string) {
-	t.Helper()
-	for _, line := range lines {
-		all := true
-		for _, w := range words {
-			all = all && strings.Contains(line, w)
-		}
-		if all {
-			return
-		}
-	}
-	t.Errorf("no message has %q:\n%s", words, strings.Join(lines, "\n"))
+	return o.stderr
 }

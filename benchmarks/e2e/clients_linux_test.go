@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +18,7 @@ import (
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
+	"kvbench/tools/submission"
 )
 
 // newClients is a place to run several clients from, in memory where this user may mount that: on a
@@ -27,6 +31,7 @@ func newClients(t testing.TB) *bench {
 		t.Cleanup(func() { _ = syscall.Unmount(memory, syscall.MNT_DETACH) })
 	}
 	b.cache = filepath.Join(memory, "cache")
+	b.attr = &syscall.SysProcAttr{Setpgid: true}
 	return b
 }
 
@@ -48,36 +53,7 @@ func (b *bench) writing(n int) bool {
 	return true
 }
 
-// children are the processes of a run's ranks, by rank.
-func (b *bench) children(p *process, n int) map[int]int {
-	b.t.Helper()
-	found := map[int]int{0: p.Process.Pid}
-	for _, pid := range childrenOf(p.Process.Pid) {
-		open, err := filepath.EvalSymlinks(fmt.Sprintf("/proc/%d/fd/1", pid))
-		require.NoError(b.t, err)
-		rank := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(open), "rank_"), ".log")
-		number, err := strconv.Atoi(rank)
-		require.NoError(b.t, err, open)
-		found[number] = pid
-	}
-	require.Len(b.t, found, n)
-	return found
-}
-
-// gone waits until processes have ended.
-func (b *bench) gone(pids map[int]int) {
-	b.t.Helper()
-	eventually(b.t, fmt.Sprint("the end of ", pids), func() bool {
-		for _, pid := range pids {
-			if !over(pid) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// results reads what the ranks of a trial wrote, and the result of all of them.
+// resultsOf reads what the ranks of a trial wrote, and the result of all of them.
 func (b *bench) resultsOf(group string, trial int) (ranks []*result.Result, all *result.Result) {
 	b.t.Helper()
 	for _, path := range resultFiles(b.t, filepath.Join(b.results, group,
@@ -103,25 +79,28 @@ func (b *bench) nothingLeft(n int) {
 	assert.Empty(b.t, left)
 }
 
-// TestRanks: one line for each trial, made of all ranks, and the same sums in the files.
+// TestRanks: each trial of each option has one line, made of all ranks, the files have the same sums,
+// and they make the tree of a submission.
 func TestRanks(t *testing.T) {
 	t.Parallel()
-	const n, trials = 4, 2
+	const n, trials = 2, 3
 	b := newClients(t)
-	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress",
-		"-test.benchtime=40x", "-test.count=2", "-ranks=4")...)
+	o := b.ok(append(append(b.micro(), b.places()...),
+		"-test.bench=MaxStorageStress|StorageThroughput|LargeModel", "-test.benchtime=5x",
+		"-test.count=3", "-ranks=2", "-division=open", "-model=tiny-1b", "-num-users=2",
+		"-cpu-mem-gb=0", "-storage-capacity-gb=0.6")...)
 	assert.False(t, exists(b.cache), "the ranks remove the directory that they made")
 	lines, _ := parse(t, o.stdout)
-	require.Len(t, lines, trials)
-	assert.Equal(t, "4", lines[0].GetConfig("ranks"))
-	assert.Regexp(t, `(?m)^    run.go:\d+: 4 ranks on 1 host, windows opened within .*, `+
+	require.Len(t, lines, 3*trials)
+	assert.Equal(t, "2", lines[0].GetConfig("ranks"))
+	assert.Regexp(t, `(?m)^    run.go:\d+: 2 ranks on 1 host, windows opened within .*, `+
 		`results of all$`, o.stdout)
 	assert.NotContains(t, o.stdout, "rank_1", "the others print into their logs")
 	for trial := range trials {
 		ranks, all := b.resultsOf("option_1", trial)
 		require.Len(t, ranks, n)
 		require.NotNil(t, all)
-		assert.Equal(t, []int{0, 1, 2, 3}, all.MergedRanks)
+		assert.Equal(t, []int{0, 1}, all.MergedRanks)
 		assert.Equal(t, result.StatusComplete, all.Status, all.Error)
 		var requests, read, written int64
 		var readRate float64
@@ -149,9 +128,39 @@ func TestRanks(t *testing.T) {
 		assert.Empty(t, all.Clients.Lost)
 	}
 	assert.FileExists(t, filepath.Join(b.results, merge.SummaryFile))
-	left, err := filepath.Glob(filepath.Join(b.cache, "*/*"))
-	require.NoError(t, err)
-	assert.Empty(t, left)
+	b.submits(n, trials)
+}
+
+// submits requires that the results of three options make the tree of an open submission.
+func (b *bench) submits(ranks, trials int) {
+	s := submission.Submission{Dir: b.results, Out: filepath.Join(b.work, "tree"),
+		Organisation: "acme", System: "flash7", Division: "open"}
+	require.NoError(b.t, s.Validate())
+	var said []string
+	built, err := s.Run(io.Discard, func(line string) { said = append(said, line) })
+	require.NoError(b.t, err)
+	require.True(b.t, built, said)
+	assert.FileExists(b.t, filepath.Join(s.Out, "open/acme/systems/flash7.yaml"))
+	runs, err := filepath.Glob(filepath.Join(s.Out,
+		"open/acme/results/flash7/kv_cache/tiny-1b/run/*"))
+	require.NoError(b.t, err)
+	require.Len(b.t, runs, 1)
+	assert.Len(b.t, resultFiles(b.t, runs[0]), 3*trials*ranks)
+	text, err := os.ReadFile(filepath.Join(runs[0], "summary.json"))
+	require.NoError(b.t, err)
+	var summary struct {
+		Ranks          int  `json:"total_ranks"`
+		PartialFailure bool `json:"partial_failure"`
+		Options        map[string]map[string]any
+	}
+	require.NoError(b.t, json.Unmarshal(text, &summary))
+	assert.Equal(b.t, ranks, summary.Ranks)
+	assert.False(b.t, summary.PartialFailure)
+	require.Len(b.t, summary.Options, 3)
+	for _, o := range summary.Options {
+		assert.Equal(b.t, []any{float64(ranks), float64(trials), []any{}},
+			[]any{o["rank_count"], o["trial_count"], o["missing_files"]})
+	}
 }
 
 // TestRankFailureContinue lets the others come to the end of their windows, and of the other
@@ -168,9 +177,9 @@ func TestRankFailureContinue(t *testing.T) {
 		p := b.start(b.ranks(3, "-test.benchtime="+window.String(), "-test.count=2",
 			"-rank-failure=continue")...)
 		eventually(t, "entries of all ranks, or the end", func() bool {
-			return over(p.Process.Pid) || b.writing(3)
+			return len(inGroup(p.Process.Pid)) == 0 || b.writing(3)
 		})
-		if ranks := childrenOf(p.Process.Pid); len(ranks) > 0 {
+		if ranks := started(p.Process.Pid); len(ranks) > 0 {
 			_ = syscall.Kill(ranks[0], syscall.SIGKILL) // unless it has ended
 		}
 		o := p.end()
@@ -193,7 +202,7 @@ func TestRankFailureContinue(t *testing.T) {
 func TestSignalsToRanks(t *testing.T) {
 	t.Parallel()
 	const n = 3
-	meeting := func(_ *bench, pid int) bool { return len(childrenOf(pid)) == n-1 }
+	meeting := func(_ *bench, pid int) bool { return len(started(pid)) == n-1 }
 	measuring := func(b *bench, _ int) bool { return b.writing(n) }
 	between := func(b *bench, _ int) bool { return exists(b.results + "/option_1/trial_1/all_ranks") }
 	trials := []string{"-test.benchtime=1x", "-test.count=100"}
@@ -221,24 +230,23 @@ func TestSignalsToRanks(t *testing.T) {
 			require.NoError(t, os.MkdirAll(b.cache, 0o755))
 			mine := filepath.Join(b.cache, "mine")
 			require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o644))
-			b.attr = &syscall.SysProcAttr{Setpgid: true}
 			p := b.start(b.ranks(n, c.args...)...)
 			pid := p.Process.Pid
-			eventually(t, c.stage, func() bool { return c.in(b, pid) || over(pid) })
+			eventually(t, c.stage, func() bool {
+				return c.in(b, pid) || len(inGroup(pid)) == 0
+			})
 			to := map[string]int{"all": -pid, "coordinator": pid}[c.to]
 			if to == 0 {
-				to = childrenOf(pid)[0]
+				to = started(pid)[0]
 			}
 			require.NoError(t, syscall.Kill(to, c.sig))
 			if c.sig == syscall.SIGSTOP && to == pid { // the ranks end without it
-				eventually(t, "the end of the other ranks", func() bool {
-					return len(inGroup(pid)) == 1
-				})
+				eventually(t, "the end of the other ranks", func() bool { return len(started(pid)) == 0 })
 				require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
 			}
 			o := p.end()
 			assert.Equal(t, c.code, o.code, "%s\n%s", o.stdout, o.stderr)
-			eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
+			gone(t, pid)
 			if c.to == "rank" {
 				// A rank that has not met the others has no name.
 				assert.Regexp(t, fmt.Sprintf(`rank \d on \S+ \(pid %d\) %s|`+
@@ -285,11 +293,12 @@ func (b *bench) resultsAfter(to string, sig syscall.Signal, pid int) {
 	}
 }
 
-// inGroup are the processes of a group that go on.
+// inGroup are the processes of a run that have not ended: the coordinator, whose id the group has, and
+// the ranks that it started.
 func inGroup(id int) (list []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // one that has ended has none
+		text, _ := os.ReadFile(file) // a process that has just ended has none
 		// pid (name, which may hold anything) state parent group …
 		_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
 		fields := strings.Fields(rest)
@@ -299,4 +308,15 @@ func inGroup(id int) (list []int) {
 		}
 	}
 	return list
+}
+
+// started are the ranks that a coordinator has started and that have not ended.
+func started(coordinator int) []int {
+	return slices.DeleteFunc(inGroup(coordinator), func(pid int) bool { return pid == coordinator })
+}
+
+// gone waits until all processes of a run have ended.
+func gone(t testing.TB, coordinator int) {
+	t.Helper()
+	eventually(t, "the end of all ranks", func() bool { return len(inGroup(coordinator)) == 0 })
 }

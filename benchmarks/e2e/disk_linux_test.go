@@ -52,9 +52,9 @@ func TestAFullDiskEndsTheRun(t *testing.T) {
 	o = b.run(b.few(b.places()...)...)
 	assert.Equal(t, exitParameters, o.code, "a full disk is reported before anything is made")
 	assert.Contains(t, o.stderr, " is full (")
-	has(t, b.refused("-test.bench=Synthetic", "-cache-dir", filepath.Join(t.TempDir(), "cache"),
-		"-results-dir", filepath.Join(disk.Dir, "results")),
-		"-results-dir: must be a directory in which 4 MiB can be written", "no space left on device")
+	assert.Regexp(t, `-results-dir: must be a directory in which 4 MiB can be written.*no space left`,
+		b.refused("-test.bench=Synthetic", "-cache-dir", filepath.Join(t.TempDir(), "cache"),
+			"-results-dir", filepath.Join(disk.Dir, "results")))
 	require.NoError(t, os.Remove(fill))
 	b.ok(b.few(append(b.places(), "-storage-capacity-gb=0.03")...)...)
 	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)))

@@ -4,15 +4,15 @@
 // One binary is built per run of these tests, without the race detector (bench_test.go, which also
 // has the helpers that start it and look at what it left). Files and their subjects:
 //
-//	output, select, loads       what is printed and recorded; benchstat reads it
-//	script                      testdata/script: what users type, what is refused, and how
+//	output, loads               what is printed and recorded; benchstat reads it
+//	script                      testdata/script: what users type, what they get, what is refused
 //	user                        who may run it, on how many cores, in how much memory
 //	signals, parent, terminal   how a run ends in every stage, and what is shown meanwhile
 //	hang, disk                  what still works when storage or a directory hangs, or a disk is full
-//	clients, launchers          several clients: one line, one tree, one that dies
-//	checkpoint, submission      checkpoints of one and of several ranks; what is handed in
+//	clients, launchers          several clients: one line, one tree, a submission, one that dies
+//	checkpoint                  checkpoints of one and of several ranks
 //	objects, gateway            object stores that fail, and one that verifies signatures
-//	safety, layouts, roots      files of a user stay as they are, and nothing of a run stays
+//	safety, roots               files of a user stay as they are, and nothing of a run stays
 //	readme                      that README.md says what the code does
 //
 // All of them but readme skip under -short, and where there is no go command. Tests that start

@@ -148,44 +148,42 @@ func TestATraceThatHangsFreezesNothing(t *testing.T) {
 	assert.Positive(t, r.Requests.Completed)
 }
 
-// hangs is storage that a test can stop in the middle of anything.
+// hangs is storage that a test can stop in the middle of anything, until it calls answer.
 type hangs struct {
 	dir  string
-	stop func(pid int) (answer func())
+	stop func() (answer func())
 }
 
 // hangingDisk is an ext4 on a disk that can hang.
 func hangingDisk(t *testing.T) hangs {
 	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{CanHang: true, DirectIO: true,
 		Times: privtest.Times{Read: time.Millisecond, Write: time.Millisecond}})
-	return hangs{l.Dir, func(int) func() {
-		l.Server.Hang(t)
-		return func() { l.Server.Answer(t) }
-	}}
+	return serverThatHangs(t, l.Dir, l.Server, l.Server.Answer)
 }
 
 // hangingServer is the directory of a server that can hang: calls that are no requests hang, too.
 func hangingServer(t *testing.T) hangs {
 	dir, server := privtest.FuseDir(t)
-	return hangs{dir, func(int) func() {
-		server.Hang(t)
-		return func() { server.Answer(t) }
-	}}
+	return serverThatHangs(t, dir, server, server.Answer)
 }
 
-// abortedServer is one that never answers again: an administrator aborts the connection.
+// abortedServer never answers again: an administrator aborts the connection.
 func abortedServer(t *testing.T) hangs {
 	dir, server := privtest.FuseDir(t)
-	return hangs{dir, func(int) func() {
+	return serverThatHangs(t, dir, server, server.Abort)
+}
+
+func serverThatHangs(t *testing.T, dir string, server *privtest.Server, end func(testing.TB)) hangs {
+	return hangs{dir, func() func() {
 		server.Hang(t)
-		return func() { server.Abort(t) }
+		return func() { end(t) }
 	}}
 }
 
 // frozenDisk is an ext4 that an administrator freezes: not even SIGKILL ends a write.
 func frozenDisk(t *testing.T) hangs {
 	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{DirectIO: true})
-	return hangs{l.Dir, func(int) func() { return l.Freeze(t) }}
+	return hangs{l.Dir, func() func() { return l.Freeze(t) }}
 }
 
 // hanging is a run whose storage hangs.
@@ -195,14 +193,14 @@ type hanging struct {
 	engine string
 	args   string
 	stage  string // of the live line
-	who    int    // waits for it
+	waits  int    // user, again or launcher
 }
 
-// Who waits for a run.
+// What waits for a run.
 const (
-	user     = iota // at a terminal, until the storage answers
-	again           // who presses Ctrl-C again
-	launcher        // which has the end within two seconds
+	user     = iota // a user at a terminal, until the storage answers
+	again           // a user, until the second Ctrl-C
+	launcher        // a launcher, which has the end within two seconds
 )
 
 // What a run does until it is stopped.
@@ -246,7 +244,7 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	b := newBench(t)
 	b.cache = filepath.Join(h.dir, "kv")
 	b.env = append(b.env, "GOGC=1") // the collector is always at work
-	if c.who == launcher {
+	if c.waits == launcher {
 		b.env = append(b.env, "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1")
 	}
 	s := b.terminal(200)
@@ -260,7 +258,7 @@ func (c hanging) play(t *testing.T) (times stopping) {
 		eventually(t, text, func() bool { return strings.Contains(p.errout.String(), text) })
 	}
 	s.shows(t, ": "+c.stage+" [1-9]")
-	answer := h.stop(p.Process.Pid)
+	answer := h.stop()
 	s.goesOn(t)
 	// A signal goes to the first thread, which would not receive it in a request.
 	eventually(t, "sleep of the first thread", func() bool {
@@ -272,13 +270,13 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	press()
 	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
 	times.durable = time.Since(begun)
-	if c.who != launcher {
+	if c.waits != launcher {
 		s.shows(t, "waiting for what is in flight .*, again Ctrl-C leaves the files")
 	}
-	if c.who == again {
+	if c.waits == again {
 		press()
 	}
-	if c.who != user {
+	if c.waits != user {
 		begun = time.Now()
 		says("\nleft behind ")
 		times.end = time.Since(begun)
@@ -287,21 +285,21 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	answer()
 	o := p.end()
 	assert.Equal(t, 130, o.code)
-	assert.Equal(t, c.who == launcher, strings.Contains(o.stderr, "\nthe kernel keeps this process "+
+	assert.Equal(t, c.waits == launcher, strings.Contains(o.stderr, "\nthe kernel keeps this process "+
 		"until the storage has completed the "))
-	if c.who == user {
+	if c.waits == user {
 		times.end = time.Since(answered)
 	}
 	r := interrupted(t, b)
 	assert.Equal(t, c.engine, r.IO.Engine)
 	checkStalls(t, b, r)
-	if c.who != user {
+	if c.waits != user {
 		require.NoError(t, os.RemoveAll(b.results))
 		b.ok(b.few(b.places()...)...)
 	}
 	if left, err := os.ReadDir(b.cache); !errors.Is(err, syscall.ENOTCONN) { // aborted
 		assert.Empty(t, left)
-		assert.Equal(t, c.who != user, strings.Contains(o.stderr, "left behind "))
+		assert.Equal(t, c.waits != user, strings.Contains(o.stderr, "left behind "))
 	}
 	return times
 }
@@ -348,7 +346,7 @@ func TestIOTimeoutEndsATrial(t *testing.T) {
 	p := b.start(append(b.places(), "-test.benchtime=10m", "-storage-capacity-gb=1",
 		"-test.bench=MaxStorageStress|Synthetic", "-io-timeout=2s")...)
 	b.working()
-	answer := h.stop(p.Process.Pid)
+	answer := h.stop()
 	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
 	eventually(t, "the end of the other benchmark",
 		func() bool { return strings.Contains(p.out.String(), "FAIL: BenchmarkSynthetic") })

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,17 +15,6 @@ func (b *bench) short(more ...string) []string {
 	b.results = filepath.Join(b.work, "results")
 	return append(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress",
 		"-test.benchtime=20x"), more...)
-}
-
-// freePort is a port of this host at which nothing listens, below those of outgoing connections.
-func freePort(t testing.TB) string {
-	for {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			require.NoError(t, l.Close())
-			return port
-		}
-	}
 }
 
 // together requires one line, printed by the first of these processes alone, and the results of
@@ -93,35 +80,4 @@ func TestRanksOfLaunchersMeet(t *testing.T) {
 			b.together(ranks, name)
 		})
 	}
-}
-
-// TestRanksThatDoNotMeet: rank 0 names the missing ranks, and ranks with other parameters name these.
-// Nothing is created. A launcher without an address needs -rendezvous.
-func TestRanksThatDoNotMeet(t *testing.T) {
-	t.Parallel()
-	b := newClients(t)
-	o := b.run(b.short("-ranks=4", "-rank=0", "-rendezvous-timeout=1s",
-		"-rendezvous=localhost:"+freePort(t))...)
-	assert.NotZero(t, o.code)
-	assert.Regexp(t, `^kvbench: 1 of 4 ranks came within \S+; missing 1, 2, 3\n$`, o.stderr)
-	assert.Empty(t, o.stdout)
-	args := b.short("-ranks=2", "-rendezvous=localhost:"+freePort(t))
-	first := b.start(append(args, "-rank=0")...)
-	other := b.start(append(args, "-rank=1", "-num-users=7")...)
-	for p, says := range map[*process]string{first: `rank 1 on \S+ \(pid \d+\) was refused: its ` +
-		`parameters are others: -num-users: 8 here, 7 there`,
-		other: `the coordinator refused this rank: its parameters`} {
-		o = p.end()
-		assert.NotZero(t, o.code)
-		assert.Regexp(t, says, o.stderr)
-		assert.Empty(t, o.stdout)
-	}
-	assert.NoDirExists(t, b.cache)
-	assert.NoDirExists(t, b.results)
-	b.env = append(b.env, "MV2_COMM_WORLD_RANK=0", "MV2_COMM_WORLD_SIZE=2")
-	o = b.run(b.short()...)
-	assert.Equal(t, exitParameters, o.code)
-	assert.Contains(t, o.stderr, "-rendezvous: must be given with MVAPICH2")
-	b.ok(b.short("-rendezvous=none")...)
-	assert.Nil(t, theResult(t, b.results).Clients)
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -91,35 +90,6 @@ func TestTensorParallelRanks(t *testing.T) {
 	}
 }
 
-// Layer by layer: each object has a file of each of the two layers, and a part of the computing
-// overlaps with loading.
-func TestLayerByLayer(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.ok(slices.Concat(b.micro(), b.places(), []string{"-test.bench=MultiTurn", "-max-requests=20",
-		"-workers=1", "-layerwise", "-layout=lmcache-fs", "-object-tokens=8",
-		"-prefill-rate=100000", "-verify=full", "-keep-files"})...)
-	real := theResult(t, b.results)
-	var layers, objects = 0, map[string]bool{}
-	name := regexp.MustCompile(`@([0-9a-f]{64})@([0-9]+)\.data$`)
-	require.NoError(t, filepath.WalkDir(b.cache, func(path string, _ os.DirEntry, err error) error {
-		if m := name.FindStringSubmatch(path); m != nil {
-			objects[m[1]] = true
-			layers++
-		}
-		return err
-	}))
-	require.Positive(t, real.BlockCache.Reads.Blocks)
-	assert.Len(t, objects, int(real.Tiers[0].Entries))
-	assert.Equal(t, 2*len(objects), layers)
-	assert.Positive(t, real.FirstToken.Sums.Overlap)
-	summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0", "rank_0",
-		"summary.txt"))
-	require.NoError(t, err)
-	assert.Contains(t, real.Tiers[0].Description, ", a file for each layer")
-	assert.Contains(t, string(summary), " with waiting, layer by layer, while the GPU computed ")
-}
-
 // A model with windows has a file of each group of layers, and of the windowed one those files are
 // read alone that lie in the window.
 func TestGroupsOfLayers(t *testing.T) {
@@ -157,27 +127,4 @@ func TestGroupsOfLayers(t *testing.T) {
 	assert.LessOrEqual(t, storage.Read.Bytes, hits*file+20*2*file)
 	assert.Contains(t, storage.Description, "objects of 8 tokens, a file for each of 2 groups of "+
 		"layers")
-}
-
-// -engine sets all parameters of an engine, and the summary names those that the user changed.
-func TestEngines(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn",
-		// Two users alone: in any order of 20 requests one comes again, whose blocks are then used
-		// for the second time, as -engine dynamo asks before it copies them.
-		"-num-users=2", "-test.benchtime=20x", "-sweep=engine=vllm,mooncake,dynamo",
-		"-sweep=object-tokens=8", "-cpu-mem-gb=0.002", "-verify=full")...)
-	assert.False(t, exists(b.cache), "nothing is left behind")
-	for engine, policy := range map[string]string{"vllm": "write-through, promotion on-hit",
-		"mooncake": "write-through, promotion never, eviction bucket",
-		"dynamo":   "selective, promotion never"} {
-		res, summary := b.point("MultiTurn", "engine="+engine+"_object-tokens=8")
-		require.NotNil(t, res.Policy, engine)
-		assert.Positive(t, res.Policy.Copied.Bytes+res.Policy.Unwritten.Bytes, engine)
-		lines := strings.Split(summary, "\n")
-		has(t, lines, "engine      "+engine+": tier-policy ", ", layout ")
-		has(t, lines, "not the engine's: object-tokens 8")
-		has(t, lines, "policy      "+policy)
-	}
 }

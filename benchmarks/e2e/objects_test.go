@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"maps"
@@ -27,10 +28,14 @@ const bucket = "bench"
 // entryKey matches the keys of entries.
 const entryKey = `/[0-9a-f]{2}/[0-9a-f]{30}-`
 
-// objects are the flags for results, and for a prefix in the bucket of a store.
-func (b *bench) objects(urls []string) []string {
-	return []string{"-cache-dir", "s3://" + bucket + "/runs", "-results-dir", b.results,
+// objects are the flags of a load whose objects have a prefix in the bucket of a store.
+func (b *bench) objects(urls []string, load ...string) []string {
+	args := []string{"-cache-dir", "s3://" + bucket + "/runs", "-results-dir", b.results,
 		"-s3-endpoint", strings.Join(urls, ","), "-progress", "none"}
+	if len(load) == 0 || !strings.HasPrefix(load[0], "-test.bench=Checkpoint") {
+		args = append(b.micro(), args...)
+	}
+	return append(args, load...)
 }
 
 // newObjectBench is a bench with credentials in its environment.
@@ -77,7 +82,6 @@ func TestObjectStore(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		id    string // of the key, "key" if empty
 		cache string // instead of the bucket that exists
 		args  []string
 		rules []s3test.Rule
@@ -101,29 +105,18 @@ func TestObjectStore(t *testing.T) {
 		{name: "other bytes", args: append(blocks(t), "-layout=block"), rules: []s3test.Rule{
 			{Op: s3test.Get, Key: entryKey, Every: 3, Fault: s3test.Fault{Kind: s3test.Flip, At: 10_000}}},
 			code: exitFailed, words: []string{"rank_0/", "http://127.0.0.1:"}},
-		{name: "credentials", args: synthetic, id: "other", code: exitFailed,
-			words: []string{"AWS_ACCESS_KEY_ID"}},
 		{name: "bucket", cache: "s3://missing/x", args: synthetic, code: exitFailed,
 			words: []string{"missing", "-cache-dir"}},
-		{name: "page", args: synthetic, rules: []s3test.Rule{{Fault: s3test.Fault{Kind: s3test.Page}}},
-			code: exitFailed, words: []string{"-s3-endpoint"}},
 		{name: "endpoint down", args: append(synthetic, "-s3-endpoint=http://127.0.0.1:1",
 			"-s3-retries=0"), code: exitFailed, words: []string{"is the store running"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := fakeStore(t, c.rules...)
-			id := "key"
-			if c.id != "" {
-				id = c.id
-			}
-			b := newObjectBench(t, id, "secret", "")
-			args := append(b.objects(s.URLs()), c.args...)
+			b := newObjectBench(t, "key", "secret", "")
+			args := b.objects(s.URLs(), c.args...)
 			if c.cache != "" {
-				args[1] = c.cache
-			}
-			if !strings.HasPrefix(c.args[0], "-test.bench=Checkpoint") {
-				args = append(b.micro(), args...)
+				args[slices.Index(args, "-cache-dir")+1] = c.cache
 			}
 			o := b.run(args...)
 			assert.Equal(t, c.code, o.code, "%s\n%s", o.stdout, o.stderr)
@@ -173,11 +166,7 @@ func TestObjectStoreOfOthers(t *testing.T) {
 		{"secret", append(synthetic, "-s3-region=eu-west-1"), exitFailed, "-s3-region"},
 	} {
 		b := newObjectBench(t, "key", c.secret, "")
-		args := append(b.objects(urls), c.args...)
-		if !strings.HasPrefix(c.args[0], "-test.bench=Checkpoint") {
-			args = append(b.micro(), args...)
-		}
-		o := b.run(args...)
+		o := b.run(b.objects(urls, c.args...)...)
 		assert.Equal(t, c.code, o.code, "%v\n%s\n%s", c.args, o.stdout, o.stderr)
 		assert.Contains(t, o.stdout+o.stderr, c.words)
 		for _, path := range resultFiles(t, b.results) {
@@ -221,14 +210,8 @@ func TestAKilledRunIsListed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fakeStore(t, c.rule)
-			args := func(b *bench) []string {
-				if strings.HasPrefix(c.args[0], "-test.bench=Checkpoint") {
-					return append(b.objects(s.URLs()), c.args...)
-				}
-				return append(append(b.micro(), b.objects(s.URLs())...), c.args...)
-			}
 			b := newObjectBench(t, "key", "secret", "")
-			p := b.start(args(b)...)
+			p := b.start(b.objects(s.URLs(), c.args...)...)
 			eventually(t, "the request that hangs", func() bool {
 				return slices.ContainsFunc(s.Log(), func(e s3test.Entry) bool {
 					return e.Fault == s3test.Hang
@@ -249,7 +232,7 @@ func TestAKilledRunIsListed(t *testing.T) {
 			require.Greater(t, len(left)+len(uploads), 3)
 			s.ClearLog()
 			b = newObjectBench(t, "key", "secret", "")
-			o := b.ok(args(b)...)
+			o := b.ok(b.objects(s.URLs(), c.args...)...)
 			if slices.ContainsFunc(left, func(key string) bool { // PREFIX/rank_0/RUN/…
 				name, found := strings.CutPrefix(key, c.dir)
 				return found && strings.Contains(name, "/")
@@ -282,7 +265,7 @@ func TestCheckpointsOnObjectsInTwoRuns(t *testing.T) {
 	s := fakeStore(t)
 	b := newObjectBench(t, "key", "secret", "")
 	run := func(code int, more ...string) outcome {
-		o := b.run(append(append(b.objects(s.URLs()), checkpoints...), more...)...)
+		o := b.run(b.objects(s.URLs(), append(checkpoints, more...)...)...)
 		require.Equal(t, code, o.code, "%s\n%s", o.stdout, o.stderr)
 		return o
 	}
@@ -313,6 +296,8 @@ func TestSecretsAreNowhere(t *testing.T) {
 	page := s3test.Start(t, s3test.Config{Buckets: []string{bucket}, AccessKey: id, Token: token,
 		Rules: []s3test.Rule{{Fault: s3test.Fault{Kind: s3test.Page,
 			Text: "<!DOCTYPE html><html><title>" + secret + "</title></html>"}}}}, 1)
+	few := []string{"-test.bench=MaxStorageStress", "-test.benchtime=20x"}
+	long := []string{"-test.bench=MaxStorageStress", "-test.benchtime=10m"}
 	for _, c := range []struct {
 		name   string
 		id     string
@@ -321,37 +306,21 @@ func TestSecretsAreNowhere(t *testing.T) {
 		words  string // "" = it succeeds
 		signal syscall.Signal
 	}{
-		{name: "good"},
-		{name: "wrong key", id: "AKIAI44QH8DHBEXAMPLE", words: "AWS_ACCESS_KEY_ID"},
-		{name: "page", url: page.URLs()[0], words: "web page"},
-		{name: "address", url: "http://" + id + ":" + secret + "@127.0.0.1:9000",
+		{name: "good", args: few},
+		{name: "wrong key", id: "AKIAI44QH8DHBEXAMPLE", args: few, words: "AWS_ACCESS_KEY_ID"},
+		{name: "page", url: page.URLs()[0], args: few, words: "web page"},
+		{name: "address", url: "http://" + id + ":" + secret + "@127.0.0.1:9000", args: few,
 			words: "-s3-endpoint"},
-		{name: "crash", signal: syscall.SIGABRT, words: "goroutine"},
-		{name: "ranks", args: []string{"-ranks=2", "-metrics-listen=127.0.0.1:0"},
+		{name: "crash", args: long, signal: syscall.SIGABRT, words: "goroutine"},
+		{name: "ranks", args: append(long, "-ranks=2", "-metrics-listen=127.0.0.1:0"),
 			signal: syscall.SIGINT, words: "metrics"},
 		{name: "checkpoint", args: append(checkpoints, "-ranks=2")},
 	} {
-		b := newObjectBench(t, id, secret, token)
-		if c.id != "" {
-			b = newObjectBench(t, c.id, secret, token)
-		}
+		b := newObjectBench(t, cmp.Or(c.id, id), secret, token)
 		b.env = append(b.env, "S3_ANYTHING=UNRELATED")
-		url := s.URLs()[0]
-		if c.url != "" {
-			url = c.url
-		}
-		args := append(b.objects([]string{url}), c.args...)
-		if c.name != "checkpoint" {
-			args = append(append(b.micro(), args...), "-test.bench=MaxStorageStress")
-		}
-		if c.signal != 0 {
-			args = append(args, "-test.benchtime=10m")
-		} else if c.name != "checkpoint" {
-			args = append(args, "-test.benchtime=20x")
-		}
 		s.ClearLog()
 		texts := map[string]string{}
-		p := b.start(append(args, "-test.v")...)
+		p := b.start(b.objects([]string{cmp.Or(c.url, s.URLs()[0])}, append(c.args, "-test.v")...)...)
 		if c.signal != 0 {
 			eventually(t, "requests", func() bool { return len(s.Log()) > 200 })
 			if c.name == "ranks" {

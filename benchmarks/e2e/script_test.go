@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"errors"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,9 +25,11 @@ import (
 //	kvbench N ARG…      runs the binary, which ends with that exit code and begins with -test.run=^$
 //	refused ARG…        the same with exit code 2: it says so in a few lines, and makes and prints
 //	                    nothing else
+//	result DIR          copies the only result below a directory to result.json
 //
 // Arguments in capitals stand for several: SMALL are entries of kilobytes, HERE a cache and a results
-// directory, FEW the shortest possible run of Synthetic.
+// directory, FEW the shortest possible run of Synthetic, CHECKPOINT a small checkpoint. $PORT is a free
+// port of this host.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	program := binary(t)
@@ -41,6 +45,8 @@ func TestScripts(t *testing.T) {
 				args = append(args, "-cache-dir="+ts.MkAbs("cache"), "-results-dir="+ts.MkAbs("results"))
 			case "FEW":
 				args = append(append(args, small...), "-test.bench=Synthetic", "-test.benchtime=5x")
+			case "CHECKPOINT":
+				args = append(args, smallCheckpoint...)
 			default:
 				args = append(args, word)
 			}
@@ -66,6 +72,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("KVBENCH", program)
 			env.Setenv("TRACES", traces)
+			env.Setenv("PORT", freePort(t))
 			return os.WriteFile(filepath.Join(env.WorkDir, "micro.yaml"), []byte(microConfig), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -74,6 +81,15 @@ func TestScripts(t *testing.T) {
 			},
 			"kvbench": func(ts *testscript.TestScript, _ bool, args []string) {
 				run(ts, args[0], args[1:])
+			},
+			"result": func(ts *testscript.TestScript, _ bool, args []string) {
+				files := resultFiles(t, ts.MkAbs(args[0]))
+				if len(files) != 1 {
+					ts.Fatalf("results: %q", files)
+				}
+				text, err := os.ReadFile(files[0])
+				ts.Check(err)
+				ts.Check(os.WriteFile(ts.MkAbs("result.json"), text, 0o600))
 			},
 			"refused": func(ts *testscript.TestScript, _ bool, args []string) {
 				before := tree(t, ts.MkAbs("."))
@@ -87,4 +103,15 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+// freePort is a port of this host at which nothing listens, below those of outgoing connections.
+func freePort(t testing.TB) string {
+	for {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
 }

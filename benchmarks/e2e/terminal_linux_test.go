@@ -101,19 +101,6 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	assert.NotContains(t, s.String(), "Unit ")
 }
 
-// TestNohupKeepsARunAlive through the same.
-func TestNohupKeepsARunAlive(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.command = []string{"nohup", binary(t), "-test.run=^$"}
-	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
-		"-test.benchtime=500ms")...)
-	b.working()
-	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
-	o := p.end()
-	assert.Equal(t, 0, o.code, o.stderr)
-}
-
 // The result warns that the process was stopped: the time in flight is not the storage's.
 func TestAStoppedProcessIsNotTheStorage(t *testing.T) {
 	t.Parallel()
