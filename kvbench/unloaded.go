@@ -58,8 +58,7 @@ func (t *trial) measureUnloaded(ctx context.Context) error {
 }
 
 // readWriteAlone writes objects for half of the time, and reads for the other half: the load's
-// objects, if there are some, else those that it has written. Of a store it reads only the latter: an
-// object of the load may take several requests at a time.
+// objects, if there are some, else those that it has written.
 func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 	level, err := t.Level(tiers.Storage)
 	if err != nil {
@@ -73,24 +72,30 @@ func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 		length = min(length, w/unloadedPart)
 	}
 	m := &alone{trial: t, tier: level.Tier, half: length / 2}
-	var objects []tiers.Object
+	single := *t.Transfer
+	single.Depth, single.Stretches = 1, 0
+	if level.Tier.Traits().Holds {
+		if single.Pool, err = t.NewPool(1, single.Chunk); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, single.Pool.Close()) }()
+	}
+	objects, _ := t.Cache.Objects(tiers.Storage)
+	if w, ok := t.workload.(Filled); ok {
+		objects = append(objects, w.Objects()...)
+	}
 	if files := level.Files(); files != nil { // of several tensor-parallel ranks the first one's
-		single := *t.Transfer
-		single.Depth, single.Stretches = 1, 0
-		if files.Traits().Holds {
-			if single.Pool, err = t.NewPool(1, single.Chunk); err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, single.Pool.Close()) }()
-		}
 		m.tier = transfer.New(files, &single) // the trial closes the files
-		objects, _ = t.Cache.Objects(tiers.Storage)
-		if w, ok := t.workload.(Filled); ok {
-			objects = append(objects, w.Objects()...)
-		}
 		if ranks, ok := level.Tier.(*spread.Ranks); ok {
 			objects = ranks.InFiles(objects)
 		}
+	} else if t.bucket != nil {
+		bufs, err := single.Pool.Get(ctx, 1, nil)
+		if err != nil {
+			return err
+		}
+		defer single.Pool.Put(bufs...)
+		m.tier = t.bucket.Plain(bufs[0])
 	}
 	left := min(unloadedBytes, level.Capacity/unloadedCapacity)
 	if len(objects) > 0 {
