@@ -2,16 +2,19 @@ package requests
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
@@ -19,6 +22,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
@@ -43,11 +47,15 @@ func TestScripts(t *testing.T) {
 func scriptRun(t *testing.T, d *datadriven.TestData, out *strings.Builder) {
 	var show, stages []string
 	d.ScanArgs(t, "show", &show)
-	cfg := scriptConfig(t, d)
+	cfg, src := scriptConfig(t, d)
 	if slices.Contains(show, "stages") {
 		cfg.Progress = func(s kvbench.Snapshot) {
-			if len(stages) == 0 || stages[len(stages)-1] != s.Stage {
-				stages = append(stages, s.Stage)
+			stage := s.Stage
+			if s.Of > 0 {
+				stage += " " + tokens(s.Of)
+			}
+			if len(stages) == 0 || stages[len(stages)-1] != stage {
+				stages = append(stages, stage)
 			}
 		}
 	}
@@ -60,12 +68,25 @@ func scriptRun(t *testing.T, d *datadriven.TestData, out *strings.Builder) {
 	}
 	require.Equal(t, result.StatusComplete, r.Status)
 	checkLoad(t, r)
+	if !d.HasArg("dispatch") { // which is in no part of a request's time
+		checkSums(t, r)
+	}
+	for i := range src.next { // also when a request failed, found its entry, or was cut off
+		assert.Equal(t, []int{1, 1}, []int{src.written[int64(i)], src.done[int64(i)]}, "request %d", i)
+	}
 	for _, part := range show {
 		switch part {
 		case "stages":
 			fmt.Fprintln(out, "stages", strings.Join(stages, ", "))
 		case "took":
 			fmt.Fprintf(out, "the result after %v, the end after %v\n", published, time.Since(begin))
+		case "log":
+			slices.SortStableFunc(src.log, func(a, b event) int { // some are at one moment
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what))
+			})
+			for _, e := range src.log {
+				fmt.Fprintln(out, e.at, e.what)
+			}
 		default:
 			text := scriptPart(r, part)
 			require.NotEmpty(t, text, part)
@@ -76,7 +97,7 @@ func scriptRun(t *testing.T, d *datadriven.TestData, out *strings.Builder) {
 
 // scriptConfig reads the settings of a run. Capacities are in tokens; memory is a tier above the
 // storage.
-func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
+func scriptConfig(t *testing.T, d *datadriven.TestData) (runConfig, *script) {
 	src := newScript(scriptRequests(t, d.Input)...)
 	src.ordered, src.endless = d.HasArg("ordered"), d.HasArg("endless")
 	cfg := testConfig(nil, src, 1).finite()
@@ -92,6 +113,11 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
 		d.MaybeScanArgs(t, name, to)
 	}
 	d.MaybeScanArgs(t, "population", &cfg.Population.Entries, &cfg.Population.Tokens)
+	if d.HasArg("precondition") {
+		p := &cfg.Precondition
+		d.ScanArgs(t, "precondition", &p.Bytes, &p.Threads, &p.Tokens)
+		p.Bytes *= unit
+	}
 	cfg.Planner.Batched, cfg.Overtaking = d.HasArg("batched"), d.HasArg("overtaking")
 	if policy != nil {
 		cfg.Storage.Policy = kvbench.PolicyOf(policy[0], policy[1], policy[2])
@@ -112,8 +138,30 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
 		levels = append([]cache.Level{{Kind: tiers.CPU, Tier: tiertest.NewNull(),
 			Capacity: memory * unit}}, levels...)
 	}
+	if d.HasArg("fail") {
+		levels[len(levels)-1].Tier = faults.Wrap(levels[len(levels)-1].Tier, scriptFault(t, d, "storage"))
+		levels[0].Tier = faults.Wrap(levels[0].Tier, scriptFault(t, d, "cpu"))
+	}
 	cfg.Storage.Levels = levels
-	return cfg
+	return cfg, src
+}
+
+// scriptFault fails calls of a tier as fail=(TIER,CALL,KEY,ERRNO,TIMES) has it: the first TIMES calls
+// for that object.
+func scriptFault(t *testing.T, d *datadriven.TestData, tier string) faults.Hook {
+	var level, call, key, errno string
+	times := 0
+	d.ScanArgs(t, "fail", &level, &call, &key, &errno, &times)
+	err := map[string]error{"EACCES": syscall.EACCES, "EINTR": syscall.EINTR,
+		"ETIMEDOUT": syscall.ETIMEDOUT}[errno]
+	require.Error(t, err, "unknown %s", errno)
+	return func(_ context.Context, e faults.Event) error {
+		if tier != level || string(e.Call) != call || e.Object.Key != key || times == 0 {
+			return nil
+		}
+		times-- // one worker after the other calls for an object
+		return err
+	}
 }
 
 // inLayers is a tier that keeps objects layer by layer.
@@ -297,6 +345,19 @@ func scriptPart(r *result.Result, name string) string {
 			say("nothing to compare the policy with")
 		} else {
 			say("compared with the waterfall: %+v", *r.Policy.Compared)
+		}
+	case "errors":
+		say("%d retried, %d operations and %d requests failed, %d completed", r.Requests.RetriedOperations,
+			r.Requests.FailedOperations, r.Requests.Failed, r.Requests.Completed)
+		for _, e := range r.Errors {
+			say("%s %s %s: %d", e.Tier, e.Operation, e.Errno, e.Count)
+		}
+		lines = append(lines, r.Warnings...)
+	case "precondition":
+		p := r.Precondition
+		say("%s tokens by %d writers in %v", tokens(p.Bytes), p.Writers, ns(p.DurationNS))
+		for _, rate := range p.LastRates {
+			say("%.2f tokens/s", rate/unit)
 		}
 	case "verdict":
 		say("%s", strings.TrimSpace(r.Harness.Verdict.Kind+" "+r.Harness.Verdict.Bound))
