@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -105,61 +102,6 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 			checkUsage(t, tier, gauges)
 		})
 	}
-}
-
-func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
-	cfg, tier := faulty(func(_ context.Context, e faults.Event) error {
-		if e.Call == faults.Commit && e.N%20 == 0 {
-			return syscall.EACCES
-		}
-		return nil
-	}, 1e6)
-	var published bool
-	cfg.Publish = func(*result.Result) error { published = true; return nil }
-	r, gauges, err := usage(t.Context(), t, cfg)
-	require.ErrorIs(t, err, syscall.EACCES)
-	assert.ErrorContains(t, err, "more than 1 %")
-	assert.Equal(t, result.StatusFailed, r.Status)
-	assert.True(t, published)
-	assert.GreaterOrEqual(t, r.Requests.FailedOperations, int64(10),
-		"fewer are no share to speak of")
-	assert.LessOrEqual(t, len(r.ErrorSamples), 10)
-	checkLoad(t, r)
-	checkUsage(t, tier, gauges)
-}
-
-// Ten failures among thousands of operations of the warm-up are few.
-func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var commits atomic.Int64
-		enough := make(chan struct{})
-		tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
-			if e.Call != faults.Commit {
-				return nil
-			}
-			n := commits.Add(1)
-			if n == 4000 {
-				close(enough)
-			}
-			if n > 2000 && n <= 2012 {
-				return syscall.EACCES
-			}
-			return nil
-		})
-		src := population(20, func(u *users.Config) {
-			u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false
-		})
-		cfg := testConfig(storage(tier, 1<<50), src, 4)
-		cfg.Warmup, cfg.Window = time.Minute, time.Minute
-		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() {
-			<-enough
-			interrupt(cancel)
-		}()
-		_, _, err := usage(ctx, t, cfg)
-		assert.ErrorIs(t, err, assert.AnError, "interrupted by the test, not by the failures")
-		assert.EqualValues(t, 4000, min(commits.Load(), 4000))
-	})
 }
 
 func TestAPanicBecomesTheRunsError(t *testing.T) {

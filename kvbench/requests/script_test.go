@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -61,7 +62,10 @@ func scriptRun(t *testing.T, d *datadriven.TestData, out *strings.Builder) {
 	}
 	begin, published := time.Now(), time.Duration(0)
 	cfg.Publish = func(*result.Result) error { published = time.Since(begin); return nil }
-	r, err := runLoad(t.Context(), cfg)
+	r, gauges, err := usage(t.Context(), t, cfg)
+	for _, g := range gauges {
+		assert.Equal(t, g.Used, g.Bytes, "reservations are left in the %s tier", g.Level)
+	}
 	if err != nil {
 		fmt.Fprintf(out, "%s, ended by %s: %v\n", r.Status, r.EndedBy, err)
 		return
@@ -146,20 +150,23 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) (runConfig, *script) {
 	return cfg, src
 }
 
-// scriptFault fails calls of a tier as fail=(TIER,CALL,KEY,ERRNO,TIMES) has it: the first TIMES calls
-// for that object.
+// scriptFault fails calls of a tier as fail=(TIER,CALL,KEY,ERRNO,FIRST,LAST) has it: the calls of these
+// numbers for that object, or for all of them.
 func scriptFault(t *testing.T, d *datadriven.TestData, tier string) faults.Hook {
 	var level, call, key, errno string
-	times := 0
-	d.ScanArgs(t, "fail", &level, &call, &key, &errno, &times)
+	var first, last int64
+	d.ScanArgs(t, "fail", &level, &call, &key, &errno, &first, &last)
 	err := map[string]error{"EACCES": syscall.EACCES, "EINTR": syscall.EINTR,
 		"ETIMEDOUT": syscall.ETIMEDOUT}[errno]
 	require.Error(t, err, "unknown %s", errno)
+	var calls atomic.Int64
 	return func(_ context.Context, e faults.Event) error {
-		if tier != level || string(e.Call) != call || e.Object.Key != key || times == 0 {
+		if tier != level || string(e.Call) != call || key != "all" && e.Object.Key != key {
 			return nil
 		}
-		times-- // one worker after the other calls for an object
+		if n := calls.Add(1); n < first || n > last {
+			return nil
+		}
 		return err
 	}
 }
