@@ -203,8 +203,7 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, both boo
 	}
 	cfg.Storage.Folder = checkpoint.Folder(spec, cfg.Storage.Nonce, op == tiers.Read,
 		v.Rank)
-	// Nothing is climbed after the window, and nothing was removed before reading: waiting for the
-	// device would only make the gap longer.
-	cfg.Climb, cfg.AwaitDiscards = nil, op == tiers.Write
+	// Nothing was removed before reading: waiting for the device would only make the gap longer.
+	cfg.AwaitDiscards = op == tiers.Write
 	return checkpoint.New(c), nil
 }

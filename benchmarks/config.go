@@ -7,11 +7,9 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
-	"kvbench/tiers"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/workloads"
@@ -30,7 +28,7 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 	}
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
 		AwaitDiscards: v.Division != result.DivisionClosed, // whose rules have pauses
-		Climb:         plainio.Climb, ClimbAfter: 300 * time.Millisecond}
+		Unloaded:      300 * time.Millisecond}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}
@@ -73,7 +71,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.Precondition = requests.Precondition{Threads: v.PreconditionThreads,
 			Bytes: cmp.Or(v.PreconditionBytes, 2*storage.StorageBytes)}
 		cfg.Precondition.Tokens = v.CutTokens()
-		if storage.Layout.Kind == tiers.LayoutSlots { // takes nothing larger
+		if v.LayoutSpec().Blocks && storage.Layout.Bytes > 0 { // it takes nothing larger
 			sizes, err := v.BlockSizes()
 			if err != nil {
 				return nil, err

@@ -48,8 +48,8 @@ func ceiling(v *params.Values, name string, share float64, cfg *kvbench.Config,
 	run *plainio.Config) plainio.Routine {
 	st := &cfg.Storage
 	c := &plainio.Ceiling{ReadShare: share, Churn: name == "churn",
-		Footprint: v.CeilingSize(st.StorageBytes), Rung: ladderRung(run.Window)}
-	// One stream has one chunk in flight. A number of streams is the user's, or the ladder finds it.
+		Footprint: v.CeilingSize(st.StorageBytes), StepTime: sweepStepTime(run.Window)}
+	// One stream has one chunk in flight. A number of streams is the user's, or a sweep finds it.
 	if v.Typed("workers") || v.Typed("io-depth") {
 		c.InFlight = v.WorkerCount() * st.Depth
 	}
@@ -65,9 +65,9 @@ func ceiling(v *params.Values, name string, share float64, cfg *kvbench.Config,
 	return c
 }
 
-// ladderRung is how long a step takes: there are seven at most, which are not to take longer than a
+// sweepStepTime is how long a step takes: there are seven at most, which are not to take longer than a
 // window.
-func ladderRung(window time.Duration) time.Duration {
+func sweepStepTime(window time.Duration) time.Duration {
 	return min(max(window/10, 100*time.Millisecond), time.Second)
 }
 

@@ -170,8 +170,8 @@ func (l *rankedLine) row(first float64) []any {
 		bytes, requests = bytes+float64(reads.Bytes), requests+float64(reads.Requests)
 		flight += float64(reads.InFlightNS + writes.InFlightNS)
 		window += float64(r.WindowNS)
-		load += float64(r.DeviceWitness.AppReadBytes)
-		if n := r.DeviceWitness.ReadBytes; n != nil {
+		load += float64(r.DeviceCounters.AppReadBytes)
+		if n := r.DeviceCounters.ReadBytes; n != nil {
 			device += float64(*n)
 		} else {
 			load = math.NaN() // without the counters of one trial the share is not known

@@ -26,7 +26,7 @@ func TestRankingByMedians(t *testing.T) {
 		slow := enginesTrial("engine=a", int(n), 1000+n)
 		slow.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 64 << 20,
 			Requests: 64 * (1 + n%2*3), InFlightNS: 25e8}}}
-		slow.DeviceWitness = result.Witness{ReadBytes: new(int64(32 << 20)), AppReadBytes: 64 << 20}
+		slow.DeviceCounters = result.DeviceCounters{ReadBytes: new(int64(32 << 20)), AppReadBytes: 64 << 20}
 		slow.Harness.Verdict.Kind = []string{"storage-limited", "undecided"}[n%2]
 		all = append(all, slow, enginesTrial("engine=b", int(n), 4000+n))
 	}

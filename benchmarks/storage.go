@@ -16,7 +16,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/content"
-	"kvbench/tiers/enginetier"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 )
@@ -68,12 +68,12 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
-	if l, ok := v.EngineLayout(); ok {
-		c.Engine = kvbench.EngineFiles{Config: enginetier.Config{Layout: l.Name, Model: v.Model.Key,
-			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
-			Layerwise: v.Layerwise && v.Model.Layers > 1,
-			Latents:   v.Model.Latents(), Tokens: v.ObjectTokens,
-			Threads: &enginetier.Threads{Loads: v.ReadThreads, Stores: v.WriteThreads}},
+	if _, ok := v.EngineLayout(); ok {
+		c.Layout.Bytes = v.Sizer().Bytes(v.ObjectTokens)
+		c.Engine = kvbench.EngineFiles{Imitation: filetier.Imitation{Model: v.Model.Key,
+			Layers: v.Model.Layers, Layerwise: v.Layerwise && v.Model.Layers > 1,
+			Latents: v.Model.Latents(), Tokens: v.ObjectTokens,
+			Threads: &filetier.Threads{Loads: v.ReadThreads, Stores: v.WriteThreads}},
 			Ranks: v.RankObjects(), Tails: v.Tails()}
 		if err := namesFit(&c); err != nil {
 			return c, err
@@ -84,7 +84,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		if c.Engine.Layerwise {
 			n = max(n, int64(c.Engine.Layers))
 		}
-		c.Use.Chunk = int(tiers.AlignUp(max(1, (c.Engine.Bytes+n-1)/n), buffer.PageSize))
+		c.Use.Chunk = int(tiers.AlignUp(max(1, (c.Layout.Bytes+n-1)/n), buffer.PageSize))
 	}
 	return c, nil
 }
@@ -200,6 +200,8 @@ func sharers(v *params.Values, dirs []string) []int {
 // storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the
 // traces' first rows, because that depends on the size of their blocks, and refuses what cannot be.
 func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
+	spec := v.LayoutSpec()
+	l.Kind = spec.Name
 	if !v.Bench.Blocks() {
 		return l, nil
 	}
@@ -218,16 +220,11 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 			"tier has %s; give it room for many of them", what, tokens, units.Bytes.Text(bytes),
 			units.Bytes.Text(capacity))
 	}
-	// entry and block keep a file for each, which needs no preparation.
 	if v.CutTokens() > 0 {
 		return l, cutsInto(v, sizes)
 	}
-	switch {
-	case v.Layout == "slots":
-		return tiers.Layout{Kind: tiers.LayoutSlots,
-			Bytes: v.Sizer().Bytes(sizes[len(sizes)-1])}, nil
-	case v.Packed() > 0:
-		return tiers.Layout{Kind: tiers.LayoutPacked, Places: v.Packed()}, nil
+	if l.Places = v.Packed(); spec.Blocks && l.Places == 0 {
+		l.Bytes = v.Sizer().Bytes(sizes[len(sizes)-1])
 	}
 	return l, nil
 }
@@ -238,14 +235,13 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 const mostName = 255
 
 // namesFit refuses a model whose name is too long to be a part of file names. They have all of its
-// path, with other characters for the slashes, see newLayout in tiers/enginetier. Checked with the
-// parameters, because a run of several ranks would otherwise find it after all have started.
+// path, with other characters for the slashes. Checked with the parameters, because a run of several ranks would otherwise find it after all have started.
 func namesFit(c *kvbench.StorageConfig) error {
-	y := c.Engine
-	if n := enginetier.LongestName(enginetier.Config{Layout: y.Layout, Model: y.Model, Rank: c.Rank,
-		World: y.Ranks, Latents: y.Latents}); n > mostName {
+	y := c.Engine.Imitation
+	y.Rank, y.World = c.Rank, c.Engine.Ranks
+	if n := filetier.LongestName(filetier.Config{Layout: c.Layout, Imitation: y}); n > mostName {
 		return fmt.Errorf("-model: must be a shorter path, because it is part of file names: a "+
-			"name in the files of %s takes %d bytes, filesystems take %d; given %s", y.Layout, n,
+			"name in the files of %s takes %d bytes, filesystems take %d; given %s", c.Layout.Kind, n,
 			mostName, y.Model)
 	}
 	return nil

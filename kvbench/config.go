@@ -1,7 +1,6 @@
 package kvbench
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/evict"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/objecttier"
@@ -53,9 +51,11 @@ type StorageConfig struct {
 	// Use is how the run uses its buffers. A chunk is a request to a tier.
 	buffer.Use
 	Verify content.Verify
-	Layout tiers.Layout    // of the storage tier's files; zero: a file per entry
+	// Layout is the layout of the storage tier's files; zero: a file per entry. Its Bytes are the size of
+	// a whole object, of all ranks and groups.
+	Layout tiers.Layout
 	Advice filetier.Advice // of files behind the page cache
-	Engine EngineFiles     // instead of Layout, if it has one
+	Engine EngineFiles     // for the Layout of an engine
 	Nonce  [16]byte
 
 	Policy Policy // which entry lives where
@@ -129,12 +129,11 @@ func (c *StorageConfig) dirs() (paths []string) {
 	return paths
 }
 
-// EngineFiles is how an inference engine keeps the storage tier's files; without a Layout it is not
-// used. Bytes is the size of a whole object. A trial sets the directory, the I/O engine, rank,
-// capacity and depth itself.
+// EngineFiles is how an inference engine keeps the storage tier's files. A trial sets rank and depth
+// itself.
 type EngineFiles struct {
-	enginetier.Config
-	// Tails: groups of layers are kept apart, see ranks.NewGroups; none: they are not.
+	filetier.Imitation
+	// Tails: groups of layers are kept apart, see spread.NewGroups; none: they are not.
 	Tails tiers.Tails
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
 	// and 1 = there is one.
@@ -156,12 +155,9 @@ type Config struct {
 	// the device of the storage tier.
 	Trace *collector.Options
 
-	// Climb tries, right after the window, whether more requests in flight would have moved more,
-	// see plainio.Climb; nil = no: then no result is called storage-limited.
-	Climb Climber
-	// ClimbAfter is the shortest window with a sweep after it: the sweep takes some seconds, and a
-	// handful of requests needs no verdict.
-	ClimbAfter time.Duration
+	// Unloaded is how long the latency of single requests is measured before the window, for the
+	// verdict; 0 = not at all: then no result is called storage-limited or latency-limited.
+	Unloaded time.Duration
 
 	Group *group.Member // of clients that begin together; nil: there is but this one
 	Clock clock.Clock   // nil = wall time
@@ -178,42 +174,10 @@ type Config struct {
 	PublishTo string
 }
 
-// Ladder describes a queue-depth sweep: plain I/O on a tier in short steps, each with twice the
-// requests in flight of the step before, to find what the tier would have moved with more of them.
-type Ladder struct {
-	Level cache.Level
-	// Objects to read. They are in the tier and stay there during the sweep, and are read in an
-	// order drawn from Seed, from any chunk on. Without reads none is needed.
-	Objects []tiers.Object
-	// Spare are further objects to read. The sweep writes them first and removes them at the end.
-	Spare     []tiers.Object
-	ReadShare float64 // of the bytes, 0 to 1
-	Seed      uint64
-
-	InFlight int // requests in flight in the first step, at least 1
-	Rungs    int // at most
-	// A step ends when it has moved Bytes or taken Time, whichever comes first. Both are positive.
-	Bytes int64
-	Time  time.Duration
-
-	// The sweep writes new files of FileSize bytes at most (smaller if the capacity is too small
-	// for two of each stream), Room bytes in all, which must be free in the tier. It removes them
-	// at the end.
-	FileSize, Room int64
-
-	// Begins is called before the first step, when there is something to read, and Climbed after
-	// the last one, before the files are removed; nil: no call.
-	Begins, Climbed func()
-}
-
-// Climber runs a Ladder, see plainio.Climb. Config has it as a function, so that this package need
-// not import plainio: a sweep is a load like any other.
-type Climber func(context.Context, *Env, Ladder) ([]result.Rung, error)
-
 // Snapshot is what the live line shows.
 type Snapshot struct {
 	// "opening the storage tier", "reclaiming files of an earlier run", "preconditioning",
-	// "filling", "preparing", "resting", "warming up", "running", "plain I/O after the window",
+	// "filling", "preparing", "resting", "warming up", "running",
 	// "waiting for what is in flight", "writing the result to …", "removing its files"
 	Stage    string
 	Elapsed  time.Duration // in this stage

@@ -49,10 +49,10 @@ func (t *trial) describe() {
 		}
 	}
 	if t.device.Reason != "" {
-		in.DeviceWitness.Reason = t.device.Reason
+		in.DeviceCounters.Reason = t.device.Reason
 		return
 	}
-	in.DeviceWitness = counted(t.device.Title(), host.BlockStat{})
+	in.DeviceCounters = counted(t.device.Title(), host.BlockStat{})
 	if t.device.Note != "" {
 		t.warn(t.device.Note)
 	}
@@ -74,8 +74,18 @@ func (t *trial) tierInfo() {
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)
 		}
-		if f, ok := level.Tier.(interface{ Footprint() (held, waste int64) }); ok {
-			_, info.WasteBytes = f.Footprint()
+		files := []tiers.Files{level.Files()}
+		if level.Kind == tiers.Storage && len(t.files) > 0 {
+			files = nil
+			for _, f := range t.files {
+				files = append(files, f)
+			}
+		}
+		for _, f := range files {
+			if f, ok := f.(interface{ Footprint() (held, waste int64) }); ok {
+				_, waste := f.Footprint()
+				info.WasteBytes += waste
+			}
 		}
 		t.info.Tiers = append(t.info.Tiers, info)
 	}
@@ -152,9 +162,9 @@ func (s *simulation) about() *result.Simulation {
 }
 
 // DeviceStat reads the kernel's counters of the device behind the storage tier. It returns nil if there are
-// none, or if the read fails. DeviceWitness in the result has the reason why there are none.
+// none, or if the read fails. DeviceCounters in the result has the reason why there are none.
 func (e *Env) DeviceStat() *host.BlockStat {
-	if e.trial.info.DeviceWitness.Device == "" {
+	if e.trial.info.DeviceCounters.Device == "" {
 		return nil
 	}
 	s, err := e.trial.device.ReadStat()
@@ -167,12 +177,12 @@ func (e *Env) DeviceStat() *host.BlockStat {
 // readDevice reads the kernel's counters of the backing device. If that fails once, the result has the reason
 // and no counters.
 func (t *trial) readDevice() host.BlockStat {
-	if t.info.DeviceWitness.Device == "" {
+	if t.info.DeviceCounters.Device == "" {
 		return host.BlockStat{}
 	}
 	s, err := t.device.ReadStat()
 	if err != nil {
-		t.info.DeviceWitness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s "+
+		t.info.DeviceCounters = result.DeviceCounters{Reason: fmt.Sprintf("reading the counters of %s "+
 			"failed: %v", t.device.Title(), err)}
 	}
 	return s
@@ -182,9 +192,9 @@ func (t *trial) readDevice() host.BlockStat {
 // opened.
 func (t *trial) measured() {
 	after := t.readDevice()
-	if t.info.DeviceWitness.Device != "" {
+	if t.info.DeviceCounters.Device != "" {
 		d := after.Sub(t.stat)
-		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Title(), d), d.IOTicks
+		t.info.DeviceCounters, t.info.DeviceBusy = counted(t.device.Title(), d), d.IOTicks
 	}
 	t.closeRoots()
 	before, now := t.usage, t.cfg.Usage()
@@ -200,6 +210,7 @@ func (t *trial) measured() {
 		LockWaitNS:  int64(max(now.LockWait-before.LockWait, 0)),
 		SchedWaitNS: int64(max(now.SchedWait-before.SchedWait, 0)),
 		GCAssistNS:  int64(max(now.GCAssist-before.GCAssist, 0)),
+		Unloaded:    t.unloaded,
 	}
 	if now.PeakRSS > 0 {
 		t.info.Harness.PeakRSSBytes = new(now.PeakRSS)
@@ -207,8 +218,8 @@ func (t *trial) measured() {
 }
 
 // counted returns the difference d of two readings of a device's counters as a section of the result.
-func counted(device string, d host.BlockStat) result.Witness {
-	return result.Witness{
+func counted(device string, d host.BlockStat) result.DeviceCounters {
+	return result.DeviceCounters{
 		Device: device, ReadBytes: new(max(d.ReadBytes, 0)), WriteBytes: new(max(d.WriteBytes, 0)),
 		ReadIOs: new(max(d.ReadIOs, 0)), WriteIOs: new(max(d.WriteIOs, 0)),
 		DiscardIOs: new(max(d.DiscardIOs, 0)), DiscardBytes: new(max(d.DiscardBytes, 0)),
@@ -280,13 +291,18 @@ func (t *trial) readRoot(i int) (s host.BlockStat) {
 
 // rootInfo writes into the result which entries and bytes each directory holds at the end of the window.
 func (t *trial) rootInfo() {
-	of, ok := t.files.(*spread.Tier)
-	if !ok {
-		return
-	}
-	for i, u := range of.Uses() {
-		to := &t.info.IO.Roots[i]
-		to.Entries, to.UsedBytes, to.Elsewhere = u.Entries, u.Bytes, u.Elsewhere
+	for rank, f := range t.files {
+		several, ok := f.(*spread.Tier)
+		if !ok {
+			return
+		}
+		for i, u := range several.Uses() {
+			to := &t.info.IO.Roots[i]
+			to.UsedBytes += u.Bytes
+			if rank == 0 { // each rank has a part of each object
+				to.Entries, to.Elsewhere = u.Entries, u.Elsewhere
+			}
+		}
 	}
 }
 

@@ -1,10 +1,9 @@
 // Package kvbench is the engine: it runs one workload through one exact window and returns
 // one Result.
 //
-//	workload.go    Workload, Phase, Counted, Climbs, Env: a load and what it may use; trial,
-//	               its end, free space
-//	config.go      Config, StorageConfig: a trial's input; Snapshot: what it shows;
-//	               Ladder: what more requests in flight would move
+//	workload.go    Workload, Phase, Counted, Env: a load and what it may use; trial, its end, free
+//	               space
+//	config.go      Config, StorageConfig: a trial's input; Snapshot: what it shows
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache, I/O engine
 //	reference.go   Reference: what the usual policy would have found of the same requests
@@ -12,7 +11,7 @@
 //	               waiting; the result, made and published once
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
-//	climb.go       whether more in flight would have moved more, tried after the window
+//	unloaded.go    the latency of single requests before the window, for the verdict
 //	describe.go    what a result says of the machine, the directories, the tiers and the end;
 //	               counters of process and device at the window's edges
 //	blocktrace.go  the kernel's trace of the window

@@ -6,7 +6,6 @@ import (
 
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/transfer"
 )
 
 // Reference is a cache with the usual policy: LRU, demotion through tiers of the run's sizes. It
@@ -30,8 +29,7 @@ func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, err
 	for _, l := range of {
 		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity, Keep: l.Keep})
 	}
-	c, err := cache.New(cache.Config{Levels: levels, Clock: clk,
-		Transfer: &transfer.Transfer{Clock: clk}, Observer: noObserver{}})
+	c, err := cache.New(cache.Config{Levels: levels, Clock: clk, Observer: noObserver{}})
 	return &Reference{cache: c}, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads/iotrace"
 )
 
@@ -41,18 +42,18 @@ func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*resul
 	}
 	s := &simulation{SimConfig: sc, began: time.Now(), device: new(sim.Device)}
 	cfg.Clock, cfg.Settle = clock.NewVirtual(), 0
-	var gpu, storage tiers.Tier // nil: takes no time
+	var gpu, storage tiers.Tier // nil: takes no time; the trial has the settings
 	if sc.Device != nil && cfg.Storage.GPUBytes > 0 {
 		link, err := sim.NewLink(cfg.Storage.GPUBandwidth, cfg.Clock)
 		if err != nil {
 			return nil, err
 		}
-		s.gpu, gpu = link, link
+		s.gpu, gpu = link, transfer.New(link, nil)
 	}
 	if sc.Device != nil {
 		model := result.SimulatedDevice(*sc.Device)
 		s.device = sim.NewDevice(*sc.Device, model.String(), cfg.Clock)
-		storage = s.device
+		storage = transfer.New(s.device, nil)
 	}
 	st := &cfg.Storage
 	st.Simulated, st.Levels = true, nil

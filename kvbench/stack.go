@@ -17,13 +17,11 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/ranks"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/spread"
 	"kvbench/tiers/transfer"
@@ -35,6 +33,7 @@ import (
 // closeStorage closes what it has opened.
 func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
+	chunk := cfg.Chunk
 	if cfg.StorageBytes > 0 && cfg.Levels == nil && cfg.Bucket == nil {
 		if err := t.openEngine(); err != nil {
 			return err
@@ -42,28 +41,38 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 	}
 	if !cfg.Simulated {
 		want, got := cfg.Buffers()
+		// Each tensor-parallel rank has buffers of its own, for its part of an object.
+		if n := cfg.Engine.Ranks; n > 1 {
+			want, got = want*n, got*n
+			chunk = tiers.AlignUp((chunk+n-1)/n, buffer.PageSize)
+		}
 		if t.engine != nil { // which reads and writes files
 			t.nodes = host.StorageNodes(cfg.dirs()...)
 		}
-		if t.Pool, err = t.NewPool(got, cfg.Chunk); err != nil {
-			return fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
+		if t.Pool, err = t.NewPool(got, chunk); err != nil {
+			return fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, chunk, err)
 		}
 		t.onClose(t.Pool.Close)
-		t.info.IO.Pool = result.Pool{Buffers: got, BufferBytes: cfg.Chunk,
+		t.info.IO.Pool = result.Pool{Buffers: got, BufferBytes: chunk,
 			HugePages: t.Pool.HugePages(), NUMA: t.Pool.Placed(), Covers: got >= want}
 	}
 	t.Content = content.New(cfg.Nonce, cfg.Rank)
-	t.Transfer = &transfer.Transfer{
-		Pool: t.Pool, Content: t.Content, Chunk: cfg.Chunk, Depth: cfg.Depth,
-		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Clock: t.Clock,
+	t.Transfer = &transfer.Settings{Pool: t.Pool, Chunk: chunk, Depth: cfg.Depth,
+		FlushOnly: cfg.FlushOnly, Clock: t.Clock}
+	t.Sink = &content.Verifier{Content: t.Content, Verify: cfg.Verify}
+	for _, l := range cfg.Levels {
+		if files := l.Files(); files != nil {
+			l.Tier = transfer.New(files, t.Transfer)
+		}
+		t.Levels = append(t.Levels, l)
 	}
-	if t.Levels = cfg.Levels; t.Levels == nil {
+	if cfg.Levels == nil {
 		if err := t.openTiers(ctx); err != nil {
 			return err
 		}
 	}
-	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Transfer: t.Transfer,
-		Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
+	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Source: t.Content.Source,
+		Sink: t.Sink, Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
 		Clock: t.Clock, Observer: (*observer)(t)})
 	if err != nil {
 		return err
@@ -84,7 +93,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		add(tiers.GPU, link, n)
+		add(tiers.GPU, transfer.New(link, t.Transfer), n)
 	}
 	if n := cfg.CPUBytes; n > 0 {
 		memory, err := memtier.New(n, t.nodes...) // near the devices that entries are moved to and from
@@ -92,7 +101,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}
 		memory.Prefault()
-		add(tiers.CPU, memory, n)
+		add(tiers.CPU, transfer.New(memory, t.Transfer), n)
 	}
 	if cfg.StorageBytes <= 0 {
 		return nil
@@ -100,45 +109,68 @@ func (t *trial) openTiers(ctx context.Context) error {
 	if cfg.Bucket != nil {
 		return t.openBucket(ctx)
 	}
-	var err error
-	if t.files, err = t.openRoots(ctx); err != nil {
+	if err := t.openRoots(ctx); err != nil {
 		return err
 	}
-	add(tiers.Storage, t.files, cfg.StorageBytes)
+	add(tiers.Storage, t.storageTier(), cfg.StorageBytes)
 	var paths []string
 	for _, d := range t.dirs {
 		paths = append(paths, d.path)
 	}
 	t.info.IO.CacheDir = strings.Join(paths, ",")
 	t.info.IO.Mode = "buffered" // the mode that the filesystem granted, which may differ from -io
-	if t.files.Direct() {
+	if t.files[0].Direct() {
 		t.info.IO.Mode = "direct"
 	}
-	t.warn(t.files.Warnings()...)
+	for _, f := range t.files {
+		for _, w := range f.Warnings() {
+			if !slices.Contains(t.info.Warnings, w) {
+				t.warn(w)
+			}
+		}
+	}
 	return nil
 }
 
-// openRoots opens the directories of the storage tier, and the tier in them.
-func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
+// storageTier returns the tier of the files: of one rank, of the groups of layers, or of all ranks.
+func (t *trial) storageTier() tiers.Tier {
+	cfg := &t.cfg.Storage
+	var list []tiers.Tier
+	for _, f := range t.files {
+		list = append(list, transfer.New(f, t.Transfer))
+	}
+	c, bytes := cfg.filesOfRank()
+	switch y := cfg.Engine; {
+	case len(y.Tails) > 0:
+		return spread.NewGroups(list[0], c.Layout.Bytes, y.Tails)
+	case len(list) > 1:
+		return spread.NewRanks(list, bytes, c.Depth)
+	}
+	return list[0]
+}
+
+// openRoots opens the directories of the storage tier, and the files in them.
+func (t *trial) openRoots(ctx context.Context) error {
 	cfg := t.cfg.Storage
 	roots := cfg.roots()
 	n := int64(len(roots))
-	all := spread.Config{Unit: 1}
-	if cfg.Layout.Kind == tiers.LayoutSlots { // each object takes one, however small it is
-		all.Unit = cfg.Layout.Bytes
+	unit := int64(1)
+	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
+		unit = cfg.Layout.Bytes // each object takes a slot, however small it is
 	}
-	for _, r := range roots {
+	var all []spread.Config // of each rank
+	for i, r := range roots {
 		where := ""
 		if n > 1 {
 			where = ", in " + r.Dir
 			// A slot file gets its part at the start; other files grow.
-			cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + all.Unit
+			cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + unit
 		}
 		dir, err := t.openDir(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
 			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder,
 			Call: t.engine.Call})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		t.closers = append(t.closers, dir.Remove)
 		t.dirs = append(t.dirs, &directory{path: dir.Path()})
@@ -146,21 +178,29 @@ func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 			t.warn(fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed "+
 				"or kept its files%s", old.Files, float64(old.Bytes)/(1<<30), where))
 		}
-		files, err := openFiles(ctx, &cfg, dir, t.engine)
+		files, err := t.openFiles(ctx, &cfg, dir)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if n == 1 {
-			t.Dir = dir
-			return files, nil
+			t.Dir, t.files = dir, files
+			return nil
 		}
-		t.onClose(files.Close) // also where the next one cannot be opened
-		all.Parts = append(all.Parts, spread.Part{Files: files, Directory: r.Dir, Room: r.Room})
+		for rank, f := range files {
+			if i == 0 {
+				all = append(all, spread.Config{Unit: unit})
+			}
+			all[rank].Parts = append(all[rank].Parts, spread.Part{Files: f, Directory: r.Dir,
+				Room: r.Room / int64(len(files))})
+		}
 		t.info.IO.Roots = append(t.info.IO.Roots,
 			result.Root{Directory: r.Dir, RoomBytes: r.Room})
 	}
-	t.Rec.Parts(len(all.Parts))
-	return spread.New(all), nil
+	t.Rec.Parts(len(roots))
+	for _, c := range all {
+		t.files = append(t.files, spread.New(c))
+	}
+	return nil
 }
 
 // openEngine makes the engine that reads and writes the files.
@@ -218,7 +258,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 	if c.Folder = cfg.Folder; c.Folder != nil {
 		c.Names = objecttier.Names{Format: objecttier.Files}
 	}
-	c.Store.Endpoints, c.Store.Clock = set, t.Clock
+	c.Store.Endpoints, c.Store.Clock, c.Pool, c.Chunk = set, t.Clock, t.Pool, cfg.Chunk
 	t.objects = record.NewObjects(t.Rec, len(cfg.Bucket.URLs), t.Clock.Now)
 	c.Store.Observer = t.objects
 	// Pauses between attempts are random: clients of one run should not retry at the same time.
@@ -280,37 +320,55 @@ func (t *trial) emptyBucket(ctx context.Context, place *workdir.Place) error {
 	return err
 }
 
-// openFiles opens the storage tier in one of the suite's layouts, or in an engine's.
-func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
-	engine ioengine.Engine) (fileTier, error) {
-	if y := cfg.Engine; y.Layout != "" {
-		c := y.Config
-		c.Dir, c.Engine, c.Direct, c.Rank = dir, engine, cfg.Direct, cfg.Rank
-		c.Capacity, c.Depth = cfg.StorageBytes, cfg.Depth
-		if n := int64(c.Layers); c.Layerwise {
-			c.Bytes = (c.Bytes + n - 1) / n
+// openFiles opens the files of a directory, of each tensor-parallel rank.
+func (t *trial) openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir) (
+	list []spread.Files, err error) {
+	c, _ := cfg.filesOfRank()
+	c.Dir, c.Engine = dir, t.engine
+	for i := range max(1, cfg.Engine.Ranks) {
+		c.Tensor = i
+		files, err := newFiles(ctx, c)
+		if err != nil && c.World > 0 {
+			err = fmt.Errorf("tensor-parallel rank %d: %w", i, err)
 		}
-		if y.Ranks > 1 {
-			return openRanks(ctx, c, y.Ranks)
+		if err != nil {
+			return nil, err
 		}
-		if n := int64(len(y.Tails)); n > 0 {
-			c.Bytes = tiers.AlignUp((c.Bytes+n-1)/n, buffer.PageSize)
-			files, err := newEngineTier(ctx, c)
-			if err != nil {
-				return nil, err
-			}
-			return ranks.NewGroups(files, c.Bytes, y.Tails), nil
-		}
-		return newEngineTier(ctx, c)
+		t.onClose(files.Close) // also where the next ones cannot be opened
+		list = append(list, files)
 	}
-	return filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
-		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes,
-		Advice: cfg.Advice})
+	return list, nil
 }
 
-// newEngineTier makes a tier in an engine's layout, and tests whether its calls work there.
-func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, error) {
-	t, err := enginetier.New(ctx, c)
+// filesOfRank returns the configuration of the files of one tensor-parallel rank, without directory and
+// I/O engine, and the bytes of an object of all ranks.
+func (cfg *StorageConfig) filesOfRank() (c filetier.Config, bytes int64) {
+	y := cfg.Engine
+	c = filetier.Config{Layout: cfg.Layout, Direct: cfg.Direct, Extent: int64(cfg.Chunk),
+		Capacity: cfg.StorageBytes, Advice: cfg.Advice, Imitation: y.Imitation}
+	c.Rank, c.Depth = cfg.Rank, cfg.Depth
+	split := func(bytes *int64, n int64) { *bytes = (*bytes + n - 1) / n }
+	if c.Layerwise {
+		split(&c.Layout.Bytes, int64(c.Layers))
+	}
+	bytes = c.Layout.Bytes
+	if n := y.Ranks; n > 1 {
+		c.World = n
+		split(&c.Layout.Bytes, int64(n))
+		split(&c.Capacity, int64(n))
+		if l, _ := c.Layout.Spec(); l.Direct { // it writes whole pages
+			c.Layout.Bytes = tiers.AlignUp(c.Layout.Bytes, buffer.PageSize)
+		}
+	} else if n := len(y.Tails); n > 0 {
+		split(&c.Layout.Bytes, int64(n))
+		c.Layout.Bytes = tiers.AlignUp(c.Layout.Bytes, buffer.PageSize)
+	}
+	return c, bytes
+}
+
+// newFiles makes a file tier, and tests whether its calls work in its directory.
+func newFiles(ctx context.Context, c filetier.Config) (spread.Files, error) {
+	t, err := filetier.New(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -318,29 +376,6 @@ func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, 
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
-}
-
-// openRanks opens the storage tier of n tensor-parallel ranks, which share its bytes and each have
-// files of their own.
-func openRanks(ctx context.Context, c enginetier.Config, n int) (fileTier, error) {
-	all := ranks.Config{Bytes: c.Bytes, Depth: c.Depth}
-	each := int64(n)
-	c.Bytes, c.Capacity = (c.Bytes+each-1)/each, (c.Capacity+each-1)/each
-	if l, _ := tiers.EngineLayoutOf(c.Layout); l.Direct { // it writes whole pages
-		c.Bytes = tiers.AlignUp(c.Bytes, buffer.PageSize)
-	}
-	for i := range n {
-		c.Tensor, c.World = i, n
-		files, err := newEngineTier(ctx, c)
-		if err != nil {
-			for _, r := range all.Ranks {
-				err = errors.Join(err, r.Close())
-			}
-			return nil, fmt.Errorf("tensor-parallel rank %d: %w", i, err)
-		}
-		all.Ranks = append(all.Ranks, files)
-	}
-	return ranks.New(all), nil
 }
 
 // openDir opens a work directory, and removes what an earlier run left in it. All clients share the one

@@ -160,6 +160,9 @@ func (t *trial) prepare() error {
 		}
 	}
 	err := t.workload.Prepare(ctx, &t.Env)
+	if err == nil && t.sim == nil {
+		err = t.measureUnloaded(ctx)
+	}
 	t.prepared.Store(true)
 	if err != nil {
 		return err
@@ -202,7 +205,6 @@ func (t *trial) load(ctx context.Context) {
 	}
 	t.awaitEnd()
 	t.closeWindow()
-	t.climb(t.rush)
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.
@@ -307,8 +309,10 @@ func (t *trial) clean() error {
 		t.show(Snapshot{Stage: waiting, Free: -1}) // at once: the user sees that the signal has come
 		// A flush on the same filesystem would wait for what cancelled writers do. They leave their
 		// files, which are removed in small steps below.
-		if t.files != nil && !t.cfg.Storage.KeepFiles {
-			t.files.LeaveFiles()
+		for _, f := range t.files {
+			if !t.cfg.Storage.KeepFiles {
+				f.LeaveFiles()
+			}
 		}
 	}
 	if t.stop != nil {

@@ -18,6 +18,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 )
 
 // ticking is a workload that is neither requests nor plain I/O: it counts a request a second.
@@ -67,7 +68,7 @@ func (w *ticking) Close() error {
 func onNull() Config {
 	return Config{Clock: clock.NewWall(), Storage: StorageConfig{
 		Use:    buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
-		Levels: []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}},
+		Levels: []cache.Level{{Kind: tiers.Storage, Tier: transfer.New(tiertest.NewNull(), nil), Capacity: 1 << 40}},
 	}}
 }
 

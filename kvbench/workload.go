@@ -72,15 +72,6 @@ type Counted interface {
 	Waits() (path string, since time.Duration)
 }
 
-// Climbs is a Workload with objects or requests of its own for the queue-depth sweep after its
-// window.
-type Climbs interface {
-	// Sweep returns whole objects that it has written to the storage tier past the cache, and which
-	// the sweep may read, and a sweep of its own, for requests to places that only it has; nil: the
-	// usual one.
-	Sweep() (readable []tiers.Object, own Climber)
-}
-
 // Env is what a trial provides to its workload.
 type Env struct {
 	Clock  clock.Clock
@@ -88,7 +79,8 @@ type Env struct {
 	Cache  *cache.Cache
 	// Reference measures the hits that the Cache's policy costs; nil with the usual policy.
 	Reference *Reference
-	Transfer  *transfer.Transfer
+	Transfer  *transfer.Settings
+	Sink      tiers.Sink   // verifies what is read
 	Pool      *buffer.Pool // nil in a simulation
 	Content   *content.Content
 	Dir       *workdir.Dir // nil without a storage tier of files in one directory
@@ -149,7 +141,7 @@ type trial struct {
 
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
-	files         fileTier             // nil without one
+	files         []spread.Files       // of each rank's part of the objects; none: no storage tier of files
 	bucket        *objecttier.Tier     // nil without one
 	objects       *record.Objects      // its requests, nil without it
 	engine        ioengine.Engine      // of the files, nil without them
@@ -160,12 +152,13 @@ type trial struct {
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
-	live    liveLine
-	stop    context.CancelCauseFunc // cancels the operations; nil before the load
-	ending  ending
-	free    atomic.Int64 // bytes behind the storage tier, with several directories the least; -1: unknown
-	stopped atomic.Int64 // ns of the load in which this process did not run
-	drained atomic.Int64 // ns in which the workers ended after the window
+	live     liveLine
+	unloaded result.Unloaded         // written before prepared is set
+	stop     context.CancelCauseFunc // cancels the operations; nil before the load
+	ending   ending
+	free     atomic.Int64 // bytes behind the storage tier, with several directories the least; -1: unknown
+	stopped  atomic.Int64 // ns of the load in which this process did not run
+	drained  atomic.Int64 // ns in which the workers ended after the window
 
 	watchdog
 
@@ -288,13 +281,13 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 		still = 200 * time.Millisecond // without a new discard
 	)
 	since = t.Clock.Now()
-	if t.sim != nil || t.info.DeviceWitness.Device == "" {
+	if t.sim != nil || t.info.DeviceCounters.Device == "" {
 		return since, nil
 	}
 	for last := int64(-1); ; {
 		s, err := t.device.ReadStat()
 		if err != nil {
-			return since, nil // DeviceWitness reports the error
+			return since, nil // DeviceCounters reports the error
 		}
 		now := t.Clock.Now()
 		if s.DiscardIOs != last && last >= 0 {
@@ -311,20 +304,15 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	}
 }
 
-// A Looker finds which of some objects a tier has before they are read: see [objecttier.Tier].
-type Looker interface {
-	Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error)
-}
-
 // Looker returns the storage tier if the user or the engine's layout requested lookups, else nil.
 // all: look up each entry of a request, not only until the first missing one.
-func (e *Env) Looker() (l Looker, all bool) {
+func (e *Env) Looker() (l tiers.Looker, all bool) {
 	cfg := &e.trial.cfg.Storage
 	if b := cfg.Bucket; b != nil && b.Lookup {
 		return e.trial.bucket, false
 	}
-	if y, _ := tiers.EngineLayoutOf(cfg.Engine.Layout); y.LooksUp {
-		return e.trial.files.(Looker), y.All
+	if y, _ := cfg.Layout.Spec(); y.LooksUp {
+		return e.Levels[len(e.Levels)-1].Tier, y.All
 	}
 	return nil, false
 }
@@ -381,6 +369,3 @@ func (t *trial) lookAtSpace() {
 }
 
 func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
-
-// fileTier is a storage tier on a filesystem.
-type fileTier = spread.Files

@@ -73,6 +73,14 @@ type Timing struct {
 // IO is the latency of the operation as the benchmark reports it: Device + Host.
 func (t Timing) IO() time.Duration { return t.Device + t.Host }
 
+// Add adds the times of another operation, except Layers.
+func (t *Timing) Add(o Timing) {
+	t.Device += o.Device
+	t.Host += o.Host
+	t.Generation += o.Generation
+	t.Admission += o.Admission
+}
+
 // Chunk is a completed request to a tier, or the flush that ends a write.
 type Chunk struct {
 	Op    Op
@@ -101,7 +109,3 @@ type Chunk struct {
 	// Part is the part of the tier that completed the request, see PartOf.
 	Part int
 }
-
-// ChunkFunc receives each completed chunk. The tier calls it on its own goroutines; it must be quick.
-// The last call has returned when the operation returns.
-type ChunkFunc func(Chunk)

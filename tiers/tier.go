@@ -1,10 +1,6 @@
 package tiers
 
-import (
-	"context"
-	"io"
-	"time"
-)
+import "context"
 
 // Object is one cached entry in a tier. Key and Gen together identify the bytes.
 type Object struct {
@@ -86,9 +82,6 @@ type Traits struct {
 	// first layer of all objects that move together, then the second. Remove and Lookup take whole
 	// objects. 0 and 1 = objects move as a whole.
 	Layers int
-	// Stream: the tier is a Streamer and moves whole objects in small pieces. It also accepts
-	// requests at offsets, for which it may hold a whole object in memory.
-	Stream bool
 	// Holds: the tier stores the bytes. A tier without Holds only takes the time of its requests.
 	// Their buffers are empty: no content is generated or verified.
 	Holds bool
@@ -100,176 +93,82 @@ type Traits struct {
 
 // Tier stores objects. It has no order of eviction and no capacity: the cache has both.
 //
-// All methods are safe for concurrent use. Create, Remove and Close never wait for other
-// operations. Several objects in one call are neighbours of one request. Objects that lie next to
-// each other in the tier share one Writer or Reader: its Len is the number of objects that it took,
-// from the first one on and at least one. Errors concern the first object.
+// Calls block. The number of callers is the concurrency, and within one call the tier keeps requests
+// in flight up to a depth of its own. All methods are safe for concurrent use. Remove and Close never
+// wait for other operations. Several objects in one call are neighbours of one request.
 type Tier interface {
 	Traits() Traits
-	// Create begins writing. Nothing can be opened until Commit. Objects with the same Key and Gen
-	// must not exist.
-	Create(ctx context.Context, objs ...Object) (Writer, error)
-	// Open begins reading committed objects. It returns ErrNotFound if the first does not exist.
-	Open(ctx context.Context, objs ...Object) (Reader, error)
-	// Remove deletes committed objects, also the objects after one that fails. Their space is free
-	// when Remove returns, or for an object that is open for reading when the last reader closes.
-	// It returns ErrNotFound for a missing object. A cancelled context does not stop a removal: it
-	// is short, and must not stay half done.
+	// Put writes the first of the objects: those that lie next to each other in the tier, at least
+	// one. They become visible together, and durable as far as the tier promises it. After an error,
+	// a panic or the end of ctx nothing of them is left. Objects with the same Key and Gen must not
+	// exist. After Put has returned because ctx ended, it may still call src.
+	Put(ctx context.Context, c *Call, objs []Object, src Source) error
+	// Get reads the first of the objects, as Put writes them. With Tails, the Size of an object may be
+	// less than was written. It returns ErrNotFound if the first object does not exist, and errors of dst.
+	Get(ctx context.Context, c *Call, objs []Object, dst Sink) error
+	// Lookup looks up objects as an engine does before it reads them. It returns how many exist before
+	// the first missing one, and errors.ErrUnsupported where no engine looks anything up.
+	Lookup(ctx context.Context, objs ...Object) (found int, err error)
+	// Remove deletes objects, also the objects after one that fails. Their space is free when Remove
+	// returns, or for an object that is being read when the last reader has ended. It returns
+	// ErrNotFound for a missing object. A cancelled context does not stop a removal: it is short, and
+	// must not stay half done.
 	Remove(ctx context.Context, objs ...Object) error
 	// Space returns errors.ErrUnsupported if the capacity is unknown.
 	Space(ctx context.Context) (Space, error)
-	// Close releases what the tier holds. Transfers must have ended. Closing twice is harmless.
+	// Close releases what the tier holds. Calls must have ended. Closing twice is harmless.
 	Close() error
+}
+
+// Call is the report of one Put or Get. One caller at a time uses it, and may use it again.
+type Call struct {
+	// Observe, if not nil, gets each completed request. It is called for one request at a time, on
+	// any goroutine, and not after Put or Get has returned. It must be quick.
+	Observe func(Chunk)
+	// Timing is the time of the call, also after an error. The removal of an interrupted write does
+	// not count.
+	Timing Timing
+	// Done is how many objects the call concerned, from the first one on and at least one: all of
+	// them have moved, or after an error none.
+	Done int
+}
+
+// Source has the bytes of objects that are written. Fill writes the bytes of o from an offset on into
+// p. A tier calls it for any range, repeatedly and concurrently. It must not wait, except for a tier
+// without files. Beyond the end of an object it fills padding, which no reader gets.
+type Source interface {
+	Fill(o Object, off int64, p []byte) error
+}
+
+// Sink takes the bytes of objects that are read: each byte once, in pieces of any order, perhaps
+// concurrently. It owns p until Take returns. It may use the processor for a while, but must not wait:
+// a tier may call it where requests complete. An error ends the read.
+type Sink interface {
+	Take(o Object, off int64, p []byte) error
+}
+
+// Memory is a tier whose bytes are memory of this process.
+type Memory interface {
+	// View returns the bytes of an object, which stay until release. It returns ErrNotFound if the
+	// object does not exist.
+	View(o Object) (src Source, release func(), err error)
+}
+
+// Looker is Files whose engine looks up objects, see Tier.
+type Looker interface {
+	Lookup(ctx context.Context, objs ...Object) (found int, err error)
+}
+
+// FilesOf returns the files of a tier that keeps its objects in files, and nil for other tiers.
+func FilesOf(t Tier) Files {
+	if f, ok := t.(interface{ Files() Files }); ok {
+		return f.Files()
+	}
+	return nil
 }
 
 // Space is the capacity of a tier in bytes, shared with all its other users.
 type Space struct{ Total, Free int64 }
-
-// Extent is a sequence of adjacent objects: object i begins Start(i) bytes after the first. Padding
-// between an object's end and the next one's start is written like the objects.
-type Extent interface {
-	Len() int
-	Start(i int) int64
-}
-
-// PartOf returns the number of the tier's part that holds the objects of a Reader or Writer. A tier
-// over several directories has one part per directory; other tiers have only part 0.
-func PartOf(x Submitter) int {
-	if p, ok := x.(interface{ Part() int }); ok {
-		return p.Part()
-	}
-	return 0
-}
-
-// Submitter accepts requests.
-type Submitter interface {
-	// Submit begins a request and does not wait for it, unless it is a copy of memory. Any number of
-	// requests may be in flight.
-	Submit(io *IO)
-}
-
-// Reader reads an extent.
-type Reader interface {
-	Extent
-	Submitter
-	// Close ends reading. It does not wait for requests in flight: the tier keeps their resources
-	// until they complete. Closing twice is harmless.
-	Close() error
-}
-
-// Writer writes an extent. Exactly one of Commit and Abort ends it; Abort after either does
-// nothing.
-type Writer interface {
-	Extent
-	Submitter
-	// Commit makes all objects visible, and durable as far as the tier promises it, or none: if it
-	// fails they are removed, as by Abort. All requests must have completed. When ctx ends it waits
-	// for at most Grace.
-	Commit(ctx context.Context) error
-	// Abort removes the objects once the requests in flight have completed. It does not wait for
-	// them.
-	Abort() error
-}
-
-// Committed returns how many bytes the commit of a writer has moved to the device: n, the size of
-// its objects, unless the writer collects objects in memory and writes several at once.
-func Committed(w Writer, n int64) int64 {
-	if c, ok := w.(interface{ Committed(n int64) int64 }); ok {
-		return c.Committed(n)
-	}
-	return n
-}
-
-// Streamer is a Tier that moves whole objects as streams, as object stores do. The caller uses Put
-// and Get if Traits.Stream is set. The tier chooses the size and number of its requests, attempts
-// and the pauses between them. It never holds more of an object than the pieces in flight.
-//
-// The tier pulls bytes when it is ready to send them. Requests at offsets would deadlock: a stream
-// that waits for the previous piece waits for ever if another stream holds the only buffer.
-//
-// Timing.Device is the time in which at least one request was in flight and waited neither for body
-// nor for sink. The rest of the call belongs to body and sink.
-type Streamer interface {
-	Tier
-	// Put writes an object and makes it visible as a whole when it returns nil. After an error
-	// nothing of it remains, except in a store that does not respond. Body(off, n) begins a stream
-	// of n bytes from off on. Put may call it for any range, repeatedly and concurrently; one
-	// goroutine at a time uses each stream. After Put has returned because ctx ended, a stream may
-	// still be read from.
-	Put(ctx context.Context, o Object, body func(off, n int64) io.ReadSeeker, done ChunkFunc) (
-		Timing, error)
-	// Get reads an object. It passes each byte to sink once, in pieces of the buffers' size (the
-	// last piece may be shorter), in any order and perhaps on several goroutines. Sink owns a piece
-	// until it returns. An error of sink ends the read, and Get returns it. At most one request per
-	// buffer is in flight; the caller owns bufs again when Get returns.
-	Get(ctx context.Context, o Object, bufs []Buffer, sink func(p []byte, off int64) error,
-		done ChunkFunc) (Timing, error)
-	// Streams returns how many buffers Get can use for an object, at least 1.
-	Streams(o Object) int
-}
-
-// Bounded is a Streamer that limits its requests in flight to the threads of an imitated engine.
-type Bounded interface {
-	// Unbounded returns the same tier without the limit, for transfers that the engine would not
-	// make.
-	Unbounded() Streamer
-}
-
-// Grace is how long a stopping caller waits for requests in flight. A device that works completes
-// them within it. A device that hangs keeps the request and its buffer, and the other callers
-// continue.
-const Grace = time.Second
-
-// IO is one request of an extent. From Submit to Done the request and its buffer belong to the tier,
-// also when its caller no longer waits. It can be submitted again in and after Done.
-type IO struct {
-	// Buf holds the bytes. Where N is no multiple of Traits.Align (at the end of the extent), the
-	// capacity of Buf reaches the next multiple: a write pads with the bytes between, and a read may
-	// overwrite them.
-	Buf Buffer
-	Off int64 // from the extent's first byte
-	N   int
-
-	// Done is called once, on any goroutine, perhaps inside Submit. It may use the processor for a
-	// while, but must not block.
-	Done func(*IO)
-	// Err is nil when all N bytes were moved: there are no partial results.
-	Err error
-	// Begun and Ended are the start and end of service at the device, on the run's clock: the
-	// latency without queueing in this process. Both are zero if the tier does not know them.
-	Begun, Ended time.Duration
-	// Passed is when a thread of the imitated engine became free for the request; zero if the
-	// request did not wait for one.
-	Passed time.Duration
-	// Memory is how many of the N bytes were copied from or to memory of the imitated engine.
-	Memory int
-
-	// State belongs to the tier, which keeps it from one use of the IO to the next so that a request
-	// need not allocate.
-	State any
-}
-
-// End completes the request; for tiers.
-func (io *IO) End(err error) {
-	io.Err = err
-	io.Done(io)
-}
-
-// Buffer is memory that a request reads into or writes from.
-type Buffer struct {
-	B    []byte // nil: none, or memory of a device
-	Slot int32  // registration of its arena with an I/O engine; 0 = none
-	Node int16  // NUMA node or GPU
-}
-
-// One is the Extent of a single object, for embedding.
-type One struct{}
-
-// Len is 1.
-func (One) Len() int { return 1 }
-
-// Start is 0.
-func (One) Start(int) int64 { return 0 }
 
 // AlignUp rounds n up to a multiple of align.
 func AlignUp[T int | int64](n, align T) T { return (n + align - 1) / align * align }

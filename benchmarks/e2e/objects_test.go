@@ -99,7 +99,7 @@ func TestObjectStore(t *testing.T) {
 		{name: "full", args: checkpoints, rules: []s3test.Rule{status(s3test.PutPart, "rank_3_mp", 507)},
 			code: exitFailed, words: []string{"free space in the store"}},
 		{name: "other bytes", args: append(blocks(t), "-layout=block"), rules: []s3test.Rule{
-			{Op: s3test.Get, Key: entryKey, Nth: 3, Fault: s3test.Fault{Kind: s3test.Flip, At: 10_000}}},
+			{Op: s3test.Get, Key: entryKey, Every: 3, Fault: s3test.Fault{Kind: s3test.Flip, At: 10_000}}},
 			code: exitFailed, words: []string{"rank_0/", "http://127.0.0.1:"}},
 		{name: "credentials", args: synthetic, id: "other", code: exitFailed,
 			words: []string{"AWS_ACCESS_KEY_ID"}},

@@ -89,7 +89,7 @@ func TestSeveralDirectories(t *testing.T) {
 	}
 	assert.Equal(t, []int64{read.Bytes, write.Bytes}, sum[:2], "the sums are the tier's")
 	assert.InDelta(t, r.Tiers[len(r.Tiers)-1].UsedBytes, used, 4<<20)
-	w := r.DeviceWitness
+	w := r.DeviceCounters
 	require.NotNil(t, w.ReadBytes, w.Reason)
 	assert.Equal(t, r.IO.Roots[0].Device+"+"+r.IO.Roots[1].Device, w.Device)
 	assert.InDelta(t, sum[2], *w.ReadBytes, 4<<20, "so are those of the devices")

@@ -21,6 +21,7 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
+	"kvbench/tiers/transfer"
 	files "kvbench/workloads/checkpoint"
 )
 
@@ -42,7 +43,7 @@ type hooked struct {
 func (h hooked) Prepare(ctx context.Context, e *kvbench.Env) error {
 	e.Levels = slices.Clone(e.Levels)
 	for i := range e.Levels {
-		e.Levels[i].Tier = faults.Wrap(e.Levels[i].Tier, h.hook)
+		e.Levels[i].Tier = transfer.New(faults.Wrap(e.Levels[i].Files(), h.hook), e.Transfer)
 	}
 	return h.Load.Prepare(ctx, e)
 }

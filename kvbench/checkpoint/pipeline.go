@@ -51,7 +51,7 @@ type line struct {
 	to   tiers.Submitter
 	next atomic.Int64 // chunks given out
 	busy *clock.Busy  // writes in flight, and the flush
-	done tiers.ChunkFunc
+	done func(tiers.Chunk)
 	late bool // its bytes count at the flush
 	// completing: the file is being flushed, or the object completed.
 	completing bool

@@ -20,6 +20,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	files "kvbench/workloads/checkpoint"
 )
 
@@ -135,7 +136,7 @@ func TestBottleneckIsNamed(t *testing.T) {
 func oneFile(t *testing.T, c clock.Clock, bytes, chunk int64, hook faults.Hook,
 	fill func(buf []byte, o tiers.Object, off int64)) *result.Pipeline {
 	l := &Load{env: &kvbench.Env{Clock: c, Rec: record.New(1)},
-		tier:    faults.Wrap(tiertest.NewNull(), hook),
+		tier:    transfer.New(faults.Wrap(tiertest.NewNull(), hook), nil),
 		flushes: result.NewHistogram("ns"), times: times{producers: 1, writers: 1}}
 	l.env.Rec.Open(0, time.Hour)
 	pipe, lines := newPipeline(c, [][]tiers.Buffer{{{B: make([]byte, chunk)}}}, chunk, 1, &l.times)

@@ -33,6 +33,9 @@ func (l *Load) prepareReads(ctx context.Context) error {
 	// A tier knows its own files. These were written by another tier, perhaps in another process,
 	// and are only found by their names.
 	tier, ok := l.tier.(adopter)
+	if files := tiers.FilesOf(l.tier); files != nil {
+		tier, ok = files.(adopter)
+	}
 	if !ok {
 		return fmt.Errorf("%s does not take over files of an earlier run",
 			l.tier.Traits().Description)
@@ -86,10 +89,12 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	// Checked right before, and not timed: pages that are in the page cache now would be read from
 	// there.
 	cached := l.cached(l.of(step))
-	// One transfer for all: it holds settings only, and each file has its own buffers in flight.
-	t := &transfer.Transfer{Pool: l.env.Pool, Content: l.content, Chunk: int(l.Chunk),
-		Depth: l.Depth, Stretches: l.Readers, Verify: l.Verify, Sample: sampleEvery,
-		Clock: l.env.Clock}
+	tier := l.tier
+	if files := tiers.FilesOf(tier); files != nil { // whose parts are read concurrently
+		tier = transfer.New(files, &transfer.Settings{Pool: l.env.Pool, Chunk: int(l.Chunk),
+			Depth: l.Depth, Stretches: l.Readers, Clock: l.env.Clock})
+	}
+	verify := &content.Verifier{Content: l.content, Verify: l.Verify, Sample: sampleEvery}
 	since, wall, err := l.start(ctx)
 	if err != nil {
 		return run, err
@@ -98,11 +103,11 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	took, err := l.timed(ctx, since, func(ctx context.Context, i int) error {
 		for _, f := range l.files[l.source(i)] {
 			o, a := object(step, f), l.First+i
-			_, tm, err := t.Read(ctx, l.tier, func(c tiers.Chunk) { l.chunk(a, c) }, o)
-			if err != nil {
+			call := tiers.Call{Observe: func(c tiers.Chunk) { l.chunk(a, c) }}
+			if err := tier.Get(ctx, &call, []tiers.Object{o}, verify); err != nil {
 				return err
 			}
-			l.moved(a, o, tm)
+			l.moved(a, o, call.Timing)
 		}
 		return nil
 	})

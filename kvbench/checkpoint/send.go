@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 
 	"kvbench/tiers"
@@ -13,7 +12,7 @@ import (
 // until its chunk is generated, and is sent from the chunk's buffer. After a failed attempt it is sent
 // from there again. The buffer is free when the store has acknowledged the part. If send fails, the line
 // is unusable, as after a failed write.
-func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) error {
+func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Tier) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.o, l.to = o, nil
@@ -33,7 +32,7 @@ func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) erro
 	// Put requests parts in order, the next one as soon as an earlier one is acknowledged. Chunks get
 	// buffers in the same order. So the first unacknowledged part always has a buffer, and Put cannot
 	// deadlock. Producers finish chunks in any order: a part finds its chunk by its number.
-	_, err := to.Put(ctx, o, s.body, s.done)
+	err := to.Put(ctx, &tiers.Call{Observe: s.done}, []tiers.Object{o}, s)
 	cancel(err)
 	s.end()
 	return err
@@ -60,18 +59,15 @@ func (s *sending) filled(b *slot) {
 	s.come.Broadcast()
 }
 
-// body begins a part.
-func (s *sending) body(off, n int64) io.ReadSeeker {
-	return io.NewSectionReader(part{s, off / s.line.p.chunk}, 0, n)
-}
-
 // errAcknowledged is the error of a read by an abandoned attempt, after another attempt has been
 // acknowledged. The buffer holds other bytes by then.
 var errAcknowledged = errors.New("the part has been acknowledged")
 
-// read waits for a chunk and copies from it. The lock keeps its buffer from being freed meanwhile.
-func (s *sending) read(p []byte, chunk, at int64) (int, error) {
+// Fill implements tiers.Source with bytes of one part: it waits for the part's chunk and copies from
+// it. The lock keeps its buffer from being freed meanwhile.
+func (s *sending) Fill(_ tiers.Object, off int64, p []byte) error {
 	l := s.line
+	chunk, at := off/l.p.chunk, off%l.p.chunk
 	from := l.p.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,14 +84,15 @@ func (s *sending) read(p []byte, chunk, at int64) (int, error) {
 	b := s.got[chunk]
 	switch {
 	case s.ctx.Err() != nil:
-		return 0, context.Cause(s.ctx)
+		return context.Cause(s.ctx)
 	case b == nil:
-		return 0, errAcknowledged
+		return errAcknowledged
 	case !s.sent[chunk]:
 		s.sent[chunk] = true
 		l.enter(now)
 	}
-	return copy(p, b.buf.B[at:]), nil
+	copy(p, b.buf.B[at:])
+	return nil
 }
 
 // done frees the buffer of an acknowledged part.
@@ -135,13 +132,3 @@ func (s *sending) end() {
 		}
 	}
 }
-
-// part is a chunk as a part of the body. It can be read again from any offset until the store has
-// acknowledged it.
-type part struct {
-	s     *sending
-	chunk int64
-}
-
-// ReadAt implements io.ReaderAt.
-func (r part) ReadAt(p []byte, at int64) (int, error) { return r.s.read(p, r.chunk, at) }

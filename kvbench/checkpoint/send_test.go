@@ -33,15 +33,10 @@ type partStore struct {
 	late []io.Reader // abandoned attempts
 }
 
-func (s *partStore) Streams(tiers.Object) int { return s.atOnce }
-
-func (s *partStore) Get(context.Context, tiers.Object, []tiers.Buffer,
-	func(p []byte, off int64) error, tiers.ChunkFunc) (tiers.Timing, error) {
-	return tiers.Timing{}, errors.ErrUnsupported
-}
-
-func (s *partStore) Put(ctx context.Context, o tiers.Object,
-	body func(off, n int64) io.ReadSeeker, done tiers.ChunkFunc) (tiers.Timing, error) {
+func (s *partStore) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object,
+	src tiers.Source) error {
+	o := objs[0]
+	body := func(off, n int64) io.ReadSeeker { return io.NewSectionReader(filled{src, o}, off, n) }
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var failure error
@@ -65,7 +60,7 @@ func (s *partStore) Put(ctx context.Context, o tiers.Object,
 					s.mu.Lock()
 					s.got[i] = data
 					s.mu.Unlock()
-					done(tiers.Chunk{Op: tiers.Write, Bytes: n, Off: off})
+					c.Observe(tiers.Chunk{Op: tiers.Write, Bytes: n, Off: off})
 				}
 				mu.Unlock()
 			}
@@ -76,7 +71,20 @@ func (s *partStore) Put(ctx context.Context, o tiers.Object,
 	}
 	close(parts)
 	all.Wait()
-	return tiers.Timing{}, failure
+	return failure
+}
+
+// filled reads an object from its source.
+type filled struct {
+	tiers.Source
+	o tiers.Object
+}
+
+func (f filled) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.Fill(f.o, off, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // part reads one, from the start again if it is to fail once.

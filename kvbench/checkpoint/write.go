@@ -95,15 +95,14 @@ type file struct {
 // file, while the accelerator wrote nothing.
 func (l *Load) make(ctx context.Context, n *line, step int, list []files.File) (made []file,
 	err error) {
-	_, streams := l.tier.(tiers.Streamer)
-	streams = streams && l.tier.Traits().Stream
+	own := tiers.FilesOf(l.tier)
 	for _, each := range list {
 		f := file{o: object(step, each), busy: &clock.Busy{}}
-		if !streams {
+		if own != nil {
 			begun := l.env.Clock.Now()
 			n.busy = f.busy
 			n.enter(begun)
-			f.w, err = l.tier.Create(ctx, f.o)
+			f.w, err = own.Create(ctx, f.o)
 			now := l.env.Clock.Now()
 			n.exit(now)
 			if f.took = now - begun; err != nil {
@@ -129,7 +128,7 @@ func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 	}
 	var err error
 	if f.w == nil {
-		err = n.send(ctx, f.o, l.tier.(tiers.Streamer))
+		err = n.send(ctx, f.o, l.tier)
 	} else if err = n.write(ctx, f.o, f.w); err == nil {
 		err = n.commit(ctx, f.o, f.w)
 	}

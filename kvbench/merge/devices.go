@@ -18,35 +18,35 @@ func met(ranks []*result.Result) bool {
 
 // device identifies the storage device of a rank: devices are those of a kernel.
 func device(r *result.Result) [2]string {
-	return [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
+	return [2]string{r.Environment.KernelID(), r.DeviceCounters.Device}
 }
 
 // devices counts each device once. The kernel counts the bytes of all ranks that share a device:
 // where they measured at the same time, the counters of the lowest rank are those of all; else none
 // of them is of the trial.
 func devices(out *result.Result, ranks []*result.Result) {
-	var first []*result.Witness // of the lowest rank of each device
+	var first []*result.DeviceCounters // of the lowest rank of each device
 	seen, shared, known := map[[2]string]bool{}, false, true
 	for _, r := range ranks {
 		at := device(r)
 		if at[1] == "" {
 			known = false
 		} else if shared = shared || seen[at]; !seen[at] {
-			first = append(first, &r.DeviceWitness)
+			first = append(first, &r.DeviceCounters)
 		}
 		seen[at] = true
 	}
 	if !shared {
 		return
 	}
-	w := &result.Witness{Device: out.DeviceWitness.Device,
+	w := &result.DeviceCounters{Device: out.DeviceCounters.Device,
 		Reason: "ranks share the device, so that each of them has counted the bytes of all"}
 	if known && met(ranks) {
 		w = merged(first)
 	}
-	w.AppReadBytes, w.AppWriteBytes = out.DeviceWitness.AppReadBytes,
-		out.DeviceWitness.AppWriteBytes
-	out.DeviceWitness = *w
+	w.AppReadBytes, w.AppWriteBytes = out.DeviceCounters.AppReadBytes,
+		out.DeviceCounters.AppWriteBytes
+	out.DeviceCounters = *w
 }
 
 // judged is what limited the ranks together, as for one client, by the sums of what they did. Shares of a
@@ -62,7 +62,7 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 	// Containers of one machine need not share processors: they have names of their own.
 	type host struct {
 		used, largest, all float64 // cores
-		ranks              int
+		workers            int
 	}
 	hosts, devices := map[[2]string]*host{}, map[[2]string]bool{}
 	for _, r := range ranks {
@@ -74,30 +74,25 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 		h := hosts[at]
 		h.used += units.OrZero(units.Ratio(r.Harness.CPUNS, r.WindowNS))
 		h.largest, h.all = max(h.largest, r.Limits.Cores), h.all+r.Limits.Cores
-		h.ranks++
+		h.workers += r.Workload.Workers
 	}
-	share, cores, together := -1.0, 0.0, 1
+	one, share := *out, -1.0 // and copies of what changes
 	for _, h := range hosts {
-		has := h.largest
-		if h.used > has { // each rank has a quota of its own
-			has = h.all
+		cores := h.largest
+		if h.used > cores { // each rank has a quota of its own
+			cores = h.all
 		}
-		if s := units.OrZero(units.Ratio(h.used, has)); s > share || s == share && has > cores {
-			share, cores = s, has
+		if h.workers > 0 {
+			cores = min(cores, float64(h.workers))
 		}
-		together = max(together, h.ranks)
+		if s := units.OrZero(units.Ratio(h.used, cores)); s > share ||
+			s == share && cores > one.Limits.Cores {
+			share, one.Limits.Cores = s, cores
+			one.Harness.CPUNS = int64(h.used * float64(out.WindowNS))
+		}
 	}
-	one := *out // and copies of what changes
-	one.Limits.Cores = cores
-	one.Harness.CPUNS = int64(share * cores * float64(out.WindowNS))
-	one.Harness.GCPauseNS /= int64(len(ranks)) // of each process
-	if ns := one.DeviceWitness.DiscardNS; ns != nil {
-		one.DeviceWitness.DiscardNS = new(*ns / int64(len(devices)))
-	}
-	if l := one.Harness.Ladder; l != nil && l.CPUShare != nil {
-		of := *l
-		of.CPUShare = new(*l.CPUShare * float64(together))
-		one.Harness.Ladder = &of
+	if ns := one.DeviceCounters.DiscardNS; ns != nil {
+		one.DeviceCounters.DiscardNS = new(*ns / int64(len(devices)))
 	}
 	if s := one.Simulation; s != nil && s.Device != nil { // each rank has a device of its own
 		of, d := *s, *s.Device

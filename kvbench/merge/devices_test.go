@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // client is a rank that shares the device of its host.
@@ -14,7 +15,7 @@ func client(rank int, host string) *result.Result {
 	return &result.Result{Name: "X", Benchmark: "X", Rank: rank, Ranks: 4, WindowNS: 10e9,
 		Status: result.StatusComplete, StartTime: "2026-01-02T03:04:05Z", ClockOffsetNS: new(int64(0)),
 		Environment: result.Environment{Hostname: host}, Limits: result.Limits{Cores: 2},
-		DeviceWitness: result.Witness{Device: "vda", ReadBytes: new(int64(400)),
+		DeviceCounters: result.DeviceCounters{Device: "vda", ReadBytes: new(int64(400)),
 			WriteBytes: new(int64(40)), AppReadBytes: 100, AppWriteBytes: 10},
 		Harness: result.Harness{CPUNS: 4e9, PeakRSSBytes: new(int64(7)),
 			Verdict: result.Verdict{Kind: result.StorageLimited, Reason: "the device was busy"}}}
@@ -25,7 +26,7 @@ func TestADeviceCountsOnce(t *testing.T) {
 	ranks := []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
 	out, err := Ranks(ranks, &result.Clients{})
 	require.NoError(t, err)
-	w := out.DeviceWitness
+	w := out.DeviceCounters
 	assert.Equal(t, []int64{800, 80, 400, 40}, []int64{*w.ReadBytes, *w.WriteBytes, w.AppReadBytes,
 		w.AppWriteBytes})
 	assert.Equal(t, []float64{2, 2}, []float64{*w.ReadRatio, *w.WriteRatio})
@@ -40,11 +41,11 @@ func TestADeviceCountsOnce(t *testing.T) {
 	ranks[1].ClockOffsetNS = nil
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.Nil(t, out.DeviceWitness.ReadRatio)
-	ranks[1].ClockOffsetNS, ranks[3].DeviceWitness.Device = new(int64(0)), ""
+	assert.Nil(t, out.DeviceCounters.ReadRatio)
+	ranks[1].ClockOffsetNS, ranks[3].DeviceCounters.Device = new(int64(0)), ""
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.Nil(t, out.DeviceWitness.ReadRatio, "of one nobody knows the device")
+	assert.Nil(t, out.DeviceCounters.ReadRatio, "of one nobody knows the device")
 }
 
 // TestADeviceIsAKernels: containers of one machine have several names and one device, and two
@@ -57,14 +58,14 @@ func TestADeviceIsAKernels(t *testing.T) {
 	}
 	out, err := Ranks(ranks, &result.Clients{})
 	require.NoError(t, err)
-	w := out.DeviceWitness
+	w := out.DeviceCounters
 	assert.Equal(t, []int64{800, 80}, []int64{*w.ReadBytes, *w.WriteBytes})
 	// Ranks that were not started together share it, too.
 	ranks[0].ClockOffsetNS = nil
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.Nil(t, out.DeviceWitness.ReadBytes)
-	assert.Contains(t, out.DeviceWitness.Reason, "ranks share the device")
+	assert.Nil(t, out.DeviceCounters.ReadBytes)
+	assert.Contains(t, out.DeviceCounters.Reason, "ranks share the device")
 	// Two that have one name and one device's name each.
 	ranks = []*result.Result{client(0, "a"), client(1, "a")}
 	for i, r := range ranks {
@@ -72,19 +73,28 @@ func TestADeviceIsAKernels(t *testing.T) {
 	}
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.EqualValues(t, 800, *out.DeviceWitness.ReadBytes)
+	assert.EqualValues(t, 800, *out.DeviceCounters.ReadBytes)
 }
 
-// loaded is a client that measured all the time, whose storage moves no more with more in flight.
+// loaded is a client that measured all the time, whose requests took four times as long as single
+// ones. Rank 0 measured those.
 func loaded(rank int, host string) *result.Result {
 	r := client(rank, host)
-	r.IO.ChunkBytes = 1 << 20
 	r.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 10e9,
-		Requests: 10e3, Operations: 10e3, MeanInFlight: new(4.0)}}}
-	r.Harness.WorkerBusyNS, r.Harness.Busy.StorageNS = 40e9, 40e9
-	r.Harness.Ladder = &result.Ladder{Rungs: []result.Rung{{InFlight: 4, Read: 1e9, NS: 1e9},
-		{InFlight: 8, Read: 1e9, NS: 1e9}, {InFlight: 16, Read: 1e9, NS: 1e9}}}
-	r.DeviceWitness = result.Witness{Reason: "unknown"}
+		Requests: 10e3, Operations: 10e3, InFlightNS: 40e9, MeanInFlight: new(4.0)}}}
+	r.Harness.WorkerBusyNS, r.Harness.Busy.StorageNS, r.Workload.Workers = 40e9, 40e9, 4
+	h := result.NewHistogram(units.Nanoseconds)
+	for range 10_000 {
+		h.Record(4e6)
+	}
+	data, _ := h.Encode()
+	r.Histograms = map[string]result.HistogramData{"storage_read_request": data}
+	r.Harness.Unloaded.Reason = "rank 0 measures it for all ranks"
+	if rank == 0 {
+		r.Harness.Unloaded = result.Unloaded{Read: []result.UnloadedLatency{{NS: 1e6,
+			RequestBytes: 1e6, Requests: 70}}}
+	}
+	r.DeviceCounters = result.DeviceCounters{Reason: "unknown"}
 	return r
 }
 
@@ -95,9 +105,8 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 		kind, says string
 		cpu        float64
 	}{
-		{func([]*result.Result) {}, result.StorageLimited, "16 requests were in flight at the " +
-			"storage on average and more would not have moved more: the run moved 3.73 GiB/s, " +
-			"plain I/O right after it moved for a moment 3.73 GiB/s with 16 in flight", 0.4},
+		{func([]*result.Result) {}, result.StorageLimited, "the run moved 3.73 GiB/s with 16 " +
+			"requests in flight: a request took 4 ms, 4 times the 1 ms of a single one", 0.4},
 		{func(r []*result.Result) {
 			for _, one := range r {
 				one.Harness.WorkerIdleNS = 40e9
@@ -105,15 +114,14 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 		}, result.LoadLimited, "workers had no request for 50 % of the time", 0.4},
 		// 0.86 cores each, which neither of them may notice, are 1.72 of two.
 		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 8.6e9, 8.6e9 },
-			result.HarnessLimited, "the ranks on one host used 86 % of the 2 cores that they may " +
-				"use (limit 85 %): more cores would move more bytes", 0.86},
+			result.CPULimited, "the ranks of a host used 86 % of the 2 cores that their workers " +
+				"can use (limit 85 %)", 0.86},
 		// More than the host has: each has a quota of its own.
 		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 13e9, 13e9 },
-			result.StorageLimited, "more would not have moved more", 0.65},
-		{func(r []*result.Result) { r[1].Harness.Ladder = nil }, result.Undecided,
-			"whether more in flight would have moved more was not tried", 0.4},
-		{func(r []*result.Result) { r[1].Harness.Ladder = &result.Ladder{Reason: "it has no room"} },
-			result.Undecided, "because it has no room", 0.4},
+			result.StorageLimited, "waited in the storage", 0.65},
+		{func(r []*result.Result) { r[0].Harness.Unloaded = result.Unloaded{Reason: "so"} },
+			result.Undecided, "the latency of a single request before the window is missing: so",
+			0.4},
 	} {
 		ranks := []*result.Result{loaded(0, "a"), loaded(1, "a"), loaded(2, "b"),
 			loaded(3, "b")}

@@ -57,7 +57,7 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 	out.Complete(hists)
 	// No rank alone knows which other processes used its device. This comes before the warnings of
 	// ranks, of which there may be hundreds.
-	if text := out.DeviceWitness.ReadByOthers(); text != "" && len(ranks) > 1 && met(ranks) {
+	if text := out.DeviceCounters.ReadByOthers(); text != "" && len(ranks) > 1 && met(ranks) {
 		out.Warnings = slices.Insert(out.Warnings, 0, text)
 	}
 	status(out, ranks)

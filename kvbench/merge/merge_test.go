@@ -226,7 +226,7 @@ func TestByHand(t *testing.T) {
 		r.CeilingRatio = new(0.5)
 		r.Warnings = []string{"both", fmt.Sprint("own ", i)}
 		r.Harness.CPUNS = 30
-		r.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(int64(3000)),
+		r.DeviceCounters = result.DeviceCounters{Device: "nvme0n1", ReadBytes: new(int64(3000)),
 			AppReadBytes: 1000 * k}
 	}
 	b.Harness.Verdict.Kind = "storage-limited"
@@ -253,9 +253,9 @@ func TestByHand(t *testing.T) {
 	assert.Nil(t, out.Autoscaler, "each rank has scaled by itself")
 	assert.Nil(t, out.CeilingRatio)
 	assert.Equal(t, []string{"both", "rank 0: own 0", "rank 1: own 1"}, out.Warnings)
-	assert.Nil(t, out.DeviceWitness.ReadBytes, "both have counted the same device")
-	assert.Contains(t, out.DeviceWitness.Reason, "share the device")
-	assert.Equal(t, int64(3000), out.DeviceWitness.AppReadBytes)
+	assert.Nil(t, out.DeviceCounters.ReadBytes, "both have counted the same device")
+	assert.Contains(t, out.DeviceCounters.Reason, "share the device")
+	assert.Equal(t, int64(3000), out.DeviceCounters.AppReadBytes)
 
 	// Of a sum of which one part is unknown nothing is known.
 	b.Tiers[0].Read.BytesPerSecond = nil
@@ -263,7 +263,7 @@ func TestByHand(t *testing.T) {
 	out, err = Ranks([]*result.Result{a, b}, nil)
 	require.NoError(t, err)
 	assert.Nil(t, out.Tiers[0].Read.BytesPerSecond)
-	assert.Equal(t, int64(6000), *out.DeviceWitness.ReadBytes, "of two devices")
+	assert.Equal(t, int64(6000), *out.DeviceCounters.ReadBytes, "of two devices")
 }
 
 func TestAMissingOrFailedRankIsNamed(t *testing.T) {

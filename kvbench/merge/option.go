@@ -99,7 +99,7 @@ func (o *Option) judge(complete []File, s *Summary) {
 			o.memoryRanks = append(o.memoryRanks, f.Rank)
 		}
 		// The numbers count all the same, with a warning.
-		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
+		if w := f.Result.DeviceCounters.ServedFromCache; w != nil && *w {
 			s.Warnings = append(s.Warnings, f.Path+
 				": the device read less than the application: served from a cache")
 		}

@@ -29,7 +29,8 @@ var groups = map[string]func(Bench) bool{
 
 // situations are conditions of rules that follow from several parameters.
 var situations = map[string]func(*Values) bool{
-	"an engine's -layout": func(v *Values) bool { _, is := v.EngineLayout(); return is },
+	"an engine's -layout":    func(v *Values) bool { _, is := v.EngineLayout(); return is },
+	"a -layout of the suite": func(v *Values) bool { _, is := v.EngineLayout(); return !is },
 	"an engine's objects (-layout or -engine)": func(v *Values) bool {
 		return v.CutTokens() != 0
 	},

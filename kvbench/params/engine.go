@@ -242,15 +242,65 @@ func (v *Values) objectText(tokens int) string {
 // of its own for every object.
 const mostRanks = 64
 
-// layoutsThat names the engines' layouts that can do something.
-func layoutsThat(can func(tiers.EngineLayout) bool) string {
-	var names []string
-	for _, l := range tiers.EngineLayouts {
-		if can(l) {
+// layoutsThat names the words of -layout that can do something.
+func layoutsThat(can func(tiers.LayoutSpec) bool) string { return strings.Join(layoutWords(can), ", ") }
+
+// layoutWords are the words of -layout that can do something. packed=N is not a word.
+func layoutWords(can func(tiers.LayoutSpec) bool) (names []string) {
+	for _, l := range tiers.Layouts {
+		if l.Help != "" && l.Name != tiers.LayoutPacked && can(l) {
 			names = append(names, l.Name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// layoutTexts are the words in braces that name layouts and engines, each with its text.
+func layoutTexts() []string {
+	var own, ofBlocks, ofEngines, kept []string
+	for _, l := range tiers.Layouts {
+		text := fmt.Sprintf("%s (%s)", l.Name, l.Help)
+		switch {
+		case l.Tokens > 0:
+			ofEngines = append(ofEngines, text)
+		case l.Name == tiers.LayoutPacked:
+			ofBlocks = append(ofBlocks, fmt.Sprintf("%sN (%s)", packedPrefix, l.Help))
+		case l.Blocks:
+			ofBlocks = append(ofBlocks, text)
+		case l.Help != "":
+			own = append(own, text)
+		}
+	}
+	for _, e := range engines {
+		kept = append(kept, e.layout)
+	}
+	list := func(names []string) string { return strings.Join(names, ", ") }
+	return []string{"{layouts}", list(own), "{layouts of blocks}", list(ofBlocks),
+		"{layouts of engines}", list(ofEngines), "{engines}", list(engineNames()[1:]),
+		"{engines' layouts}", list(kept),
+		"{tokens}", byNumber(func(l tiers.LayoutSpec) int { return l.Tokens }),
+		"{loads}", byNumber(func(l tiers.LayoutSpec) int { return l.Loads }),
+		"{stores}", byNumber(func(l tiers.LayoutSpec) int { return l.Stores }),
+		"{sharing}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Shared }),
+		"{layerwise}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Layerwise }),
+		"{with buckets}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Buckets }),
+		"{shared by ranks}", layoutsThat(func(l tiers.LayoutSpec) bool {
+			return l.Ranks == tiers.RanksTogether
+		}),
+	}
+}
+
+// byNumber lists the engines' layouts by a number that they have, as "16: vllm-fs, vllm-slots; 64: …".
+func byNumber(number func(tiers.LayoutSpec) int) string {
+	names := map[int][]string{}
+	for _, l := range tiers.EngineLayouts {
+		names[number(l)] = append(names[number(l)], l.Name)
+	}
+	var list []string
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		list = append(list, fmt.Sprintf("%d: %s", n, strings.Join(names[n], ", ")))
+	}
+	return strings.Join(list, "; ")
 }
 
 // tensorRanks checks which layouts can have the files of all tensor-parallel ranks.
@@ -259,7 +309,7 @@ func (r *resolver) tensorRanks() {
 	if v.TPIO != "all" {
 		return
 	}
-	known := func(l tiers.EngineLayout) bool { return l.Ranks != tiers.RanksUnsaid }
+	known := func(l tiers.LayoutSpec) bool { return l.Ranks != tiers.RanksUnsaid }
 	l, _ := v.EngineLayout()
 	r.want(known(l), "tp-io", "one but with -layout %s: how ranks share files of the others is not "+
 		"documented", layoutsThat(known))
@@ -273,7 +323,7 @@ func (r *resolver) layerwise() {
 	if !v.Layerwise {
 		return
 	}
-	can := func(l tiers.EngineLayout) bool { return l.Layerwise }
+	can := func(l tiers.LayoutSpec) bool { return l.Layerwise }
 	l, _ := v.EngineLayout()
 	r.want(l.Layerwise, "layerwise", "false but with -layout %s: the other engines' files have all "+
 		"layers, and no others load any by themselves", layoutsThat(can))
@@ -297,7 +347,7 @@ func (r *resolver) engineLayout() {
 	if !is {
 		with = "with -engine " + v.Engine
 	}
-	r.want(!v.ofBlocks() || is || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
+	r.want(!v.LayoutSpec().Blocks || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
 		"entry, block or an engine's but for block traces: the others are made of blocks of one "+
 			"size")
 	nowhere := v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
@@ -328,16 +378,14 @@ func (r *resolver) engineLayout() {
 }
 
 // layouts are the words of -layout: the suite's own, then the engines'.
-var layouts = func() []string {
-	list := []string{"entry", "block", "slots"}
-	for _, l := range tiers.EngineLayouts {
-		list = append(list, l.Name)
-	}
-	return list
-}()
+var layouts = layoutWords(func(tiers.LayoutSpec) bool { return true })
 
-// ofBlocks reports whether the layout in force is made of blocks of one size.
-func (v *Values) ofBlocks() bool { return v.Layout != "entry" && v.Layout != "block" }
+// LayoutSpec describes the layout in force.
+func (v *Values) LayoutSpec() tiers.LayoutSpec {
+	name, _, _ := strings.Cut(v.Layout, "=")
+	l, _ := tiers.Layout{Kind: name}.Spec()
+	return l
+}
 
 // packedPrefix begins the layout of several blocks per file, minPacked…maxPacked of them.
 const (

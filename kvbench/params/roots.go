@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kvbench/tiers"
 )
 
 // parseDirectories reads one or several directories that share a storage tier, by comma, or one
@@ -50,11 +52,6 @@ func formatDirectories(list []string) string {
 // commaOfName stands for a comma that separates nothing. No path has a zero byte.
 const commaOfName = "\x00"
 
-// rootLayouts are the layouts of which several directories can have a part each. vLLM's filesystem
-// tier and LMCache's connector choose one by the hash of a block; other engines have one directory,
-// or what they put side by side in a file would be torn apart.
-var rootLayouts = []string{"entry", "block", "slots", "vllm-fs", "lmcache-fs"}
-
 // roots checks several directories of one storage tier.
 func (r *resolver) roots() {
 	v := r.v
@@ -79,8 +76,11 @@ func (r *resolver) roots() {
 		"benchmark has one")
 	r.want(!v.Bench.Checkpoints(), "cache-dir", "one directory with %s: a checkpoint lies in one "+
 		"place", v.Bench.Name)
-	r.want(slices.Contains(rootLayouts, v.Layout) || v.Packed() > 0, "layout", "%s or packed=N with "+
-		"several directories in -cache-dir: the engine has one", strings.Join(rootLayouts, ", "))
+	// vLLM's filesystem tier and LMCache's connector choose a directory by the hash of a block; other
+	// engines have one directory, or objects that belong together in a file would be separated.
+	several := func(l tiers.LayoutSpec) bool { return l.Several }
+	r.want(several(v.LayoutSpec()), "layout", "%s or packed=N with several directories in -cache-dir: "+
+		"the engine has one", layoutsThat(several))
 	r.want(!v.LatencyTracing || v.TraceLevel != "file", "latency-trace-level", "block with "+
 		"several directories in -cache-dir: calls on files are matched by the device of one "+
 		"filesystem")

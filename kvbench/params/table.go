@@ -58,12 +58,12 @@ var (
 )
 
 // registered replaces words in braces by the names of what is registered in other packages.
-var registered = strings.NewReplacer(
+var registered = strings.NewReplacer(append(layoutTexts(),
 	"{trace formats}", strings.Join(formats.BlockFormats(), ", "),
 	"{evict}", strings.Join(evict.Names(), " "),
 	"{evict,}", strings.Join(evict.Names(), ", "),
 	"{evict or}", orList(evict.Names()),
-)
+)...)
 
 // orList joins names with commas, and the last one with or.
 func orList(names []string) string {

@@ -233,7 +233,7 @@ func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
 
 // EngineLayout is the layout in force, if it is an engine's.
-func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
+func (v *Values) EngineLayout() (l tiers.LayoutSpec, is bool) {
 	return tiers.EngineLayoutOf(v.Layout)
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/transfer"
@@ -26,6 +25,7 @@ type Blocks struct {
 	*mover
 	fileSize int64
 	files    []region
+	readable []tiers.Object // the files, where they are read
 	bench    *Bench
 	lease    *lease // the workers' buffers
 	states   []workerState
@@ -47,6 +47,7 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 // equip gives each worker a buffer, and its random stream.
 func (r *Blocks) equip(ctx context.Context) (err error) {
 	r.states = seedWorkers(r.bench)
+	r.bench.Transfer.Chunk = int(r.Size) // also of single requests before the window
 	r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size)
 	return err
 }
@@ -64,12 +65,8 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 	})
 }
 
-// Sweep implements [kvbench.Climbs] with the same requests, in the same files.
-func (r *Blocks) Sweep() (readable []tiers.Object, own kvbench.Climber) {
-	return nil, func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
-		return climbIn(ctx, e, l, r)
-	}
-}
+// Objects implements [kvbench.Filled].
+func (r *Blocks) Objects() []tiers.Object { return r.readable }
 
 // Finish releases files and buffers.
 func (r *Blocks) Finish(*Bench) {
@@ -122,7 +119,7 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 		return err
 	}
 	switch {
-	case m.store != nil:
+	case m.plain == nil:
 		return errors.New("requests inside files need a directory: an object store takes " +
 			"whole objects (-cache-dir)")
 	case level.Tier.Traits().CountsAtCommit:
@@ -182,7 +179,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	}
 	for i := range made {
 		objects[i] = r.object(r.fileSize)
-		if made[i], err = r.level.Tier.Create(ctx, objects[i]); err != nil {
+		if made[i], err = r.plain.Create(ctx, objects[i]); err != nil {
 			made[i] = nil
 			return false, abort(err)
 		}
@@ -217,6 +214,9 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	})
 	r.files = append(r.files, slices.DeleteFunc(regions,
 		func(p region) bool { return p.close == nil })...)
+	if r.Op == tiers.Read {
+		r.readable = append(r.readable, objects...)
+	}
 	return true, err
 }
 
@@ -228,7 +228,7 @@ func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p re
 	if err := w.Commit(ctx); err != nil {
 		return p, err
 	}
-	file, err := r.level.Tier.Open(ctx, o)
+	file, err := r.plain.Open(ctx, o)
 	if err != nil {
 		return p, err
 	}

@@ -3,6 +3,7 @@ package plainio
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -23,7 +23,7 @@ import (
 
 // asking notes the places of requests.
 type asking struct {
-	tiers.Tier
+	tiers.Files
 	traits tiers.Traits
 	mu     sync.Mutex
 	asked  []place
@@ -40,13 +40,13 @@ type place struct {
 func (a *asking) Traits() tiers.Traits { return a.traits }
 
 func (a *asking) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	w, err := a.Tier.Create(ctx, objs...)
+	w, err := a.Files.Create(ctx, objs...)
 	a.made++
 	return askingWriter{w, asked{a, objs[0].Key, tiers.Write, w}}, err
 }
 
 func (a *asking) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	r, err := a.Tier.Open(ctx, objs...)
+	r, err := a.Files.Open(ctx, objs...)
 	return askingReader{r, asked{a, objs[0].Key, tiers.Read, r}}, err
 }
 
@@ -91,7 +91,7 @@ func blocksInVirtualTime(t *testing.T, seed uint64, window time.Duration, limit 
 	t.Helper()
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
-	a := &asking{Tier: tier, traits: tier.Traits()}
+	a := &asking{Files: tier, traits: tier.Traits()}
 	cfg := virtual(v, a, 1<<40, workers).lasting(window)
 	cfg.Seed, cfg.Limit = seed, int64(limit)
 	res, err := runPlain(t.Context(), cfg, r)
@@ -173,7 +173,7 @@ func TestBlocksCanBeCounted(t *testing.T) {
 func TestBlocksNeedDirectIO(t *testing.T) {
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
-	a := &asking{Tier: tier, traits: tier.Traits()}
+	a := &asking{Files: tier, traits: tier.Traits()}
 	a.traits.CountsAtCommit = true
 	_, err := runPlain(t.Context(), virtual(v, a, 1<<40, 1).lasting(time.Second),
 		&Blocks{Op: tiers.Read, Size: page})
@@ -181,92 +181,60 @@ func TestBlocksNeedDirectIO(t *testing.T) {
 	assert.Empty(t, a.asked)
 }
 
-// The sweep after a routine's window reads the routine's files: it writes none.
-func TestTheLadderReadsWhatIsThere(t *testing.T) {
+// The latency of single requests is measured before the window, with requests of the routine's own
+// size: in its files if it reads some.
+func TestSingleRequestsBeforeTheWindow(t *testing.T) {
 	tiertest.OneThread(t)
+	read, write := time.Millisecond+time.Millisecond/16, time.Millisecond+time.Millisecond/8
 	for name, c := range map[string]struct {
 		routine Routine
-		objects bool
+		pages   time.Duration // of a request
+		own     bool          // reads objects of the measurement
 	}{
-		"ceiling":         {&Ceiling{ReadShare: 1, Footprint: 64 * page, InFlight: 2}, true},
-		"tier":            {&Tier{Level: tiers.Storage, Size: page, Footprint: 64 * page}, true},
-		"removed objects": {&Removal{Footprint: 64 * page}, false},
+		"ceiling": {&Ceiling{ReadShare: 1, Footprint: 64 * page, InFlight: 2}, 1, false},
+		"writes":  {&Ceiling{Footprint: 64 * page, InFlight: 2}, 1, true},
+		"tier":    {&Tier{Level: tiers.Storage, Size: page, Footprint: 64 * page}, 1, false},
+		"removal": {&Removal{Footprint: 64 * page}, 1, false},
+		"blocks":  {&Blocks{Op: tiers.Read, Size: 4 * page, Footprint: 64 << 20}, 4, false},
+		"written": {&Blocks{Op: tiers.Write, Size: 4 * page, Footprint: 64 << 20}, 4, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := clock.NewVirtual()
-			cfg := virtual(v, drive(t)(v), 1<<20, 2).lasting(time.Second)
-			b := New(cfg.Config, c.routine)
-			readable := -1
-			cfg.Publish = func(*result.Result) error { // the files are there still
-				objects, _ := b.Sweep()
-				readable = len(objects)
-				return nil
-			}
-			_, err := kvbench.Run(t.Context(), cfg.trialConfig, b)
+			tier := drive(t)(v)
+			a := &asking{Files: tier, traits: tier.Traits()}
+			cfg := virtual(v, a, 1<<30, 2).lasting(time.Second)
+			cfg.Unloaded = 300 * time.Millisecond
+			res, err := runPlain(t.Context(), cfg, c.routine)
 			require.NoError(t, err)
-			if c.objects {
-				assert.Positive(t, readable)
-			} else {
-				assert.Zero(t, readable)
+			u := res.Harness.Unloaded
+			require.NotEmpty(t, u.Read, u.Reason)
+			require.NotEmpty(t, u.Write, u.Reason)
+			l, w := u.Read[len(u.Read)-1], u.Write[len(u.Write)-1]
+			assert.InDelta(t, read+(c.pages-1)*time.Millisecond/16, l.NS, 2)
+			assert.InDelta(t, write+(c.pages-1)*time.Millisecond/8, w.NS, 2)
+			assert.EqualValues(t, c.pages*page, l.RequestBytes)
+			// A tenth of the window: half of it for each direction.
+			took := int64(0)
+			for _, l := range u.Read {
+				took += l.Requests * l.NS
 			}
+			assert.InDelta(t, 50*time.Millisecond, took, float64(2*write*c.pages))
+			measured := 0
+			for _, p := range a.asked {
+				if p.op == tiers.Read && strings.HasPrefix(p.key, "unloaded-") {
+					measured++
+				}
+			}
+			assert.Equal(t, c.own, measured > 0)
 		})
 	}
 }
 
-// The sweep of blocks has the same requests: of their size in their files, without files of its own
-// and without a flush.
-func TestTheLadderOfBlocks(t *testing.T) {
-	tiertest.OneThread(t)
-	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
-		v := clock.NewVirtual()
-		tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{}}
-		a := &asking{Tier: tier, traits: tier.Traits()}
-		cfg := virtual(v, a, 1<<40, 1).lasting(time.Hour)
-		cfg.Limit, cfg.Storage.Use.Chunk = 1, 4*page
-		r := &Blocks{Op: op, Size: 4 * page, Footprint: 64 << 20}
-		_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
-			require.NoError(t, r.Prepare(ctx, b))
-			clear(tier.flushes)
-			made, filled := a.made, len(a.asked)
-			ask := kvbench.Ladder{Level: b.Levels[0], InFlight: 2, Rungs: 3, Seed: 1,
-				Bytes: 1 << 40, Time: time.Second}
-			share := op == tiers.Read
-			if share {
-				ask.ReadShare = 1
-			}
-			_, sweep := r.Sweep()
-			rungs, err := sweep(ctx, b.Env, ask)
-			require.NoError(t, err)
-			require.Len(t, rungs, 3)
-			for i, step := range rungs {
-				assert.Equal(t, 2<<i, step.InFlight)
-				moved, none, most := step.Write, step.Read, 8*page*1000.0
-				if share {
-					moved, none, most = step.Read, step.Write, 2*most
-				}
-				assert.Zero(t, none)
-				each := 1 + 4*page/most*1000 // ms
-				assert.InEpsilon(t, min(most, float64(step.InFlight)*4*page/each*1000), moved, 0.05,
-					"%d in flight", step.InFlight)
-			}
-			assert.Equal(t, made, a.made, "no file of its own")
-			assert.Empty(t, tier.flushes)
-			for _, p := range a.asked[filled:] {
-				assert.Equal(t, 4*page, p.size)
-				assert.Equal(t, op, p.op)
-			}
-			r.Finish(b)
-			return nil
-		}))
-		require.NoError(t, err)
-	}
-}
-
 // atOnce is a tier whose bytes count when a request completes, on any filesystem.
-type atOnce struct{ tiers.Tier }
+type atOnce struct{ tiers.Files }
 
 func (a atOnce) Traits() tiers.Traits {
-	t := a.Tier.Traits()
+	t := a.Files.Traits()
 	t.CountsAtCommit = false
 	return t
 }
@@ -277,7 +245,7 @@ func TestBuffersOutliveTheTrialThatADeviceDoesNotAnswer(t *testing.T) {
 	for name, routine := range map[string]Routine{
 		"blocks":  &Blocks{Op: tiers.Read, Size: page, Footprint: 64 * page},
 		"ceiling": &Ceiling{ReadShare: 1, Footprint: 64 * page, InFlight: 4},
-		"ladder":  &Ceiling{ReadShare: 1, Footprint: 64 * page, Rung: time.Second},
+		"sweep":   &Ceiling{ReadShare: 1, Footprint: 64 * page, StepTime: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -31,17 +30,17 @@ type Ceiling struct {
 	Churn     bool
 	Footprint int64 // bytes that may lie in the tier; 0 = half of its capacity
 	// InFlight is the number of streams; 0 = the smallest number that a sweep with steps of length
-	// Rung shows to be enough.
+	// StepTime shows to be enough.
 	InFlight int
-	Rung     time.Duration
+	StepTime time.Duration
 
 	fileSet
 	*mover
-	mix    mix
-	bench  *Bench
-	lease  *lease // of the streams
-	files  int    // to read, at least
-	ladder []result.Rung
+	mix   mix
+	bench *Bench
+	lease *lease // of the streams
+	files int    // to read, at least
+	sweep []result.SweepStep
 }
 
 var _ Routine = (*Ceiling)(nil)
@@ -69,7 +68,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 		return err
 	}
 	r.bench, r.move, r.mix.share, r.fileSet.chunk = b, r.whole, r.ReadShare, r.mover.chunk
-	r.fileSet.entire = r.store != nil
+	r.fileSet.entire, r.own = r.plain == nil, r.owner()
 	read := r.Footprint / 2
 	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has it all
 		read = int64(r.ReadShare) * r.Footprint
@@ -125,29 +124,29 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	room := min(r.Footprint, r.fileSet.level.Capacity-r.Footprint)
 	const steps = 7 // up to 256 in flight, which only a large array needs
-	c, err := newClimb(b.Env, kvbench.Ladder{Level: r.fileSet.level, Objects: r.objects,
-		ReadShare: r.ReadShare, Seed: b.Seed, InFlight: firstDepth, Rungs: steps,
-		Bytes: max(room/steps, r.mover.chunk), Time: r.Rung, FileSize: r.largest(), Room: room},
-		nil)
+	c, err := newSweep(b.Env, sweepConfig{level: r.fileSet.level, objects: r.objects,
+		readShare: r.ReadShare, seed: b.Seed, inFlight: firstDepth, steps: steps,
+		bytes: max(room/steps, r.mover.chunk), time: r.StepTime, fileSize: r.largest(),
+		capacity: room})
 	if err != nil {
 		return 0, err
 	}
-	c.enough = func(all []result.Rung) bool {
+	c.enough = func(all []result.SweepStep) bool {
 		request := c.request(c.size)
 		return all[len(all)-1].Brief(request) || bestStep(all, request) < len(all)-2
 	}
-	if r.ladder, err = c.climb(ctx); err != nil {
+	if r.sweep, err = c.run(ctx); err != nil {
 		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
 	}
-	if len(r.ladder) == 0 {
+	if len(r.sweep) == 0 {
 		return firstDepth, nil // no capacity for a sweep: the result of the window shows it
 	}
-	return r.ladder[bestStep(r.ladder, c.request(c.size))].InFlight, nil
+	return r.sweep[bestStep(r.sweep, c.request(c.size))].InFlight, nil
 }
 
 // bestStep is the first step that is as fast as the fastest, except for noise. It ignores the steps
 // from the first one on in which too few requests completed.
-func bestStep(all []result.Rung, request int64) int {
+func bestStep(all []result.SweepStep, request int64) int {
 	most := 0.0
 	for _, r := range all {
 		if r.Brief(request) {
@@ -209,7 +208,7 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 
 // Report adds the footprint, the file size and the sweep.
 func (r *Ceiling) Report(res *result.Result) {
-	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Ladder: r.ladder}
+	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Sweep: r.sweep}
 	if r.mover != nil {
 		r.pool(res, r.lease, r.mover.chunk)
 	}
@@ -237,7 +236,7 @@ func (m Reached) Note(share float64, r *result.Result) Reached {
 	bytes := float64(read.Bytes + write.Bytes)
 	p := result.CeilingPoint{ReadShare: float64(read.Bytes) / bytes,
 		Rate:     bytes / time.Duration(r.WindowNS).Seconds(),
-		InFlight: r.Workload.Workers, FileBytes: r.PlainIO.FileBytes, Ladder: r.PlainIO.Ladder}
+		InFlight: r.Workload.Workers, FileBytes: r.PlainIO.FileBytes, Sweep: r.PlainIO.Sweep}
 	if p.Rate > m[share].Rate {
 		m[share] = p
 	}
@@ -309,7 +308,7 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 		return nil
 	}
 	r.unlink = b.Clock.Now() - r.begun
-	if r.store != nil { // which does not report what it has deferred
+	if r.plain == nil { // which does not report what it has deferred
 		r.quiet = r.unlink
 		b.Stop(result.EndedByInput)
 		return nil
@@ -327,9 +326,6 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 	b.Stop(result.EndedByInput)
 	return nil
 }
-
-// Sweep has nothing to read: the objects are removed.
-func (r *Removal) Sweep() ([]tiers.Object, kvbench.Climber) { return nil, nil }
 
 // Report adds the removed files and their rate.
 func (r *Removal) Report(res *result.Result) {

@@ -21,7 +21,7 @@ func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
-	tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{},
+	tier := &flushing{Files: drive(t)(v), clock: v, flushes: map[time.Duration]int{},
 		takes: flush}
 	cfg := virtual(v, tier, 1<<40, 1).lasting(window)
 	cfg.Seed = 7
@@ -58,7 +58,7 @@ func TestAWindowOfWritesEndsWithItsFootprint(t *testing.T) {
 	assert.InEpsilon(t, 4*page/(1.125e-3), *res.Tiers[0].Write.BytesPerSecond, 0.1)
 	assert.Zero(t, res.Tiers[0].Deleted)
 	assert.LessOrEqual(t, tier.most, int64(64<<20))
-	assert.Nil(t, res.PlainIO.Ladder, "the number in flight was given")
+	assert.Nil(t, res.PlainIO.Sweep, "the number in flight was given")
 }
 
 // A stream with one or two files would still be writing when another finds no capacity, and the
@@ -79,7 +79,7 @@ func TestAFootprintThatIsTooSmallIsRefused(t *testing.T) {
 	assert.Greater(t, res.Completions(), int64(2*16), "of 64 files")
 	// A sweep finds no more than the capacity allows.
 	res, _ = inVirtualTime(t, time.Hour, 3*time.Millisecond,
-		&Ceiling{Footprint: 16 * page, Rung: 200 * time.Millisecond})
+		&Ceiling{Footprint: 16 * page, StepTime: 200 * time.Millisecond})
 	assert.Equal(t, 4, res.Workload.Workers)
 }
 
@@ -99,11 +99,11 @@ func TestWhatTheEndCutsOffIsTheStoragesTime(t *testing.T) {
 func TestTheCeilingFindsHowManyInFlightAreEnough(t *testing.T) {
 	for share, want := range map[float64]int{1: 32, 0: 16} {
 		res, _ := inVirtualTime(t, time.Second, 3*time.Millisecond, &Ceiling{ReadShare: share,
-			Footprint: 256 << 20, Rung: 200 * time.Millisecond})
-		assert.Equal(t, want, res.Workload.Workers, "of %v", res.PlainIO.Ladder)
-		assert.GreaterOrEqual(t, len(res.PlainIO.Ladder), 3)
+			Footprint: 256 << 20, StepTime: 200 * time.Millisecond})
+		assert.Equal(t, want, res.Workload.Workers, "of %v", res.PlainIO.Sweep)
+		assert.GreaterOrEqual(t, len(res.PlainIO.Sweep), 3)
 		most := 0.0
-		for _, r := range res.PlainIO.Ladder {
+		for _, r := range res.PlainIO.Sweep {
 			most = max(most, r.Rate())
 		}
 		moved := res.Tiers[0].Read.Bytes + res.Tiers[0].Write.Bytes
@@ -147,13 +147,13 @@ func TestRemovalIsANumberOfItsOwn(t *testing.T) {
 // A disk of 1 GB/s with 4 in flight: on a busy machine a step with 128 in flight and 37 completed
 // requests may look faster, and is no reason to have 128.
 func TestAPickNeedsEnoughRequests(t *testing.T) {
-	step := func(n int, rate float64) result.Rung {
-		return result.Rung{InFlight: n, Read: rate, NS: int64(100 * time.Millisecond)}
+	step := func(n int, rate float64) result.SweepStep {
+		return result.SweepStep{InFlight: n, Read: rate, NS: int64(100 * time.Millisecond)}
 	}
 	const request = 1e6 // four for each of 16 in flight are 64 MB of the 100 MB of a step
-	all := []result.Rung{step(4, 1e9), step(8, 1e9), step(16, 1.02e9), step(32, 1.2e9)}
+	all := []result.SweepStep{step(4, 1e9), step(8, 1e9), step(16, 1.02e9), step(32, 1.2e9)}
 	assert.Equal(t, 0, bestStep(all, request), "32 would need 128 requests to end, and saw 120")
 	assert.Equal(t, 3, bestStep(append(all[:3:3], step(32, 1.3e9)), request))
-	assert.Equal(t, 0, bestStep([]result.Rung{step(4, 1e8), step(8, 1e9)}, request),
+	assert.Equal(t, 0, bestStep([]result.SweepStep{step(4, 1e8), step(8, 1e9)}, request),
 		"after a step that shows nothing no step counts")
 }

@@ -10,19 +10,16 @@
 //	knee.go         Knee: the fewest bytes in flight there that are nearly as fast as the best
 //	grid.go         its grid: which cells are measured, in which order, and which is the knee
 //	concurrent.go   streams concurrently, and what they move in a time
-//	ladder.go       Climb: the same at growing numbers of requests in flight
+//	sweep.go        the queue-depth sweep: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
 //	streams.go      the same on a tier that streams
 //	replay.go       Replay: executes the rows of an I/O trace
-//
-// Climb is exported as a kvbench.Climber: the engine calls it after its window to find whether more
-// in flight would have moved more.
 //
 // The ceiling, the queue-depth sweep and the knee share how they move and count bytes (mover,
 // concurrently), so that their rates can be compared. A step of the sweep has whole files with their
 // flushes, in the mix of a run, because it shows what a run would have moved. A cell of the knee has
 // requests inside open files, one direction at a time, because the settings of engines are about
-// these; after a window of such requests (Blocks, Knee) steps have them too, in the same files.
+// these.
 //
 // A routine's Step runs on all workers at once; the routine guards what they share.
 package plainio

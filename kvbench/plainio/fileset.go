@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
@@ -18,7 +17,8 @@ import (
 // separately. In a fileSet that cycles each new object replaces the oldest.
 type fileSet struct {
 	level cache.Level
-	size  int64 // of an object
+	own   remover // removes objects
+	size  int64   // of an object
 	// chunk > 0: the first operation of each worker is shorter by a different part of an object, in
 	// whole chunks, so that files begin and are flushed at different moments. Otherwise every
 	// operation is on a whole object.
@@ -54,12 +54,12 @@ func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]t
 	})
 }
 
-// Sweep implements [kvbench.Climbs] with the objects to read.
-func (s *fileSet) Sweep() (readable []tiers.Object, own kvbench.Climber) {
+// Objects implements [kvbench.Filled].
+func (s *fileSet) Objects() []tiers.Object {
 	if s.level.Kind != tiers.Storage {
-		return nil, nil
+		return nil
 	}
-	return s.objects, nil
+	return s.objects
 }
 
 // seedWorkers gives each worker its random stream: what it reads follows from the seed, not from the
@@ -136,7 +136,7 @@ func (s *fileSet) remove(ctx context.Context, b *Bench, worker int, o tiers.Obje
 		return nil
 	}
 	begun := b.Clock.Now()
-	if err := s.level.Tier.Remove(ctx, o); err != nil {
+	if err := s.own.Remove(ctx, o); err != nil {
 		return err
 	}
 	now := b.Clock.Now()

@@ -73,7 +73,6 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 		return fmt.Errorf("measuring the grid of the knee: %w", err)
 	}
 	r.Size, b.Workers = r.knee.RequestBytes, r.knee.InFlight
-	b.Transfer.Chunk = int(r.Size) // also of the queue-depth sweep after the window
 	return r.equip(ctx)
 }
 

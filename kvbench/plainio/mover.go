@@ -18,14 +18,14 @@ import (
 
 // mover moves objects of one tier chunk by chunk, one request at a time in a buffer, without cache
 // and transfer, without data generation beyond a stamp, and without verification. The number of
-// buffers in use is the number in flight. On a tier that streams a request is a whole object, or,
+// buffers in use is the number in flight. On a tier without files a request is a whole object, or,
 // where the tier splits large ones itself, one part at a time.
 type mover struct {
 	env   *kvbench.Env
 	level cache.Level
 	chunk int64 // bytes of a request, or of a piece of one
-	// store is the tier as one that streams, nil where it takes requests at offsets.
-	store tiers.Streamer
+	// plain are the files of the tier. Without any, a request is a whole object.
+	plain tiers.Files
 	name  string
 	made  atomic.Int64 // objects
 	huge  string       // what kind of memory the last buffers are
@@ -37,7 +37,7 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	if l.Tier == nil {
 		return nil, fmt.Errorf("the %s tier takes no time: there is nothing to measure", l.Kind)
 	}
-	m := &mover{env: e, level: l, name: name, chunk: int64(e.Transfer.Chunk)}
+	m := &mover{env: e, level: l, name: name, chunk: int64(e.Transfer.Chunk), plain: l.Files()}
 	traits := l.Tier.Traits()
 	if chunk := int64(traits.Chunk); chunk > 0 {
 		m.chunk = min(m.chunk, chunk)
@@ -46,12 +46,6 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 		return nil, fmt.Errorf("requests of %d bytes cannot be made: direct I/O takes multiples "+
 			"of %d bytes here (-chunk-size, the size of blocks, or -io buffered)", m.chunk, align)
 	}
-	if s, ok := l.Tier.(tiers.Streamer); ok && traits.Stream {
-		m.store = s
-		if b, ok := s.(tiers.Bounded); ok { // the store's own limit, not an engine's
-			m.store = b.Unbounded()
-		}
-	}
 	return m, nil
 }
 
@@ -59,7 +53,7 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 // where bytes count only when the last one has completed. The objects of other benchmarks of stores
 // have some MiB, too.
 func (m *mover) largest() int64 {
-	if m.store != nil {
+	if m.plain == nil {
 		return 8 << 20
 	}
 	return 64 << 20
@@ -67,7 +61,7 @@ func (m *mover) largest() int64 {
 
 // request is the bytes of one completion of an object of that size.
 func (m *mover) request(size int64) int64 {
-	if m.store != nil {
+	if m.plain == nil {
 		return size
 	}
 	return m.chunk
@@ -179,15 +173,15 @@ func (m *mover) holds() bool { return m.level.Tier.Traits().Holds }
 // object returns a new object.
 func (m *mover) object(size int64) tiers.Object {
 	n := m.made.Add(1)
-	return tiers.Object{Key: evenly(m.level.Tier, m.name, n), Gen: uint64(n), Size: size}
+	return tiers.Object{Key: evenly(m.plain, m.name, n), Gen: uint64(n), Size: size}
 }
 
 // evenly returns a key for the n-th object of a name that spreads the objects over all directories
 // of a tier in turn. The entries of a run are numerous enough for a hash. Of sixteen files a hash
 // may put ten into one of two directories, which would then be the limit.
-func evenly(tier tiers.Tier, name string, n int64) string {
+func evenly(files tiers.Files, name string, n int64) string {
 	key := fmt.Sprint(name, n)
-	many, some := tier.(interface{ Home(key string) (at, of int) })
+	many, some := files.(interface{ Home(key string) (at, of int) })
 	for try := 1; some; try++ {
 		if at, of := many.Home(key); int64(at) == n%int64(of) {
 			break
@@ -195,6 +189,19 @@ func evenly(tier tiers.Tier, name string, n int64) string {
 		key = fmt.Sprint(name, n, ".", try)
 	}
 	return key
+}
+
+// remover removes objects, see tiers.Tier.
+type remover interface {
+	Remove(ctx context.Context, objs ...tiers.Object) error
+}
+
+// owner is where the mover's objects are: in the files, or in a tier without any.
+func (m *mover) owner() remover {
+	if m.plain != nil {
+		return m.plain
+	}
+	return m.level.Tier
 }
 
 // wholeChunks rounds a size down, but to one chunk at least.
@@ -211,10 +218,10 @@ type counter func(tiers.Chunk) (more bool)
 // read reads an object from an offset on, which is a multiple of the chunk, and drops the data.
 func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64,
 	count counter) error {
-	if m.store != nil {
+	if m.plain == nil {
 		return m.get(ctx, buf, o, count)
 	}
-	f, err := m.level.Tier.Open(ctx, o)
+	f, err := m.plain.Open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -228,10 +235,10 @@ func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64
 // would make the filesystem discard blocks during the next measurement. After the end of ctx
 // nothing of it is left.
 func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count counter) error {
-	if m.store != nil {
+	if m.plain == nil {
 		return m.put(ctx, buf, o, count)
 	}
-	f, err := m.level.Tier.Create(ctx, o)
+	f, err := m.plain.Create(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ type Bench struct {
 
 var (
 	_ kvbench.Workload = (*Bench)(nil)
-	_ kvbench.Climbs   = (*Bench)(nil)
+	_ kvbench.Filled   = (*Bench)(nil)
 )
 
 // New makes a routine the workload of one trial; its unit of completion is the operation.
@@ -122,12 +122,12 @@ func (b *Bench) Report(in *record.Info) {
 	}
 }
 
-// Sweep implements [kvbench.Climbs]: a routine may implement it, too.
-func (b *Bench) Sweep() (readable []tiers.Object, own kvbench.Climber) {
-	if r, some := b.routine.(kvbench.Climbs); some {
-		return r.Sweep()
+// Objects implements [kvbench.Filled]: a routine may implement it, too.
+func (b *Bench) Objects() []tiers.Object {
+	if r, ok := b.routine.(kvbench.Filled); ok {
+		return r.Objects()
 	}
-	return nil, nil
+	return nil
 }
 
 // Close lets the routine free its buffers.
@@ -143,19 +143,20 @@ func (b *Bench) Close() error {
 // Object returns a new object: keys are never written again, as with content-addressed entries.
 func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
-	return tiers.Object{Key: evenly(l.Tier, "plain/", int64(gen)), Gen: gen, Size: size}
+	return tiers.Object{Key: evenly(l.Files(), "plain/", int64(gen)), Gen: gen, Size: size}
 }
 
-// Move reads or writes an object through the cache's transfer, and counts its bytes.
+// Move reads or writes an object as the cache does, and counts its bytes.
 func (b *Bench) Move(
 	ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object,
 ) (t tiers.Timing, err error) {
-	move := b.Transfer.Read
-	if op == tiers.Write {
-		move = b.Transfer.Write
+	c := tiers.Call{Observe: func(c tiers.Chunk) { b.Chunk(worker, l.Kind, c) }}
+	if op == tiers.Read {
+		err = l.Get(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Sink)
+	} else {
+		err = l.Put(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Content.Source())
 	}
-	_, t, err = move(ctx, l.Tier, func(c tiers.Chunk) { b.Chunk(worker, l.Kind, c) }, o)
-	return t, err
+	return c.Timing, err
 }
 
 // Chunk counts a request that the tier has completed, or a flush.

@@ -23,14 +23,15 @@ import (
 	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 )
 
 // page is the size of a chunk in these tests.
 const page = 4096
 
 // onTier makes a tier the storage of a run.
-func onTier(tier tiers.Tier, capacity int64) []cache.Level {
-	return []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: capacity}}
+func onTier(tier tiers.Files, capacity int64) []cache.Level {
+	return []cache.Level{{Kind: tiers.Storage, Tier: transfer.New(tier, nil), Capacity: capacity}}
 }
 
 // slowTier is a storage tier that moves one page per second in each direction.
@@ -65,7 +66,7 @@ func overLevels(levels []cache.Level, workers int) plainRun {
 }
 
 // virtual is a trial in virtual time on a tier, which v is the clock of.
-func virtual(v clock.Clock, tier tiers.Tier, capacity int64, workers int) plainRun {
+func virtual(v clock.Clock, tier tiers.Files, capacity int64, workers int) plainRun {
 	cfg := overLevels(onTier(tier, capacity), workers)
 	cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
 	return cfg
@@ -126,7 +127,7 @@ func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 			}
 			return nil
 		})
-		cfg := overLevels([]cache.Level{{Kind: kind, Tier: tier, Capacity: 1000 * page}}, 4)
+		cfg := overLevels([]cache.Level{{Kind: kind, Tier: transfer.New(tier, nil), Capacity: 1000 * page}}, 4)
 		cfg.Limit = 500
 		r, err := runPlain(t.Context(), cfg,
 			&Tier{Level: kind, Op: tiers.Write, Size: page, Footprint: 20 * page})

@@ -30,6 +30,7 @@ import (
 	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
@@ -208,7 +209,7 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 			})
 			cfg := replayConfig(t, 0)
 			cfg.Workers = 8
-			cfg.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: 2000}}
+			cfg.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: transfer.New(tier, nil), Capacity: 2000}}
 			res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
 			require.NoError(t, err)
 			assert.LessOrEqual(t, most, int64(2000))

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"kvbench/tiers"
 )
@@ -13,30 +12,43 @@ import (
 // errEnough ends a stream after enough bytes.
 var errEnough = errors.New("enough has been read")
 
-// get is read of a tier that streams, from the object's start.
+// store returns the tier without its limit of requests in flight, which is an engine's.
+func (m *mover) store(buf leased) tiers.Tier {
+	if s, ok := m.level.Tier.(interface{ Plain(tiers.Buffer) tiers.Tier }); ok {
+		return s.Plain(buf.Buffer)
+	}
+	return m.level.Tier
+}
+
+// enough is a sink that drops what it gets, and ends the read when there is to be no more.
+type enough bool
+
+// Take implements tiers.Sink.
+func (e *enough) Take(tiers.Object, int64, []byte) error {
+	if *e {
+		return errEnough
+	}
+	return nil
+}
+
+// get is read of a tier without files, from the object's start.
 func (m *mover) get(ctx context.Context, buf leased, o tiers.Object, count counter) error {
-	more := true // one buffer is one request at a time, so that no other call runs meanwhile
-	_, err := m.store.Get(ctx, o, []tiers.Buffer{buf.Buffer}, func([]byte, int64) error {
-		if !more {
-			return errEnough
-		}
-		return nil
-	}, func(c tiers.Chunk) { more = count(c) })
+	var over enough // one buffer is one request at a time, so that no other call runs meanwhile
+	c := tiers.Call{Observe: func(c tiers.Chunk) { over = enough(!count(c)) }}
+	err := m.store(buf).Get(ctx, &c, []tiers.Object{o}, &over)
 	if errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
 }
 
-// put is write for a tier that streams: all bytes are the buffer's, stamped while they are sent. An
-// object cannot be cut short: the end of ctx ends the call. The store's client may read on for a
-// moment after that: see tiers.Streamer.
+// put is write for a tier without files: all bytes are the buffer's, stamped while they are sent. An
+// object cannot be cut short: the end of ctx ends the call.
 func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	blocks := uint64(o.Size/stampedBlock) + 1
 	all := stamped{buf, m.stamp.Add(blocks) - blocks + 1}
-	body := func(off, n int64) io.ReadSeeker { return io.NewSectionReader(all, off, n) }
-	_, err := m.store.Put(ctx, o, body, func(c tiers.Chunk) { count(c) })
-	return err
+	c := tiers.Call{Observe: func(c tiers.Chunk) { count(c) }}
+	return m.store(buf).Put(ctx, &c, []tiers.Object{o}, all)
 }
 
 // stampedBlock is the block size in which drives and filesystems deduplicate.
@@ -49,15 +61,16 @@ type stamped struct {
 	first uint64 // number of the first block
 }
 
-// ReadAt implements io.ReaderAt. It returns an error when the buffer has been freed.
-func (s stamped) ReadAt(p []byte, off int64) (n int, err error) {
+// Fill implements tiers.Source. A store's client may read on for a moment after the end of a call: Fill
+// returns an error when the buffer has been freed.
+func (s stamped) Fill(_ tiers.Object, off int64, p []byte) error {
 	if !s.of.take() {
-		return 0, fmt.Errorf("send an abandoned object: %w", tiers.ErrClosed)
+		return fmt.Errorf("send an abandoned object: %w", tiers.ErrClosed)
 	}
-	for n < len(p) {
+	for n := 0; n < len(p); {
 		n += copy(p[n:], s.B[(off+int64(n))%int64(len(s.B)):])
 	}
-	end := off + int64(n)
+	end := off + int64(len(p))
 	for block := off / stampedBlock; block*stampedBlock < end; block++ {
 		var stamp [8]byte
 		binary.LittleEndian.PutUint64(stamp[:], s.first+uint64(block))
@@ -67,5 +80,5 @@ func (s stamped) ReadAt(p []byte, off int64) (n int, err error) {
 			copy(p[from-off:], stamp[from-at:to-at])
 		}
 	}
-	return n, s.of.free()
+	return s.of.free()
 }

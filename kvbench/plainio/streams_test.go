@@ -3,7 +3,6 @@ package plainio
 import (
 	"context"
 	"encoding/binary"
-	"io"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -34,18 +33,14 @@ func TestABodyOutlivesItsPut(t *testing.T) {
 	l.bufs[0].of = l
 	l.users.Store(1)
 	body := stamped{leased: l.bufs[0]}
-	n, err := body.ReadAt(make([]byte, 10000), 3)
-	require.NoError(t, err)
-	assert.Equal(t, 10000, n)
+	require.NoError(t, body.Fill(tiers.Object{}, 3, make([]byte, 10000)))
 	require.True(t, l.take()) // as a read in flight does
 	require.NoError(t, l.free())
-	_, err = body.ReadAt(make([]byte, 10), 0)
-	require.NoError(t, err)
+	require.NoError(t, body.Fill(tiers.Object{}, 0, make([]byte, 10)))
 	require.NoError(t, l.free())
 	_, err = pool.Get(t.Context(), 1, nil)
 	require.ErrorIs(t, err, tiers.ErrClosed)
-	_, err = body.ReadAt(make([]byte, 10), 0)
-	assert.ErrorIs(t, err, tiers.ErrClosed)
+	assert.ErrorIs(t, body.Fill(tiers.Object{}, 0, make([]byte, 10)), tiers.ErrClosed)
 }
 
 // In whatever pieces an object is read, and however often, its bytes are the same, and each block
@@ -59,10 +54,12 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	l.users.Store(1)
 	const size, first = 10*stampedBlock + 100, 1 << 40
 	all := stamped{leased{Buffer: tiers.Buffer{B: buf}, of: l}, first}
-	of := func(off, n int64) io.ReadSeeker { return io.NewSectionReader(all, off, n) }
-	whole, err := io.ReadAll(of(0, size))
-	require.NoError(t, err)
-	require.Len(t, whole, size)
+	of := func(off, n int64) []byte {
+		p := make([]byte, n)
+		require.NoError(t, all.Fill(tiers.Object{}, off, p))
+		return p
+	}
+	whole := of(0, size)
 	for block := range uint64(size/stampedBlock + 1) {
 		at := whole[block*stampedBlock:]
 		assert.Equal(t, first+block, binary.LittleEndian.Uint64(at))
@@ -72,23 +69,7 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	for range 200 {
 		off := draw.Int64N(size)
 		n := draw.Int64N(size-off) + 1
-		r := of(off, n)
-		var got []byte
-		for piece := make([]byte, 1+draw.IntN(5000)); ; {
-			k, err := r.Read(piece)
-			got = append(got, piece[:k]...)
-			if err == io.EOF {
-				break
-			}
-			require.NoError(t, err)
-		}
-		require.Equal(t, whole[off:off+n], got, "%d bytes from %d on", n, off)
-		back := draw.Int64N(n)
-		_, err := r.Seek(back, io.SeekStart)
-		require.NoError(t, err)
-		got, err = io.ReadAll(r)
-		require.NoError(t, err)
-		require.Equal(t, whole[off+back:off+n], got)
+		require.Equal(t, whole[off:off+n], of(off, n), "%d bytes from %d on", n, off)
 	}
 }
 
@@ -116,7 +97,7 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 	require.NoError(t, err)
 	assert.Equal(t, "s3", res.IO.Mode)
 	assert.Equal(t, "s3://bucket/runs/rank_0", res.IO.CacheDir)
-	assert.Contains(t, res.DeviceWitness.Reason, "object store")
+	assert.Contains(t, res.DeviceCounters.Reason, "object store")
 	assert.Empty(t, d.Keys("bucket", ""), "nothing is left behind")
 	assert.Empty(t, d.Uploads("bucket"))
 	return res, d
@@ -131,7 +112,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 	}{
 		"reads":  {&Ceiling{ReadShare: 1, InFlight: 4}, true, false},
 		"writes": {&Ceiling{InFlight: 4}, false, true},
-		"mixed":  {&Ceiling{ReadShare: 0.5, Rung: 50 * time.Millisecond}, true, true},
+		"mixed":  {&Ceiling{ReadShare: 0.5, StepTime: 50 * time.Millisecond}, true, true},
 		"churn":  {&Ceiling{ReadShare: 0.5, InFlight: 2, Churn: true}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +123,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 				assert.Equal(t, c.read, moved.Read.Bytes > 0)
 				assert.Equal(t, c.wrote, moved.Write.Bytes > 0)
 				if c.r.InFlight == 0 {
-					assert.NotEmpty(t, res.PlainIO.Ladder)
+					assert.NotEmpty(t, res.PlainIO.Sweep)
 				}
 				if c.r.Churn {
 					assert.Positive(t, moved.Deleted.Entries)

@@ -31,6 +31,7 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.level, err = b.Level(r.Level); err != nil {
 		return err
 	}
+	r.own = r.level.Tier
 	if r.Footprint == 0 {
 		r.Footprint = r.level.Capacity / 2
 	}

@@ -362,7 +362,7 @@ func (b *builder) contexts() []result.ContextLoad {
 //
 // The engine fills these parts of the Result, and Build adds the counts: Load with the offered and
 // unfinished requests of each class, Tiers with each tier's description and content, Harness with
-// the process's resources, DeviceWitness with the kernel's counters, Simulation with the model and
+// the process's resources, DeviceCounters with the kernel's counters, Simulation with the model and
 // the costs. Build may make Status worse, and adds the rank to the Seed. Warnings come before its
 // own warnings, TraceWarnings after them.
 type Info struct {

@@ -219,7 +219,7 @@ func TestMetricsLine(t *testing.T) {
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
 
 	info := fixtureInfo()
-	info.Ceiling, info.DeviceWitness, info.Load = nil, result.Witness{Reason: "tmpfs"}, nil
+	info.Ceiling, info.DeviceCounters, info.Load = nil, result.DeviceCounters{Reason: "tmpfs"}, nil
 	for _, m := range Build(info, fixtureRecorder()).Metrics() {
 		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit,
 			"absent when unknown")

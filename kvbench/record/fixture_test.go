@@ -193,10 +193,9 @@ func fixtureInfo() Info {
 			Harness: result.Harness{CPUNS: 30e9,
 				PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
 				GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800, WorkerIdleNS: 15e9,
-				WorkerBusyNS: 465e9, Ladder: &result.Ladder{Rungs: []result.Rung{
-					{InFlight: 21, Read: 17.2e9, Write: 4.3e9, NS: 3e8},
-					{InFlight: 42, Read: 17.3e9, Write: 4.4e9, NS: 3e8},
-					{InFlight: 84, Read: 17.1e9, Write: 4.3e9, NS: 3e8}}, CPUShare: new(0.11)}},
+				WorkerBusyNS: 465e9, Unloaded: result.Unloaded{
+					Read:  []result.UnloadedLatency{{NS: 1e6, RequestBytes: 2 << 20, Requests: 140}},
+					Write: []result.UnloadedLatency{{NS: 2e6, RequestBytes: 2 << 20, Requests: 70}}}},
 			Limits: result.Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2,
 				MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
 			Environment: result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64",
@@ -204,7 +203,7 @@ func fixtureInfo() Info {
 			Ceiling: &result.Ceiling{Read: 20e9, Write: 12e9, Points: []result.CeilingPoint{
 				{Rate: 12e9, InFlight: 16, FileBytes: 64 << 20},
 				{ReadShare: 0.5, Rate: 14e9, InFlight: 16, FileBytes: 64 << 20,
-					Ladder: []result.Rung{{InFlight: 16, Read: 7e9, Write: 7e9, NS: 1e9}}},
+					Sweep: []result.SweepStep{{InFlight: 16, Read: 7e9, Write: 7e9, NS: 1e9}}},
 				{ReadShare: 1, Rate: 20e9, InFlight: 32, FileBytes: 64 << 20}}},
 			Precondition: &result.Precondition{Bytes: 64 << 30, DurationNS: int64(40 * time.Second),
 				Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
@@ -238,7 +237,7 @@ func fixtureInfo() Info {
 	for i := range 1200 {
 		bytes += fixtureSize(i)
 	}
-	info.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20),
+	info.DeviceCounters = result.DeviceCounters{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20),
 		WriteBytes: new(bytes / 2),
 		ReadIOs:    new(int64(240000)), WriteIOs: new(int64(60000)),
 		DiscardIOs: new(int64(480)), DiscardBytes: new(int64(5 << 29)),

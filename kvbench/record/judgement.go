@@ -35,7 +35,7 @@ func (b *builder) busy() {
 
 // deviceCounters adds the application's bytes to the kernel's.
 func (b *builder) deviceCounters() {
-	w := &b.r.DeviceWitness
+	w := &b.r.DeviceCounters
 	stored := &b.n.Tiers[tiers.Storage]
 	w.AppReadBytes, w.AppWriteBytes = stored.Read.Bytes, stored.Write.Bytes
 	switch {
@@ -149,7 +149,7 @@ const awayAbove = 0.01
 // warnings adds warnings after the engine's own, and before the warnings of the kernel's trace.
 func (b *builder) warnings() {
 	r := b.r
-	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
+	if w := r.DeviceCounters; w.ServedFromCache != nil && *w.ServedFromCache {
 		b.warn("the device read only %s of the bytes that the application read (%s of %s): the "+
 			"rest was served from a cache, so read figures are not the device's",
 			units.Percent(w.ReadRatio), units.Bytes.Text(w.ReadBytes),
@@ -161,7 +161,7 @@ func (b *builder) warnings() {
 	if n := r.Network; n.Short() {
 		b.warn("only %s came from the network where the application read %s (ratio %s): the rest "+
 			"came from elsewhere, so read figures are not the store's",
-			units.Bytes.Text(n.ReceivedBytes), units.Bytes.Text(r.DeviceWitness.AppReadBytes),
+			units.Bytes.Text(n.ReceivedBytes), units.Bytes.Text(r.DeviceCounters.AppReadBytes),
 			units.Number.Text(n.ReadRatio))
 	}
 	if o, busy := r.Objects, r.Harness.WorkerBusyNS; o != nil && busy > 0 &&

@@ -28,7 +28,7 @@ func TestWarnings(t *testing.T) {
 	}
 	// A device that read so many MiB while the application read 100.
 	device := func(read int64, ranks int) result.Result {
-		return result.Result{Ranks: ranks, DeviceWitness: result.Witness{Device: "vda",
+		return result.Result{Ranks: ranks, DeviceCounters: result.DeviceCounters{Device: "vda",
 			ReadBytes: new(read << 20), WriteBytes: new(int64(0))}}
 	}
 	input := func(rows int64) result.Result {

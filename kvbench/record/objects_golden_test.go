@@ -3,7 +3,6 @@ package record
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +51,7 @@ func TestGoldenResult(t *testing.T) {
 				Random: func() float64 { return 0.5 }, Dial: d.DialContext},
 			Prefix: "bench", Names: objecttier.Names{Format: objecttier.Own},
 			MultipartAbove: 1 << 20, PartSize: 1 << 20, RangeSize: 1 << 20, Depth: 1, Nonce: "test",
+			Pool: tiertest.Transfer(t, 256<<10, 1).Pool, Chunk: 256 << 10,
 		}
 		tier, err := objecttier.Open(t.Context(), cfg)
 		require.NoError(t, err)
@@ -76,20 +76,20 @@ func TestGoldenResult(t *testing.T) {
 func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3test.Server, rec *Recorder,
 	r *Objects, clk clock.Clock, slow s3test.Rule) {
 	put := func(o tiers.Object) {
-		timing, err := tier.Put(t.Context(), o, func(off, n int64) io.ReadSeeker {
-			return io.NewSectionReader(zeros{}, off, n)
-		}, func(c tiers.Chunk) { rec.Chunk(0, tiers.Storage, tiers.Prefill, c) })
-		require.NoError(t, err)
+		c := tiers.Call{Observe: func(c tiers.Chunk) {
+			rec.Chunk(0, tiers.Storage, tiers.Prefill, c)
+		}}
+		require.NoError(t, tier.Put(t.Context(), &c, []tiers.Object{o}, zeros{}))
 		rec.Operation(OpSample{At: clk.Now(), Level: tiers.Storage, Op: tiers.Write,
-			Phase: tiers.Prefill, Bytes: o.Size, Timing: timing})
+			Phase: tiers.Prefill, Bytes: o.Size, Timing: c.Timing})
 	}
 	get := func(o tiers.Object) {
-		bufs := []tiers.Buffer{{B: make([]byte, 256<<10)}}
-		timing, err := tier.Get(t.Context(), o, bufs, func([]byte, int64) error { return nil },
-			func(c tiers.Chunk) { rec.Chunk(0, tiers.Storage, tiers.Decode, c) })
-		require.NoError(t, err)
+		c := tiers.Call{Observe: func(c tiers.Chunk) {
+			rec.Chunk(0, tiers.Storage, tiers.Decode, c)
+		}}
+		require.NoError(t, tier.Get(t.Context(), &c, []tiers.Object{o}, zeros{}))
 		rec.Operation(OpSample{At: clk.Now(), Level: tiers.Storage, Op: tiers.Read,
-			Phase: tiers.Decode, Bytes: o.Size, First: true, Timing: timing})
+			Phase: tiers.Decode, Bytes: o.Size, First: true, Timing: c.Timing})
 	}
 	for n := range 20 {
 		put(goldenEntry(n))
@@ -142,7 +142,7 @@ func goldenInfo(tier *objecttier.Tier) result.Result {
 			WriteDevice: result.WriteDeviceTransfer, ChunkBytes: 256 << 10, Depth: 1},
 		Tiers: []result.Tier{{Level: "storage", Description: tier.Traits().Description,
 			CapacityBytes: new(int64(1 << 30))}},
-		DeviceWitness: result.Witness{Reason: "the storage tier is an object store: no block " +
+		DeviceCounters: result.DeviceCounters{Reason: "the storage tier is an object store: no block " +
 			"device of this machine is behind it"},
 		Parameters: []result.Parameter{
 			{Name: "cache-dir", Value: "s3://kvb/bench", Origin: "flag"},
@@ -150,7 +150,9 @@ func goldenInfo(tier *objecttier.Tier) result.Result {
 	}
 }
 
-// zeros are bytes without an end.
+// zeros is a source of zeros, and a sink.
 type zeros struct{}
 
-func (zeros) ReadAt(p []byte, _ int64) (int, error) { clear(p); return len(p), nil }
+func (zeros) Fill(_ tiers.Object, _ int64, p []byte) error { clear(p); return nil }
+
+func (zeros) Take(tiers.Object, int64, []byte) error { return nil }

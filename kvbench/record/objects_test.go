@@ -1,11 +1,9 @@
 package record
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -64,6 +62,7 @@ func open(t testing.TB, d *s3test.Server, change func(*objecttier.Config)) *sett
 			Random: func() float64 { return 1 }},
 		Prefix: "a/b", Names: objecttier.Names{Format: objecttier.Own}, MultipartAbove: 96 << 10,
 		PartSize: 40 << 10, RangeSize: 36 << 10, Depth: 3, Nonce: "test",
+		Pool: tiertest.Transfer(t, 8192, 3).Pool, Chunk: 8192,
 	}
 	change(&c)
 	s.Tier, err = objecttier.Open(t.Context(), c)
@@ -90,23 +89,16 @@ func (s *setting) closeWindow() {
 }
 
 func (s *setting) put(ctx context.Context, o tiers.Object) error {
-	all := make([]byte, o.Size)
-	tiertest.Content.Fill(all, o, 0)
-	_, err := s.Put(ctx, o, func(off, n int64) io.ReadSeeker {
-		return bytes.NewReader(all[off : off+n])
-	}, func(tiers.Chunk) {})
-	return err
+	return s.Put(ctx, &tiers.Call{}, []tiers.Object{o}, tiertest.Content.Source())
 }
 
+// failing is a sink that fails.
+type failing struct{}
+
+func (failing) Take(tiers.Object, int64, []byte) error { return errSome }
+
 func (s *setting) get(ctx context.Context, o tiers.Object) error {
-	var bufs []tiers.Buffer
-	for range s.Streams(o) {
-		bufs = append(bufs, tiers.Buffer{B: make([]byte, 8192)})
-	}
-	_, err := s.Get(ctx, o, bufs, func(p []byte, off int64) error {
-		return tiertest.Content.Check(p, o, off)
-	}, func(tiers.Chunk) {})
-	return err
+	return s.Get(ctx, &tiers.Call{}, []tiers.Object{o}, tiertest.Verified)
 }
 
 // logged is what an access log shows of a kind of request.
@@ -296,9 +288,7 @@ func TestWhatDoesNotSucceed(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		require.ErrorIs(t, s.get(ctx, o), context.Canceled)
 		require.NoError(t, s.double.SetRules())
-		_, err = s.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 1000)}},
-			func([]byte, int64) error { return errSome }, func(tiers.Chunk) {})
-		require.ErrorIs(t, err, errSome)
+		require.ErrorIs(t, s.Get(t.Context(), &tiers.Call{}, []tiers.Object{o}, failing{}), errSome)
 		s.double.Endpoints()[0].Kill()
 		require.Error(t, s.get(t.Context(), o))
 		require.NoError(t, s.double.Endpoints()[0].Return())

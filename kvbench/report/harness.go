@@ -50,7 +50,7 @@ func kernel(r *result.Result) (s Section) {
 		s.put("network", networkText(r))
 		return s
 	}
-	w := r.DeviceWitness
+	w := r.DeviceCounters
 	if r.Simulation != nil {
 		return s
 	}

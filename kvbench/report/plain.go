@@ -28,9 +28,9 @@ func plain(r *result.Result) (s Section) {
 		line += ", which were full before the window's time was up: writing on would need removals"
 	}
 	s.put("plain I/O", line)
-	if len(p.Ladder) > 0 {
+	if len(p.Sweep) > 0 {
 		var steps []string
-		for _, step := range p.Ladder {
+		for _, step := range p.Sweep {
 			steps = append(steps, fmt.Sprintf("%s with %d", rate(step.Rate()), step.InFlight))
 		}
 		s.line("", "%d requests in flight, by a queue-depth sweep before the window: %s", r.Workload.Workers,

@@ -131,7 +131,7 @@ func roots(r *result.Result) Section {
 		sum(&all.Write.MeanInFlight, o.Write.MeanInFlight)
 	}
 	if len(r.IO.Roots) > 0 {
-		w := r.DeviceWitness
+		w := r.DeviceCounters
 		all.DeviceReadBytes, all.DeviceWriteBytes = w.ReadBytes, w.WriteBytes
 		row("all", all)
 	}

@@ -25,6 +25,7 @@ import (
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
@@ -79,7 +80,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 // nullTiers is a cache of that capacity without bytes.
 func nullTiers(capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
-		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
+		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: transfer.New(tiertest.NewNull(), nil),
 			Capacity: capacity}}
 	}
 }

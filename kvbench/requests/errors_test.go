@@ -34,7 +34,7 @@ func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []
 }
 
 // faulty is a run of users on a null tier whose calls go through the hook.
-func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
+func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Files) {
 	tier := faults.Wrap(tiertest.NewNull(), hook)
 	// The account at the end goes through what has arrived until then: no more than is needed.
 	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e4, requests })
@@ -43,7 +43,7 @@ func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
 }
 
 // checkUsage checks that nothing is reserved or lost after a run.
-func checkUsage(t *testing.T, tier *faults.Tier, gauges []cache.Gauge) {
+func checkUsage(t *testing.T, tier *faults.Files, gauges []cache.Gauge) {
 	t.Helper()
 	w, r := tier.InUse()
 	assert.Zero(t, w+r, "writers and readers left open")

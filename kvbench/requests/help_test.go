@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/users"
@@ -37,8 +38,8 @@ const unit = 4096
 var testSizer = model.Sizer{BytesPerToken: unit}
 
 // storage makes a tier the storage of a run.
-func storage(tier tiers.Tier, capacity int64) []cache.Level {
-	return []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: capacity}}
+func storage(tier tiers.Files, capacity int64) []cache.Level {
+	return []cache.Level{{Kind: tiers.Storage, Tier: transfer.New(tier, nil), Capacity: capacity}}
 }
 
 // plenty is a null tier that never has to evict.

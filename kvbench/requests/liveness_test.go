@@ -16,6 +16,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads/users"
 )
 
@@ -36,11 +37,11 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 		for _, cpu := range []int64{0, 2} {
 			t.Run(fmt.Sprintf("slots=%d,cpu=%d", slots, cpu), func(t *testing.T) {
 				storage := faults.Wrap(tiertest.NewNull(), jitter)
-				levels := []cache.Level{{Kind: tiers.Storage, Tier: storage,
+				levels := []cache.Level{{Kind: tiers.Storage, Tier: transfer.New(storage, nil),
 					Capacity: 3 * entry * unit}}
 				if cpu > 0 {
 					upper := faults.Wrap(tiertest.NewNull(), jitter)
-					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: upper,
+					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: transfer.New(upper, nil),
 						Capacity: cpu * entry * unit}}, levels...)
 				}
 				p := users.Default()

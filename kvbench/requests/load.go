@@ -15,6 +15,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/formats"
@@ -86,7 +87,7 @@ type Load struct {
 	dispatch *dispatcher
 	started  atomic.Pointer[dispatcher] // dispatch, once there is one, for other goroutines
 	scaler   *scaler                    // nil without autoscaling
-	looker   kvbench.Looker             // see Env.Looker
+	looker   tiers.Looker               // see Env.Looker
 	askAll   bool
 
 	recording    *result.Recording // to compare with

@@ -13,6 +13,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 )
@@ -45,14 +46,14 @@ func TestWhatAPolicyCosts(t *testing.T) {
 		src := newScript(talks()...)
 		src.ordered = true
 		cfg := testConfig([]cache.Level{
-			{Kind: tiers.CPU, Tier: tiertest.NewNull(), Capacity: 600 * unit},
-			{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1500 * unit},
+			{Kind: tiers.CPU, Tier: transfer.New(tiertest.NewNull(), nil), Capacity: 600 * unit},
+			{Kind: tiers.Storage, Tier: transfer.New(tiertest.NewNull(), nil), Capacity: 1500 * unit},
 		}, src, 1).finite()
 		if corpus { // written before the window, some of it removed again
 			rag := ragConfig(12, 5, 80)
 			rag.Storage.Levels = []cache.Level{
-				{Kind: tiers.CPU, Tier: tiertest.NewNull(), Capacity: 4 << 20},
-				{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 256 << 20},
+				{Kind: tiers.CPU, Tier: transfer.New(tiertest.NewNull(), nil), Capacity: 4 << 20},
+				{Kind: tiers.Storage, Tier: transfer.New(tiertest.NewNull(), nil), Capacity: 256 << 20},
 			}
 			rag.Window, rag.Workers = 0, 1
 			cfg = rag.finite()

@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/users"
@@ -92,9 +93,9 @@ func drivenLevels(t *testing.T, c kvbench.StorageConfig, wall clock.Clock) []cac
 		case tiers.GPU:
 			link, err := sim.NewLink(c.GPUBandwidth, wall)
 			require.NoError(t, err)
-			levels[i].Tier = link
+			levels[i].Tier = transfer.New(link, nil)
 		case tiers.Storage:
-			levels[i].Tier = sim.NewDevice(aDrive, "a drive", wall)
+			levels[i].Tier = transfer.New(sim.NewDevice(aDrive, "a drive", wall), nil)
 		}
 	}
 	return levels

@@ -25,6 +25,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
@@ -134,17 +135,18 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) (runConfig, *script) {
 	levels := slow(cfg.Clock, capacity*unit)
 	switch {
 	case d.HasArg("fast"):
-		levels[0].Tier = tiertest.NewNull()
+		levels[0].Tier = transfer.New(tiertest.NewNull(), nil)
 	case layers > 0:
-		levels[0].Tier = inLayers{levels[0].Tier, layers}
+		levels[0].Tier = transfer.New(inLayers{levels[0].Files(), layers}, nil)
 	}
 	if memory > 0 {
-		levels = append([]cache.Level{{Kind: tiers.CPU, Tier: tiertest.NewNull(),
+		levels = append([]cache.Level{{Kind: tiers.CPU, Tier: transfer.New(tiertest.NewNull(), nil),
 			Capacity: memory * unit}}, levels...)
 	}
 	if d.HasArg("fail") {
-		levels[len(levels)-1].Tier = faults.Wrap(levels[len(levels)-1].Tier, scriptFault(t, d, "storage"))
-		levels[0].Tier = faults.Wrap(levels[0].Tier, scriptFault(t, d, "cpu"))
+		for i, l := range levels {
+			levels[i].Tier = transfer.New(faults.Wrap(l.Files(), scriptFault(t, d, l.Kind.String())), nil)
+		}
 	}
 	cfg.Storage.Levels = levels
 	return cfg, src
@@ -173,12 +175,12 @@ func scriptFault(t *testing.T, d *datadriven.TestData, tier string) faults.Hook 
 
 // inLayers is a tier that keeps objects layer by layer.
 type inLayers struct {
-	tiers.Tier
+	tiers.Files
 	layers int
 }
 
 func (t inLayers) Traits() tiers.Traits {
-	traits := t.Tier.Traits()
+	traits := t.Files.Traits()
 	traits.Layers = t.layers
 	return traits
 }

@@ -92,7 +92,7 @@ func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
 
 // stuck is a storage tier whose calls of one kind never return before release;
 // entered is closed when two are in it.
-func stuck(call faults.Call) (tier *faults.Tier, entered, release chan struct{}) {
+func stuck(call faults.Call) (tier *faults.Files, entered, release chan struct{}) {
 	entered, release = make(chan struct{}), make(chan struct{})
 	tier = faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
 		if e.Call == call {

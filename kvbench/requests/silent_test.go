@@ -13,7 +13,6 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 )
 
@@ -69,7 +68,7 @@ func (h *hanging) Account(until time.Duration) []workloads.ClassLoad {
 func TestASourceThatHangs(t *testing.T) {
 	for _, accounts := range []bool{false, true} {
 		wall := &counting{Clock: clock.NewVirtual()}
-		kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
+		kv, err := cache.New(cache.Config{Levels: plenty(),
 			Clock: wall})
 		require.NoError(t, err)
 		src := &hanging{script: newScript(singles(8, 1)...), after: 2, accounts: accounts,

@@ -18,6 +18,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/transfer"
 )
 
 // A drive that these loads keep busy, in virtual time.
@@ -72,10 +73,10 @@ func checkSums(t *testing.T, r *result.Result) {
 }
 
 // pieces is a tier in which an entry's bytes are many requests.
-type pieces struct{ tiers.Tier }
+type pieces struct{ tiers.Files }
 
 func (p pieces) Traits() tiers.Traits {
-	t := p.Tier.Traits()
+	t := p.Files.Traits()
 	t.Chunk = 16 << 20
 	return t
 }
@@ -96,7 +97,7 @@ func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 			link, err := sim.NewLink(2<<30, wall)
 			require.NoError(t, err)
 			levels = append(levels, cache.Level{Kind: tiers.Kind(kind), Capacity: capacity,
-				Tier: pieces{faults.Wrap(link, func(_ context.Context, e faults.Event) error {
+				Tier: transfer.New(pieces{faults.Wrap(link, func(_ context.Context, e faults.Event) error {
 					switch {
 					case e.Call != faults.Read || kind != int(tiers.Storage): // no demotion's
 					case e.N == 500: // the request goes on without it
@@ -105,7 +106,7 @@ func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 						return fmt.Errorf("on purpose: %w", syscall.EAGAIN)
 					}
 					return nil
-				})}})
+				})}, nil)})
 		}
 		cfg.Storage.Levels = levels
 		r, err := runLoad(t.Context(), cfg)

@@ -27,7 +27,7 @@ func device() *tiers.DeviceModel {
 		WriteLatency: time.Millisecond, Parallelism: 64}
 }
 
-// says checks the verdict, and for concurrency its bound.
+// says checks the verdict, and what bounded the number in flight.
 func says(t *testing.T, r *result.Result, kind, bound, reason string) {
 	t.Helper()
 	v := r.Harness.Verdict
@@ -51,29 +51,24 @@ func simulate(t *testing.T, cfg runConfig, m *tiers.DeviceModel) *result.Result 
 
 func TestVerdictsOfSimulatedDevices(t *testing.T) {
 	tiertest.OneThread(t)
+	few, slots := many(2000, 64, 1), device()
+	few.Storage.MaxWriters, slots.Parallelism = 2, 4
 	// 4 KiB take 39 µs of the medium behind 1 ms: it is full from 27 requests on.
 	says(t, simulate(t, many(5000, 64, 1), device()), result.StorageLimited, "",
-		"more would not have moved more")
-	says(t, simulate(t, many(1000, 1, 1), device()), result.ConcurrencyLimited, verdict.Workers,
+		"and takes 64 requests at a time")
+	says(t, simulate(t, many(2000, 64, 1), slots), result.StorageLimited, "",
+		"and takes 4 requests at a time")
+	says(t, simulate(t, many(1000, 1, 1), device()), result.LatencyLimited, verdict.Workers,
 		"the number of workers (1, each with 1 at most")
-	says(t, simulate(t, many(200, 2, 64), device()), result.ConcurrencyLimited, verdict.Depth,
+	says(t, simulate(t, many(200, 2, 64), device()), result.LatencyLimited, verdict.Depth,
 		"each of 2 workers had 1 at most")
-
-	few := many(2000, 64, 1)
-	few.Storage.MaxWriters = 2
-	says(t, simulate(t, few, device()), result.ConcurrencyLimited, verdict.WriteLimit,
-		"2 at a time")
-
-	places := device()
-	places.Parallelism = 4
-	says(t, simulate(t, many(2000, 64, 1), places), result.StorageLimited, "",
-		"4 requests at a time")
+	says(t, simulate(t, few, device()), result.LatencyLimited, verdict.WriteLimit, "2 at a time")
 }
 
 // onLink is a run in the time of a bubble on a tier over a storage that moves one token per
 // millisecond, and in which no goroutine waits for a processor: on a busy machine milliseconds of a
 // bubble take seconds.
-func onLink(t *testing.T, n, workers int, tier func(tiers.Tier, clock.Clock) tiers.Tier) runConfig {
+func onLink(t *testing.T, n, workers int, tier func(tiers.Files, clock.Clock) tiers.Files) runConfig {
 	t.Helper()
 	wall := clock.NewWall()
 	link, err := sim.NewLink(1000*unit, wall)
@@ -87,22 +82,21 @@ func onLink(t *testing.T, n, workers int, tier func(tiers.Tier, clock.Clock) tie
 // A held dispatcher lock keeps all workers from their storage.
 func TestAHeldLockIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := onLink(t, 50, 1, func(link tiers.Tier, _ clock.Clock) tiers.Tier { return link })
-		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(time.Millisecond) }
-		says(t, mustRun(t, cfg), result.HarnessLimited, "",
-			"taking requests (lock, input, plan) took 50 %")
+		cfg := onLink(t, 50, 1, func(link tiers.Files, _ clock.Clock) tiers.Files { return link })
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(2 * time.Millisecond) }
+		says(t, mustRun(t, cfg), result.CPULimited, "", "dispatching 66.7 %")
 	})
 }
 
 // slowExtent takes its time in the tier, and where a chunk's content is made.
 type slowExtent struct {
-	tiers.Tier
+	tiers.Files
 	clock clock.Clock
 }
 
 func (s slowExtent) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	_ = s.clock.Sleep(ctx, time.Millisecond)
-	w, err := s.Tier.Create(ctx, objs...)
+	w, err := s.Files.Create(ctx, objs...)
 	return slowWriter{w, s.clock}, err
 }
 
@@ -121,17 +115,17 @@ func TestASlowGeneratorIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Of the tiers without a device the only one with bytes: two milliseconds each go by while
 		// they are made, and one when they are counted.
-		r := mustRun(t, onLink(t, 50, 4, func(_ tiers.Tier, c clock.Clock) tiers.Tier {
+		r := mustRun(t, onLink(t, 50, 4, func(_ tiers.Files, c clock.Clock) tiers.Files {
 			return slowExtent{tiertest.Memory(t, 1<<20), c}
 		}))
-		says(t, r, result.HarnessLimited, "", "making data took 75 % of the workers' busy time")
+		says(t, r, result.CPULimited, "", "generating data 75 %")
 	})
 }
 
 // Deletions take as long as three writes.
 func TestDeletionsAreTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := onLink(t, 200, 2, func(link tiers.Tier, c clock.Clock) tiers.Tier {
+		cfg := onLink(t, 200, 2, func(link tiers.Files, c clock.Clock) tiers.Files {
 			return faults.Wrap(link, func(ctx context.Context, e faults.Event) error {
 				if e.Call != faults.Remove {
 					return nil

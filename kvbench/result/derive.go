@@ -88,7 +88,7 @@ func (r *Result) Derive() {
 			p.CPUNSPerRequest = units.Ratio(h.CPUNS, r.Requests.Operations)
 		}
 	}
-	w := &r.DeviceWitness
+	w := &r.DeviceCounters
 	if w.Reason == "" && w.ReadBytes != nil && w.WriteBytes != nil {
 		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
 		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)

@@ -20,20 +20,24 @@ type Harness struct {
 	SchedWaitNS int64    `json:"sched_wait_ns" merge:"sum"`
 	GCAssistNS  int64    `json:"gc_assist_ns" merge:"sum"`
 	Busy        BusyTime `json:"busy"`
-	Ladder      *Ladder  `json:"ladder"` // null: none was requested
+	Unloaded    Unloaded `json:"unloaded"`
 	Verdict     Verdict  `json:"verdict" merge:"-"`
 }
 
-// Ladder is plain I/O on the storage tier right after the window, in the run's mix of directions,
-// with as many requests in flight as the run had on average, and with two and four times as many. That of
-// several ranks, which make theirs concurrently, is the sum of each step.
-type Ladder struct {
-	Rungs    []Rung   `json:"rungs" merge:"sum"`
-	CPUShare *float64 `json:"cpu_share" merge:"max"` // of a process meanwhile
-	// time of the device's discards meanwhile, those of other processes among them, ÷ that of the
-	// sweep; null where they are not counted
-	DiscardShare *float64 `json:"discard_share" merge:"max"`
-	Reason       string   `json:"reason,omitempty" merge:"max"` // why there are no steps
+// Unloaded is how long the storage tier takes for a request while no other is in flight, measured
+// before the window. With several ranks rank 0 measures it. Behind the page cache a write counts as
+// its flush.
+type Unloaded struct {
+	Read   []UnloadedLatency `json:"read" merge:"list"`  // by size, the smallest first; null: unknown
+	Write  []UnloadedLatency `json:"write" merge:"list"` // by size, the smallest first; null: unknown
+	Reason string            `json:"reason,omitempty" merge:"max"`
+}
+
+// UnloadedLatency is the mean of requests of one size, without the slowest tenth.
+type UnloadedLatency struct {
+	RequestBytes int64 `json:"request_bytes"`
+	NS           int64 `json:"ns"`
+	Requests     int64 `json:"requests"`
 }
 
 // BusyTime is where the workers' busy time went, summed over them. An operation at an edge of the
@@ -67,27 +71,30 @@ type BusyTime struct {
 
 // Verdict kinds.
 const (
-	LoadLimited        = "load-limited"
-	HarnessLimited     = "harness-limited"
-	ConcurrencyLimited = "concurrency-limited" // more in flight would have moved more
-	DiscardLimited     = "discard-limited"     // deletions took the device's time
-	StorageLimited     = "storage-limited"
-	Undecided          = "undecided" // nothing shows it
-	NoVerdict          = "none"      // nothing was measured
+	LoadLimited     = "load-limited"     // the load submitted less than the storage could complete
+	Shared          = "shared"           // another process used the device
+	CapacityLimited = "capacity-limited" // workers waited for capacity of the tier
+	DiscardLimited  = "discard-limited"  // deletions took the workers' or the device's time
+	CPULimited      = "CPU-limited"      // this process took the time
+	StorageLimited  = "storage-limited"  // requests queued in the storage
+	LatencyLimited  = "latency-limited"  // the storage completed requests as fast as single ones
+	Undecided       = "undecided"        // a number is missing
+	NoVerdict       = "none"             // nothing was measured
 )
 
 // Verdict is what bounded the trial, with the numbers behind it; one that could not be measured
 // is null and decides nothing.
 type Verdict struct {
 	Kind      string   `json:"kind"`
-	IdleShare *float64 `json:"idle_share"`
-	// of several ranks that on the host on which they used most
-	CPUShare      *float64 `json:"cpu_share"`
-	HostWaitShare *float64 `json:"host_wait_share"`
+	IdleShare *float64 `json:"idle_share"` // of the workers' time, without a request
+	// of the cores that the workers could use; of several ranks on the host on which they used most
+	CPUShare *float64 `json:"cpu_share"`
 	// of the workers' busy time, what was neither storage nor a wait for it
 	HarnessShare *float64 `json:"harness_share"`
 	InFlight     *float64 `json:"in_flight"` // mean number of requests at the storage
-	// of concurrency-limited: workers, depth, write limit, capacity
+	// mean latency of the storage tier's requests ÷ that of unloaded ones
+	Slowdown *float64 `json:"slowdown"`
+	// of latency-limited: workers, depth, write limit, engine threads
 	Bound  string `json:"bound,omitempty"`
 	Reason string `json:"reason"`
 }

@@ -110,7 +110,7 @@ const readByOthersAbove = 1.05
 
 // ReadByOthers warns of a device that has read more than the application requested, "" of any
 // other.
-func (w Witness) ReadByOthers() string {
+func (w DeviceCounters) ReadByOthers() string {
 	if w.ReadRatio == nil || *w.ReadRatio <= readByOthersAbove {
 		return ""
 	}

@@ -94,7 +94,7 @@ func (r *Result) Metrics() []Metric {
 		// Rates are those of the rules, and of no window: that has pauses in it.
 		c.metrics(add)
 		r = &Result{CompletionUnit: UnitOperation,
-			DeviceWitness: Witness{ReadRatio: c.DeviceRatio()},
+			DeviceCounters: DeviceCounters{ReadRatio: c.DeviceRatio()},
 			Harness: Harness{CPUNSPerByte: r.Harness.CPUNSPerByte,
 				PeakRSSBytes: r.Harness.PeakRSSBytes}}
 	}

@@ -95,24 +95,24 @@ type Result struct {
 	ContextLoad []ContextLoad           `json:"context_load" merge:"key=Tokens"`
 	FirstToken  *FirstToken             `json:"first_token"` // null: misses were free
 
-	Harness       Harness       `json:"harness"`
-	Stalls        *Stalls       `json:"stalls" merge:"any"` // null: none
-	DeviceWitness Witness       `json:"device_witness"`
-	Ceiling       *Ceiling      `json:"ceiling" merge:"drop"`
-	CeilingRatio  *float64      `json:"ceiling_ratio" merge:"drop" line:"ceiling-ratio"`
-	Precondition  *Precondition `json:"precondition"`
-	Input         *Input        `json:"input"`
-	TraceFiles    *TraceFiles   `json:"trace_files,omitempty" merge:"same"`  // of recorded loads
-	Simulation    *Simulation   `json:"simulation,omitempty"`                // absent: a real run
-	Replay        *Replay       `json:"replay,omitempty"`                    // of an I/O trace
-	PlainIO       *PlainIO      `json:"plain_io,omitempty"`                  // of benchmarks without requests
-	Removal       *Removal      `json:"removal,omitempty"`                   // of one that does nothing else
-	Objects       *Objects      `json:"objects,omitempty"`                   // of storage that is an object store
-	Endpoints     []Endpoint    `json:"endpoints,omitempty" merge:"key=URL"` // of an object store
-	Network       *Network      `json:"network,omitempty"`                   // of an object store
-	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty" merge:"-"`
-	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty" merge:"drop"`
-	Recording     *Recording    `json:"recording,omitempty" merge:"drop"` // compared with (-validation-trace)
+	Harness        Harness        `json:"harness"`
+	Stalls         *Stalls        `json:"stalls" merge:"any"` // null: none
+	DeviceCounters DeviceCounters `json:"device_witness"`
+	Ceiling        *Ceiling       `json:"ceiling" merge:"drop"`
+	CeilingRatio   *float64       `json:"ceiling_ratio" merge:"drop" line:"ceiling-ratio"`
+	Precondition   *Precondition  `json:"precondition"`
+	Input          *Input         `json:"input"`
+	TraceFiles     *TraceFiles    `json:"trace_files,omitempty" merge:"same"`  // of recorded loads
+	Simulation     *Simulation    `json:"simulation,omitempty"`                // absent: a real run
+	Replay         *Replay        `json:"replay,omitempty"`                    // of an I/O trace
+	PlainIO        *PlainIO       `json:"plain_io,omitempty"`                  // of benchmarks without requests
+	Removal        *Removal       `json:"removal,omitempty"`                   // of one that does nothing else
+	Objects        *Objects       `json:"objects,omitempty"`                   // of storage that is an object store
+	Endpoints      []Endpoint     `json:"endpoints,omitempty" merge:"key=URL"` // of an object store
+	Network        *Network       `json:"network,omitempty"`                   // of an object store
+	Checkpoint     *Checkpoint    `json:"checkpoint,omitempty" merge:"-"`
+	Autoscaler     *Autoscaler    `json:"autoscaler,omitempty" merge:"drop"`
+	Recording      *Recording     `json:"recording,omitempty" merge:"drop"` // compared with (-validation-trace)
 
 	Errors       []ErrorCount  `json:"errors" merge:"key=Tier,Operation,Errno"`
 	ErrorSamples []ErrorSample `json:"error_samples" merge:"list"`

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// renamed says where numbers of schema 2 stand since: the old key, the new one, and the factor.
+// renamed has the new keys of values of schema 2: the old key, the new one, and the factor.
 // Keys of schema 2 without a line are the same, or follow from others (see [Result.Python]).
 //
 //go:embed schema2.txt
@@ -30,12 +30,13 @@ func upgraded(data []byte) (*Result, error) {
 			continue
 		}
 		from, key := below(tree, w[0], false)
-		v, ok := from[key].(json.Number)
-		if !ok {
+		v, ok := from[key]
+		if !ok || v == nil {
 			continue
 		}
 		if factor, _ := strconv.ParseFloat(w[2], 64); factor != 1 {
-			n, _ := v.Float64()
+			number, _ := v.(json.Number)
+			n, _ := number.Float64()
 			v = json.Number(fmt.Sprint(int64(math.Round(n * factor))))
 		}
 		to, key := below(tree, w[1], true)

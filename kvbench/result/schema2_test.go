@@ -29,6 +29,10 @@ func TestSchema2KeepsTheKeysOfThePythonBenchmark(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, SchemaVersion, r.SchemaVersion)
 		same(t, name, tree(t, want), tree(t, r.Python()))
+		if p := r.PlainIO; p != nil {
+			steps, _ := tree(t, json.RawMessage(data))["plain_io"].(map[string]any)["ladder"].([]any)
+			assert.Len(t, p.Sweep, len(steps), name)
+		}
 	}
 }
 

@@ -379,9 +379,9 @@ func (e ErrorSample) Where() string {
 	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
 }
 
-// Witness cross-checks the kernel's counters of the backing device with the application's bytes of
+// DeviceCounters cross-checks the kernel's counters of the backing device with the application's bytes of
 // the storage tier.
-type Witness struct {
+type DeviceCounters struct {
 	Device     string `json:"device" merge:"same"`
 	Reason     string `json:"reason" merge:"same"` // why there are no counters, or what is odd about them
 	ReadBytes  *int64 `json:"read_bytes" merge:"sum"`
@@ -435,14 +435,15 @@ type CeilingPoint struct {
 	Rate      float64 `json:"bytes_per_s"`
 	InFlight  int     `json:"in_flight"`
 	FileBytes int64   `json:"file_bytes"`
-	Ladder    []Rung  `json:"ladder"` // the queue-depth sweep that found the number in flight; null: it was given
+	// the queue-depth sweep that found the number in flight; null: it was given
+	Sweep []SweepStep `json:"sweep"`
 }
 
 // PlainIO is what a benchmark without requests did with its tier.
 type PlainIO struct {
-	FootprintBytes int64  `json:"footprint_bytes" merge:"sum"` // that it may take
-	FileBytes      int64  `json:"file_bytes" merge:"same"`
-	Ladder         []Rung `json:"ladder" merge:"drop"` // see CeilingPoint
+	FootprintBytes int64       `json:"footprint_bytes" merge:"sum"` // that it may take
+	FileBytes      int64       `json:"file_bytes" merge:"same"`
+	Sweep          []SweepStep `json:"sweep" merge:"drop"` // see CeilingPoint
 
 	// BlockBytes is how large the requests are that go to any place inside the files; 0: files are
 	// read and written from their start to their end. Then there are as many requests per second,
@@ -464,22 +465,22 @@ type Removal struct {
 	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum" line:"freed-B/s"`
 }
 
-// Rung is plain I/O with a number of requests in flight: one step of a queue-depth sweep.
-type Rung struct {
-	InFlight int     `json:"in_flight" merge:"sum"`
-	Read     float64 `json:"read_bytes_per_s" merge:"sum"`
-	Write    float64 `json:"write_bytes_per_s" merge:"sum"`
-	NS       int64   `json:"ns" merge:"min"` // how long it took
+// SweepStep is plain I/O with a number of requests in flight: one step of a queue-depth sweep.
+type SweepStep struct {
+	InFlight int     `json:"in_flight"`
+	Read     float64 `json:"read_bytes_per_s"`
+	Write    float64 `json:"write_bytes_per_s"`
+	NS       int64   `json:"ns"` // how long it took
 }
 
 // Rate is what the step moved in both directions together.
-func (r Rung) Rate() float64 { return r.Read + r.Write }
+func (s SweepStep) Rate() float64 { return s.Read + s.Write }
 
 // Brief reports, of a step with requests of so many bytes, that fewer than four for each place in
-// flight ended. Its rate is then that of its beginning: requests that a device serves concurrently
-// end together, and a mean over time needs some of their periods.
-func (r Rung) Brief(request int64) bool {
-	return r.Rate()*float64(r.NS)/1e9 < 4*float64(r.InFlight)*float64(request)
+// flight ended. Its rate is then that of its beginning: requests that a device completes
+// concurrently end together, and a mean over time needs some of their periods.
+func (s SweepStep) Brief(request int64) bool {
+	return s.Rate()*float64(s.NS)/1e9 < 4*float64(s.InFlight)*float64(request)
 }
 
 // Precondition is what preconditioning wrote before the window.

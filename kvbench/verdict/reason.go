@@ -6,248 +6,182 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
 func share(v float64) string  { return units.Share.Text(v) }
 func number(v float64) string { return units.Number.Text(v) }
-func rate(v float64) string   { return units.BytesPerSec.Text(v) }
-
-// flying is how many requests were in flight.
-func (e *evidence) flying() string {
-	return fmt.Sprintf("%s requests were in flight at the storage on average", number(e.inFlight))
+func bytes(n int64) string    { return units.Bytes.Text(n) }
+func duration(ns float64) string {
+	return units.Nanoseconds.Text(int64(ns))
 }
 
-// tried is the sweep's finding, or the model's bounds.
-func (e *evidence) tried() string {
-	if s := e.Simulation; s != nil {
-		return fmt.Sprintf("the device's medium was busy %s of the window and takes %d requests "+
-			"at a time", units.Percent(s.DeviceBusyShare), s.Device.Parallelism)
+// moved is the rate of the run, with which each sentence begins.
+func (e *evidence) moved() string {
+	if e.storage.Level == "" {
+		return "the run had no storage tier"
 	}
-	rungs := e.rungs()
-	var counts, rates []string
-	for _, r := range rungs[1:] {
-		counts, rates = append(counts, fmt.Sprint(r.InFlight)), append(rates, rate(r.Rate()))
-	}
-	return fmt.Sprintf("plain I/O right after it moved for a moment %s with %d in flight and %s "+
-		"with %s", rate(rungs[0].Rate()), rungs[0].InFlight, strings.Join(rates, ", "),
-		strings.Join(counts, ", "))
+	rate := ratio(float64(e.storage.Read.Bytes+e.storage.Write.Bytes)*1e9, float64(e.WindowNS))
+	return fmt.Sprintf("the run moved %s with %s requests in flight",
+		units.BytesPerSec.Text(rate), number(e.inFlight))
 }
 
-// moved is what the run moved.
-func (e *evidence) moved() string { return "the run moved " + rate(e.rate) }
-
-func (e *evidence) gaveAll() string {
-	busy := ""
-	if of := e.DeviceWitness.BusyShare; of != nil {
-		busy = ", the device was busy " + units.Percent(of) + " of the window"
-		if *of < deviceBusy {
-			busy += ": what held requests back meanwhile lies above it, as a cgroup's io.max or " +
-				"the filesystem"
-		}
+func (e *evidence) loadReason() string {
+	var parts []string
+	all := e.Harness.WorkerIdleNS + e.Harness.WorkerBusyNS
+	if e.queued == 0 {
+		parts = append(parts, fmt.Sprintf("workers had no request for %s of the time",
+			share(ratio(e.Harness.WorkerIdleNS, all))))
 	}
-	return fmt.Sprintf("%s and more would not have moved more: %s, %s%s; the harness took %s of "+
-		"the workers' busy time", e.flying(), e.moved(), e.tried(), busy, share(e.harness))
-}
-
-func (e *evidence) askedLittle() string {
-	if thinking := e.Harness.Busy.ThinkingNS; thinking > 0 {
-		gpu := ""
+	if n := e.Harness.Busy.ThinkingNS; n > 0 {
+		text := fmt.Sprintf("workers waited for a GPU, or as long as one would compute, for %s",
+			share(ratio(n, all)))
 		if f := e.FirstToken; f != nil && f.GPUBusyShare != nil {
-			gpu = fmt.Sprintf("; the server that computes prompts (-prefill-rate, -gpu) was busy "+
-				"%s of the window", units.Percent(f.GPUBusyShare))
-			if *f.GPUBusyShare >= deviceBusy {
-				gpu += " and was the limit"
-			}
+			text += fmt.Sprintf(" (it was busy for %s of the window; -prefill-rate, -gpu)",
+				units.Percent(f.GPUBusyShare))
 		}
-		return fmt.Sprintf("workers had no request, or waited for a GPU or slept as long as one "+
-			"would compute, for %s of the time (limit %s): the load asked for less than the "+
-			"storage could give%s", share(e.idle), share(idleLimit), gpu)
+		parts = append(parts, text)
 	}
-	return fmt.Sprintf("workers had no request for %s of the time (limit %s): the load asked for "+
-		"less than the storage could give", share(e.idle), share(idleLimit))
+	text := fmt.Sprintf("%s (limit %s)", strings.Join(parts, ", "), share(idleLimit))
+	if e.queued == 0 {
+		text += ", and no request was queued at the end"
+	}
+	return text
 }
 
-func (e *evidence) usedUp() string {
-	used := "the process used %s of the %s cores that it may use"
-	if len(e.MergedRanks) > 1 {
-		used = "the ranks on one host used %s of the %s cores that they may use"
-	}
-	return fmt.Sprintf(used+" (limit %s): more cores would move more bytes", share(e.cpu),
-		number(e.Limits.Cores), share(cpuLimit))
+func (e *evidence) sharedReason() string {
+	d := &e.DeviceCounters
+	return fmt.Sprintf("the device moved %s, %s times the %s of the run (limit %s): another "+
+		"process used it", bytes(*d.ReadBytes+*d.WriteBytes), number(e.shared),
+		bytes(d.AppReadBytes+d.AppWriteBytes), number(sharedLimit))
 }
 
-// parts lists what the harness did, largest first.
-func (e *evidence) parts() string {
+func (e *evidence) capacityReason() string {
+	return fmt.Sprintf("workers waited for capacity for %s of their busy time (limit %s), until "+
+		"the entries to evict were no longer read or written (-storage-capacity-gb)",
+		share(e.capacity), share(waitLimit))
+}
+
+func (e *evidence) discardReason() string {
+	var parts []string
+	if e.deletion > 0 {
+		parts = append(parts, fmt.Sprintf("deleting entries took %s of the workers' busy time",
+			share(e.deletion)))
+	}
+	if e.discards > 0 {
+		parts = append(parts, fmt.Sprintf("the device worked on discards of %s, of all processes, "+
+			"for up to %s of the window", bytes(units.OrZero(e.DeviceCounters.DiscardBytes)),
+			share(e.discards)))
+	}
+	text := fmt.Sprintf("%s (limit %s)", strings.Join(parts, ", "), share(waitLimit))
+	if e.slowdown != nil {
+		text += "; " + e.took()
+	}
+	return text
+}
+
+// cpuReason lists what this process did where its share is the reason, largest first.
+func (e *evidence) cpuReason() string {
+	cpu := "the CPU time is unknown"
+	if e.cpu != nil {
+		process, workers := "the process", units.Plural(e.Workload.Workers, "worker")
+		if len(e.MergedRanks) > 1 {
+			process, workers = "the ranks of a host", "their workers"
+		}
+		cpu = fmt.Sprintf("%s used %s of the %s cores that %s can use", process, share(*e.cpu),
+			number(e.cores()), workers)
+	}
+	switch {
+	case units.OrZero(e.cpu) >= cpuLimit:
+		return fmt.Sprintf("%s (limit %s)", cpu, share(cpuLimit))
+	case e.process <= processLimit:
+		return fmt.Sprintf("the files lie in memory (%s), where a request is copying by this "+
+			"process; %s", e.Filesystems()[0].Type, cpu)
+	}
 	b := &e.Harness.Busy
 	type part struct {
-		name string
-		of   float64
+		name  string
+		share float64
 	}
-	all := []part{
-		{"making data", e.of(b.GenerationNS)}, {"copying and verifying", e.of(b.HostNS)},
-		{"waiting for buffers", e.of(b.BuffersNS)},
-		{"taking requests (lock, input, plan)", e.of(b.DispatchNS)},
+	parts := []part{
+		{"generating data", e.of(b.GenerationNS)}, {"copying and verifying", e.of(b.HostNS)},
+		{"waiting for buffers", e.of(b.BuffersNS)}, {"dispatching", e.of(b.DispatchNS)},
 		{"handing requests to threads and back", e.of(b.HandoverNS)},
-		{"what belongs to no operation", ratio(e.rest, e.busy)},
+		{"memory tiers", e.of(b.OtherTiersNS)}, {"outside of operations", e.rest},
 	}
-	slices.SortStableFunc(all, func(x, y part) int { return cmp.Compare(y.of, x.of) })
-	var names []string
-	for i, p := range all {
-		if i == 0 {
-			names = append(names, p.name+" took "+share(p.of))
-		} else if p.of >= 0.05 {
-			names = append(names, p.name+" "+share(p.of))
+	slices.SortStableFunc(parts, func(x, y part) int { return cmp.Compare(y.share, x.share) })
+	var list []string
+	for i, p := range parts {
+		if i == 0 || p.share >= 0.05 {
+			list = append(list, p.name+" "+share(p.share))
 		}
 	}
-	together := ""
-	if len(names) > 1 {
-		together = ", together " + share(e.harness)
-	}
-	return fmt.Sprintf("%s of the workers' busy time%s (limit %s): the storage waited for the "+
-		"harness", strings.Join(names, ", "), together, share(waitLimit))
+	return fmt.Sprintf("workers spent %s of their busy time in this process (limit %s): %s; %s",
+		share(e.process), share(processLimit), strings.Join(list, ", "), cpu)
 }
 
-func (e *evidence) deleted() string {
-	var what []string
-	if e.removal() > 0 {
-		what = append(what, fmt.Sprintf("deleting entries took %s of the workers' busy time",
-			share(e.removal())))
+// missing names the number without which the last two rules cannot be checked.
+func (e *evidence) missing() string {
+	switch {
+	case e.Simulation != nil && e.Simulation.Device == nil:
+		return "the latency of a request is missing: this simulated storage takes no time"
+	case e.Simulation != nil:
+		return ""
+	case e.storage.Level == "":
+		return "the latency of its requests is missing"
+	case e.storage.Read.InFlightNS+e.storage.Write.InFlightNS == 0:
+		return "the latency of a request is missing: the storage tier completed none"
+	case e.slowdown != nil || !e.waiting():
+		return ""
 	}
-	if e.discards() > 0 {
-		what = append(what, e.discarded())
+	why := cmp.Or(e.Harness.Unloaded.Reason, "it was not measured")
+	return "the latency of a single request before the window is missing: " + why
+}
+
+// took compares the latencies.
+func (e *evidence) took() string {
+	if e.slowdown == nil {
+		return "no request waited for another one"
 	}
-	text := strings.Join(what, " and ") + fmt.Sprintf(" (limit %s)", share(waitLimit))
-	switch w := e.DeviceWitness; {
-	case e.IO.Mode == result.IOObjects:
-		text += "; what the store did with it after its answers is unknown"
-	case e.inMemory():
-		text += "; nothing was discarded: the files lie in memory, whose pages were freed"
-	case w.DiscardNS == nil:
-		text += "; the device's discards are not counted"
-	case e.discards() == 0:
-		text += "; the device discarded nothing meanwhile: it was the filesystem that freed room"
+	return fmt.Sprintf("a request took %s, %s times the %s of a single one before the window",
+		duration(e.latency), number(units.OrZero(e.slowdown)), duration(e.alone))
+}
+
+func (e *evidence) storageReason() string {
+	if s := e.Simulation; s != nil {
+		return fmt.Sprintf("the simulated device was busy for %s of the window and takes %d "+
+			"requests at a time", units.Percent(s.DeviceBusyShare), s.Device.Parallelism)
 	}
-	if e.slowed() {
-		without, r := "without deletions", e.least()[0]
-		if l := e.Harness.Ladder; disturbed(l) {
-			without = fmt.Sprintf("with discards in %s of its time",
-				units.Percent(l.DiscardShare))
-		}
-		text += fmt.Sprintf("; %s plain I/O moved %s with %d in flight for a moment, %s", without,
-			rate(r.Rate()), r.InFlight, e.moved())
+	text := fmt.Sprintf("%s (limit %s), so requests waited in the storage", e.took(),
+		number(queueLimit))
+	if busy := e.DeviceCounters.BusyShare; busy != nil {
+		text += fmt.Sprintf("; the device was busy for %s of the window", units.Percent(busy))
 	}
 	return text
 }
 
-// discarded is the kernel's count of discards, of all processes.
-func (e *evidence) discarded() string {
-	text := fmt.Sprintf("discards of %s, all processes' together, were at the device for up to %s "+
-		"of the window", units.Bytes.Text(e.DeviceWitness.DiscardBytes), share(e.discards()))
-	if !e.deletes() {
-		text += ", though this run deleted nothing: they are of what was removed before, or of " +
-			"another process"
-	}
-	return text
-}
-
-// copied is for files in memory, where more requests would not have moved more.
-func (e *evidence) copied() string {
-	return fmt.Sprintf("the files lie in memory (%s), where what a request takes is copying by "+
-		"this process: %s, %s, %s", e.Environment.Filesystem.Type, e.flying(), e.moved(), e.tried())
-}
-
-func (e *evidence) few() string {
+func (e *evidence) latencyReason(bound string) string {
 	b := &e.Harness.Busy
-	bound := ""
-	switch e.bound() {
+	var why string
+	switch bound {
 	case WriteLimit:
-		bound = fmt.Sprintf("the write limit (%d at a time, for which workers waited %s of their "+
+		why = fmt.Sprintf("the write limit (%d at a time, for which workers waited %s of their "+
 			"busy time; -max-concurrent-allocs)", e.IO.MaxConcurrentAllocs,
 			share(e.of(b.WriteLimitNS)))
-	case Room:
-		bound = fmt.Sprintf("room: for entries that others were reading or writing workers waited "+
-			"%s of their busy time (-storage-capacity-gb)", share(e.of(b.RoomNS+b.WriterNS)))
 	case Engine:
-		bound = fmt.Sprintf("the engine's threads: requests waited for one of them for %s of the "+
-			"workers' busy time (-layout)", share(e.of(b.EngineNS)))
+		why = fmt.Sprintf("the engine's threads (requests waited for one for %s of the workers' "+
+			"busy time; -layout)", share(e.of(b.EngineNS)))
 	case Depth:
-		bound = fmt.Sprintf("depth: each of %s had %d at most (-io-depth)",
+		why = fmt.Sprintf("depth (each of %s had %d at most; -io-depth)",
 			units.Plural(e.Workload.Workers, "worker"), e.IO.Depth)
 	default:
-		bound = fmt.Sprintf("the number of workers (%d, each with %d at most; -workers)",
+		why = fmt.Sprintf("the number of workers (%d, each with %d at most; -workers)",
 			e.Workload.Workers, e.IO.Depth)
 	}
-	return fmt.Sprintf("%s, bounded by %s, and more would have moved more: %s, %s", e.flying(),
-		bound, e.moved(), e.tried())
-}
-
-// unknown says what is known and what was missing.
-func (e *evidence) unknown() string {
-	var missing string
-	l := e.Harness.Ladder
-	switch yes, no := e.couldMore(); {
-	case e.idle > idleLimit:
-		missing = fmt.Sprintf("a window of %s is too short to tell a load that asks for little "+
-			"from the beginning of one (%s at least)", units.Nanoseconds.Text(e.WindowNS),
-			units.Nanoseconds.Text(int64(loadShows)))
-	case e.Simulation != nil && e.Simulation.Device == nil:
-		missing = "the storage of this simulation takes no time"
-	case yes || no:
-		missing = e.contradicts()
-	case l == nil:
-		missing = "whether more in flight would have moved more was not tried"
-	case l.Reason != "":
-		missing = "whether more in flight would have moved more is not known, because " + l.Reason
-	case disturbed(l):
-		missing = fmt.Sprintf("discards, all processes' together, were at the device for up to %s "+
-			"of the time while plain I/O was tried, which therefore shows nothing",
-			share(min(1, *l.DiscardShare))) // several at a time add up to more
-	case units.OrZero(l.CPUShare) >= cpuLimit:
-		missing = fmt.Sprintf("plain I/O took %s of the processors, which therefore shows nothing "+
-			"of the storage", units.Percent(l.CPUShare))
-	case len(l.Rungs) < 2:
-		missing = "there was no room or memory to try more in flight"
-	case e.rungs() == nil:
-		missing = "plain I/O was tried for too short a time: fewer than four requests ended for " +
-			"each that was in flight"
-	case e.beyond():
-		missing = fmt.Sprintf("%s and %s, which is less in any concurrency and therefore no "+
-			"measure of it", e.moved(), e.tried())
-	default:
-		missing = fmt.Sprintf("%s, which is within the noise of both", e.tried())
+	if s := e.Simulation; s != nil {
+		return fmt.Sprintf("the simulated device was busy for %s of the window; more in flight is "+
+			"bounded by %s", units.Percent(s.DeviceBusyShare), why)
 	}
-	took := "the harness took " + share(e.harness) + " of their busy time"
-	if interrupted(e.Result) {
-		took = "what the harness took of their busy time is not known of an interrupted run, " +
-			"whose operations had not ended"
-	}
-	if e.discards() > waitLimit {
-		missing += "; " + e.discarded()
-	}
-	idle := "idle"
-	if e.Harness.Busy.ThinkingNS > 0 {
-		idle = "idle or waited for a GPU for"
-	}
-	return fmt.Sprintf("nothing shows what the limit was: workers were %s %s, %s, %s; %s", idle,
-		share(e.idle), took, e.flying(), missing)
-}
-
-// contradicts says why a saturated storage is not called the limit.
-func (e *evidence) contradicts() string {
-	var but string
-	switch other := e.of(e.Harness.Busy.OtherTiersNS); {
-	case e.fromCache():
-		but = "a cache answered reads, not the device"
-	case other > waitLimit:
-		but = fmt.Sprintf("other tiers took %s of the busy time", share(other))
-	default:
-		busy := "the device's busy time is unknown"
-		if of := e.DeviceWitness.BusyShare; of != nil {
-			busy = fmt.Sprintf("the device was busy %s of the window only", units.Percent(of))
-		}
-		but = fmt.Sprintf("%s and %s: %s", e.moved(), busy, e.tried())
-	}
-	return "more in flight would not have moved more, but " + but
+	return fmt.Sprintf("%s; more in flight is bounded by %s, and -bench Knee shows what it would "+
+		"move", e.took(), why)
 }

@@ -1,115 +1,73 @@
 package verdict
 
 import (
-	"fmt"
-
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
-// What bounded the number of requests in flight, as Verdict.Bound names it.
+// The limits of the rules. They are conventions, each with its reason.
 const (
-	Workers    = "workers"
-	Depth      = "depth"
-	WriteLimit = "write limit"
-	Room       = "room" // entries that have to leave are being read or written
-	Engine     = "engine threads"
+	// Of the workers' time: a fifth of it without requests can hide one in five requests that the
+	// storage would have completed.
+	idleLimit = 0.20
+	// The device's bytes ÷ the run's. A filesystem's own I/O is some percent.
+	sharedLimit = 1.20
+	// Bytes that a filesystem may read and write for each file that is created or deleted.
+	metadataBytes = 64 << 10
+	// Of the workers' busy time, and of the window for discards. Removing less would make the run
+	// faster by less than 1 ÷ 0.7 = 1.43.
+	waitLimit = 0.30
+	// Of the cores that the workers can use. Above it runnable threads wait for a core.
+	cpuLimit = 0.85
+	// Of the workers' busy time in this process. Above it a storage that takes no time would make
+	// the run less than twice as fast.
+	processLimit = 0.50
+	// The latency of requests ÷ the unloaded latency. At 2 a request waits as long as the storage
+	// works on it.
+	queueLimit = 2.0
+	// Requests in flight. With fewer no request waits for another request of the run.
+	queueAbove = 1.5
+	// Of the window, or of the slots, of a simulated device.
+	deviceFull = 0.90
 )
 
-// Judge says what limited a run, of which the result has everything but the verdict.
-//
-// The order is that in which one answer makes the next question empty. Where the storage moved all
-// it could, nothing else can have been the limit. Idle workers mean that nothing behind them was
-// tested. The harness hides what is behind it, and deletions make the storage look slower than it
-// is.
+// Judge returns the verdict of a result that has everything else. The first rule that applies
+// counts. A later rule would mislead where an earlier one applies: what idle workers leave to the
+// storage shows nothing of the storage, a device with other users is not the run's, and a process
+// that is busy hides what is behind it. The device's busy time decides nothing: a throttle holds
+// requests above the device, and a single request keeps an NVMe drive busy.
 func Judge(r *result.Result) result.Verdict {
 	e := gather(r)
-	h := &r.Harness
 	v := result.Verdict{
-		IdleShare:     units.Ratio(h.WorkerIdleNS, h.WorkerIdleNS+h.WorkerBusyNS),
-		HostWaitShare: units.Ratio(h.Busy.HostNS+h.Busy.BuffersNS, h.WorkerBusyNS),
-		HarnessShare:  units.Finite(e.harness), Bound: e.bound(),
-	}
-	if e.busy == 0 || interrupted(r) {
-		v.HarnessShare = nil
-	}
-	if r.Simulation == nil {
-		v.CPUShare = units.Ratio(h.CPUNS, r.Limits.Cores*float64(r.WindowNS))
+		IdleShare: units.Ratio(r.Harness.WorkerIdleNS,
+			r.Harness.WorkerIdleNS+r.Harness.WorkerBusyNS),
+		CPUShare: e.cpu, HarnessShare: e.harness, Slowdown: e.slowdown,
 	}
 	if e.storage.Level != "" {
-		v.InFlight = units.Finite(e.inFlight)
+		v.InFlight = &e.inFlight
 	}
-	v.Kind, v.Reason = e.judge()
-	if v.Kind != result.ConcurrencyLimited {
-		v.Bound = ""
+	slowed := units.OrZero(e.slowdown) >= queueLimit
+	say := func(kind, reason string) { v.Kind, v.Reason = kind, e.moved()+": "+reason }
+	switch {
+	case r.WindowNS <= 0:
+		v.Kind, v.Reason = result.NoVerdict, "there was no window in which anything was measured"
+	case e.unloaded > idleLimit:
+		say(result.LoadLimited, e.loadReason())
+	case e.shared > sharedLimit:
+		say(result.Shared, e.sharedReason())
+	case e.capacity > waitLimit:
+		say(result.CapacityLimited, e.capacityReason())
+	case e.deletion > waitLimit || e.discards > waitLimit && slowed:
+		say(result.DiscardLimited, e.discardReason())
+	case units.OrZero(e.cpu) >= cpuLimit, e.process > processLimit, e.inMemory():
+		say(result.CPULimited, e.cpuReason())
+	case e.missing() != "":
+		say(result.Undecided, e.missing())
+	case slowed && e.waiting(), e.simulatedFull():
+		say(result.StorageLimited, e.storageReason())
+	default:
+		v.Bound = e.bound()
+		say(result.LatencyLimited, e.latencyReason(v.Bound))
 	}
 	return v
-}
-
-func (e *evidence) judge() (kind, reason string) {
-	yes, no := e.couldMore()
-	switch {
-	case e.window <= 0:
-		return result.NoVerdict, "there was no window in which anything could be measured"
-	case e.saturates():
-		return result.StorageLimited, e.gaveAll()
-	case e.idle > idleLimit && e.window < loadShows:
-		return result.Undecided, e.unknown()
-	case e.idle > idleLimit:
-		return result.LoadLimited, e.askedLittle()
-	case e.cpu >= cpuLimit:
-		return result.HarnessLimited, e.usedUp()
-	case e.harness > waitLimit:
-		return result.HarnessLimited, e.parts()
-	case e.gc > waitLimit:
-		return result.HarnessLimited, fmt.Sprintf("the garbage collector stopped or delayed the "+
-			"workers for %s of their time (limit %s)", share(e.gc), share(waitLimit))
-	case e.removal() > waitLimit, e.discards() > waitLimit && e.slowed():
-		return result.DiscardLimited, e.deleted()
-	case yes:
-		return result.ConcurrencyLimited, e.few()
-	case no && e.inMemory():
-		return result.HarnessLimited, e.copied()
-	// These two are of the whole process. The part that kept workers from the storage is counted
-	// above already; the rest may hide in the time of requests.
-	case e.sampled(e.Harness.LockWaitNS) > waitLimit:
-		return result.HarnessLimited, fmt.Sprintf("waits for this process's locks came to %s of "+
-			"the time of workers and requests (limit %s)",
-			share(e.sampled(e.Harness.LockWaitNS)), share(waitLimit))
-	case e.sampled(e.Harness.SchedWaitNS) > waitLimit:
-		return result.HarnessLimited, fmt.Sprintf("waits for a processor came to %s of the "+
-			"time of workers and requests (limit %s)", share(e.sampled(e.Harness.SchedWaitNS)),
-			share(waitLimit))
-	case no && e.of(e.Harness.Busy.OtherTiersNS) <= waitLimit && !e.fromCache() && e.atWork():
-		return result.StorageLimited, e.gaveAll()
-	}
-	return result.Undecided, e.unknown()
-}
-
-// bound names what kept more requests from being in flight: the wait that took most, else what an
-// operation or the number of them can have.
-func (e *evidence) bound() string {
-	b := &e.Harness.Busy
-	limit, room := e.of(b.WriteLimitNS), e.of(b.RoomNS+b.WriterNS)
-	switch {
-	case limit > waitLimit && limit >= room:
-		return WriteLimit
-	case room > waitLimit:
-		return Room
-	case e.of(b.EngineNS) > waitLimit:
-		return Engine
-	case e.Workload.Workers > 1 && e.deep():
-		return Depth
-	}
-	return Workers
-}
-
-// deep says that operations had as many requests in flight as they may: more workers would help as
-// well, but a deeper operation is the smaller change. An operation of one request has no use for
-// depth.
-func (e *evidence) deep() bool {
-	operations := ratio(float64(e.Harness.Busy.StorageNS), float64(e.window))
-	read, write := &e.storage.Read, &e.storage.Write
-	several := read.Requests+write.Requests > 2*(read.Operations+write.Operations)
-	return several && operations > 0 && e.inFlight >= 0.8*operations*float64(e.IO.Depth)
 }

@@ -13,6 +13,7 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 )
 
 // blockRequests is a trace of prefixes that share their beginnings, as in chats: each request
@@ -201,8 +202,9 @@ func TestBlockRequestLargerThanTheCache(t *testing.T) {
 // part of the last two hits, wherever the hits end.
 func TestTailsOfHits(t *testing.T) {
 	x := tiertest.Transfer(t, tiertest.Chunk, 1)
-	c, err := New(Config{Levels: []Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
-		Capacity: 1 << 20}}, Transfer: x, Clock: x.Clock, Observer: noObserver{},
+	c, err := New(Config{Levels: []Level{{Kind: tiers.Storage,
+		Tier: transfer.New(tiertest.NewNull(), x.Settings), Capacity: 1 << 20}},
+		Source: x.Content.Source, Sink: &x.Verifier, Clock: x.Clock, Observer: noObserver{},
 		Tails: tiers.Tails{0, 2, 1}})
 	require.NoError(t, err)
 	wants := []Want{{Key: "a", Size: 30}, {Key: "b", Size: 30}, {Key: "c", Size: 30},

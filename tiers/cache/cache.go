@@ -10,7 +10,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/evict"
-	"kvbench/tiers/transfer"
 )
 
 // Errors of the Cache, to match with errors.Is.
@@ -35,6 +34,14 @@ type Level struct {
 	Keep float64
 }
 
+// Files returns the files of the level's tier, nil without any.
+func (l Level) Files() tiers.Files {
+	if l.Tier == nil {
+		return nil
+	}
+	return tiers.FilesOf(l.Tier)
+}
+
 // Description describes the level for people.
 func (l Level) Description() string {
 	if l.Tier == nil {
@@ -43,11 +50,40 @@ func (l Level) Description() string {
 	return l.Tier.Traits().Description
 }
 
+// Put writes objects to the level's tier, see tiers.Tier.
+func (l Level) Put(ctx context.Context, now func() time.Duration, c *tiers.Call,
+	objs []tiers.Object, src tiers.Source) error {
+	if l.Tier == nil {
+		nothing(c, now(), tiers.Write, objs[0])
+		return nil
+	}
+	return l.Tier.Put(ctx, c, objs, src)
+}
+
+// Get reads objects of the level's tier, see tiers.Tier.
+func (l Level) Get(ctx context.Context, now func() time.Duration, c *tiers.Call,
+	objs []tiers.Object, dst tiers.Sink) error {
+	if l.Tier == nil {
+		nothing(c, now(), tiers.Read, objs[0])
+		return nil
+	}
+	return l.Tier.Get(ctx, c, objs, dst)
+}
+
+// nothing reports the first object's move in a level without a tier.
+func nothing(c *tiers.Call, now time.Duration, op tiers.Op, o tiers.Object) {
+	c.Timing, c.Done = tiers.Timing{}, 1
+	c.Observe(tiers.Chunk{Op: op, Bytes: o.Size, Begun: now, Ended: now, Asked: now, Done: now})
+}
+
 // Config describes a Cache. Levels are ordered fastest first; the last one is the terminal level.
 type Config struct {
-	Levels     []Level
-	Policy     Policy
-	Transfer   *transfer.Transfer
+	Levels []Level
+	Policy Policy
+	// Source returns the bytes of one write, and Sink takes what is read. Levels without a tier need
+	// neither.
+	Source     func() tiers.Source
+	Sink       tiers.Sink
 	Tails      tiers.Tails // the part of a prefix's blocks that is read
 	MaxWriters int         // entries being written at a time; 0 = no limit
 	Clock      clock.Clock
@@ -58,7 +94,8 @@ type Config struct {
 // a Lease belongs to one goroutine.
 type Cache struct {
 	clock    clock.Clock
-	transfer *transfer.Transfer
+	source   func() tiers.Source
+	sink     tiers.Sink
 	observer Observer
 	policy   Policy
 	tails    tiers.Tails
@@ -177,14 +214,14 @@ func New(cfg Config) (*Cache, error) {
 	case len(cfg.Levels) == 0:
 		return nil, errors.New("a cache needs at least one tier: " +
 			"give -cpu-mem-gb, -gpu-mem-gb or -cache-dir")
-	case cfg.Transfer == nil || cfg.Clock == nil:
-		return nil, errors.New("a cache needs a transfer and a clock")
+	case cfg.Clock == nil:
+		return nil, errors.New("a cache needs a clock")
 	}
 	if err := cfg.Policy.validate(len(cfg.Levels)); err != nil {
 		return nil, err
 	}
 	c := &Cache{
-		clock: cfg.Clock, transfer: cfg.Transfer, observer: cfg.Observer,
+		clock: cfg.Clock, source: cfg.Source, sink: cfg.Sink, observer: cfg.Observer,
 		policy:  cfg.Policy,
 		tails:   cfg.Tails,
 		bounded: cfg.MaxWriters > 0, places: cfg.MaxWriters,

@@ -330,17 +330,18 @@ func policyCache(t *testing.T, writers int, runs bool, p Policy, capacity ...int
 	pool, err := buffer.NewPool(16, 4096)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
-	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096,
-		Depth: 1, Clock: &still{}}
-	cfg := Config{MaxWriters: writers, Clock: &still{}, Transfer: transfer, Observer: &tally{},
-		Policy: p}
+	settings := &transfer.Settings{Pool: pool, Chunk: 4096, Depth: 1, Clock: &still{}}
+	bytes := content.New([16]byte{1}, 0)
+	cfg := Config{MaxWriters: writers, Clock: &still{}, Source: bytes.Source,
+		Sink: &content.Verifier{Content: bytes}, Observer: &tally{}, Policy: p}
 	for i, n := range capacity {
 		if n == 0 {
 			continue
 		}
 		l := tiers.Kind(i)
 		stores[l] = newBookTier(t, n)
-		cfg.Levels = append(cfg.Levels, Level{Kind: l, Tier: stores[l], Capacity: n})
+		cfg.Levels = append(cfg.Levels, Level{Kind: l, Tier: transfer.New(stores[l], settings),
+			Capacity: n})
 	}
 	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
 		stores[last.Kind].neighbours = rand.NewPCG(1, 2)

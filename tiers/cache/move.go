@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"kvbench/tiers"
-	"kvbench/tiers/transfer"
 )
 
 // A transient failure is retried up to 3 times, after 10, 20 and 40 ms. Failed attempts and pauses
@@ -19,27 +18,42 @@ const (
 	backOff = 10 * time.Millisecond
 )
 
-func (c *Cache) chunks(tag Tag, in *level, phase tiers.Phase) tiers.ChunkFunc {
-	return func(ch tiers.Chunk) { c.observer.Chunk(tag, in.Kind, phase, ch) }
+// newCall returns the report of a call that moves bytes of a level in a phase.
+func (c *Cache) newCall(tag Tag, in *level, phase tiers.Phase) *tiers.Call {
+	return &tiers.Call{Observe: func(ch tiers.Chunk) { c.observer.Chunk(tag, in.Kind, phase, ch) }}
 }
 
 // transferred reads or writes the first of objects, which are in one level, and returns how many the
-// transfer took. A level without a tier takes no time and cannot fail. Transient failures are
-// retried. The timing is the last attempt's: failed attempts are counted, but not averaged in.
+// tier took. Transient failures are retried. The timing is the last attempt's: failed attempts are
+// counted, but not averaged in.
 func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level,
 	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
 	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
-	carry := c.transfer.Read
-	if op == tiers.Write {
-		carry = c.transfer.Write
-	}
-	report := c.chunks(tag, in, tag.Phase)
+	call := c.newCall(tag, in, tag.Phase)
 	for tries := 0; ; tries++ {
-		n, tm, err = carry(ctx, in.Tier, report, objects...)
+		if op == tiers.Read {
+			err = c.get(ctx, call, in, objects)
+		} else {
+			err = c.put(ctx, call, in, objects)
+		}
 		if err == nil || !c.again(ctx, tag, objects[0], in.Kind, op, tries, err) {
-			return n, tm, err
+			return call.Done, call.Timing, err
 		}
 	}
+}
+
+// get reads objects of a level.
+func (c *Cache) get(ctx context.Context, call *tiers.Call, in *level, objs []tiers.Object) error {
+	return in.Get(ctx, c.clock.Now, call, objs, c.sink)
+}
+
+// put writes generated objects to a level.
+func (c *Cache) put(ctx context.Context, call *tiers.Call, in *level, objs []tiers.Object) error {
+	var src tiers.Source
+	if in.Tier != nil {
+		src = c.source()
+	}
+	return in.Put(ctx, c.clock.Now, call, objs, src)
 }
 
 // again reports whether a failed operation is to be retried, and waits before that. If not, it
@@ -58,16 +72,16 @@ func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind
 func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) error {
 	c.observer.Began(tag, o, from.Kind, tiers.Read, tiers.Evict)
 	c.observer.Began(tag, o, to.Kind, tiers.Write, tiers.Evict)
+	read, write := c.newCall(tag, from, tiers.Evict), c.newCall(tag, to, tiers.Evict)
 	for tries := 0; ; tries++ {
-		rd, wr, err := c.transfer.Move(ctx, from.Tier, to.Tier, o,
-			c.chunks(tag, from, tiers.Evict), c.chunks(tag, to, tiers.Evict))
+		failed, err := c.copied(ctx, read, write, o, from, to)
 		if err == nil {
-			c.observer.Demoted(tag, o, from.Kind, to.Kind, rd, wr)
+			c.observer.Demoted(tag, o, from.Kind, to.Kind, read.Timing, write.Timing)
 			return nil
 		}
 		l, op := to, tiers.Write
-		if e, ok := errors.AsType[*transfer.SourceError](err); ok {
-			l, op, err = from, tiers.Read, e.Err
+		if failed {
+			l, op = from, tiers.Read
 		}
 		if !c.again(ctx, tag, o, l.Kind, op, tries, err) {
 			return err

@@ -11,6 +11,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 )
 
 // requestCounter is an Observer that counts the requests to the storage tier.
@@ -31,17 +32,20 @@ func (r *requestCounter) Chunk(_ Tag, l tiers.Kind, _ tiers.Phase, c tiers.Chunk
 
 // layoutCache makes a cache over a real directory, and, if cpu > 0, memory above it.
 func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64) (
-	*Cache, *requestCounter, tiers.Tier,
+	*Cache, *requestCounter, tiers.Files,
 ) {
 	t.Helper()
 	tier := tiertest.Files(t, filetier.Config{Layout: l, Direct: direct, Capacity: capacity})
 	x, count := tiertest.Transfer(t, tiertest.Chunk, 1), &requestCounter{}
-	cfg := Config{Clock: x.Clock, Observer: count, Transfer: x}
+	cfg := Config{Clock: x.Clock, Observer: count, Source: x.Content.Source,
+		Sink: &x.Verifier}
 	if cpu > 0 {
 		cfg.Levels = append(cfg.Levels,
-			Level{Kind: tiers.CPU, Tier: tiertest.Memory(t, cpu), Capacity: cpu})
+			Level{Kind: tiers.CPU, Tier: transfer.New(tiertest.Memory(t, cpu), x.Settings),
+				Capacity: cpu})
 	}
-	cfg.Levels = append(cfg.Levels, Level{Kind: tiers.Storage, Tier: tier, Capacity: capacity})
+	cfg.Levels = append(cfg.Levels, Level{Kind: tiers.Storage,
+		Tier: transfer.New(tier, x.Settings), Capacity: capacity})
 	c, err := New(cfg)
 	require.NoError(t, err)
 	return c, count, tier
@@ -104,7 +108,7 @@ func TestLayoutsUnderEviction(t *testing.T) {
 }
 
 // sameFootprint checks that the tier holds as many bytes as the cache, if the tier counts them.
-func sameFootprint(t *testing.T, c *Cache, tier tiers.Tier) {
+func sameFootprint(t *testing.T, c *Cache, tier tiers.Files) {
 	t.Helper()
 	f, ok := tier.(interface{ Footprint() (held, waste int64) })
 	if !ok {

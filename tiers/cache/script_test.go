@@ -11,7 +11,6 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/evict"
-	"kvbench/tiers/transfer"
 )
 
 // TestDecisions runs the scripts of testdata/decisions: the outcomes of a request, the victims of its
@@ -84,7 +83,7 @@ func (s *script) Demoted(_ Tag, o tiers.Object, from, to tiers.Kind, _, _ tiers.
 }
 
 func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
-	cfg := Config{Clock: &still{}, Observer: log, Transfer: &transfer.Transfer{Clock: &still{}}}
+	cfg := Config{Clock: &still{}, Observer: log}
 	for k := range tiers.NumKinds {
 		var capacity int64
 		if d.MaybeScanArgs(t, k.String(), &capacity); capacity > 0 {

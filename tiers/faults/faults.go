@@ -39,9 +39,9 @@ type Event struct {
 // panic there becomes the request's error.
 type Hook func(ctx context.Context, e Event) error
 
-// Tier is a tier with a hook.
-type Tier struct {
-	inner  tiers.Tier
+// Files are files with a hook.
+type Files struct {
+	inner  tiers.Files
 	hook   atomic.Pointer[Hook]
 	mu     sync.Mutex
 	counts map[Call]int64
@@ -49,11 +49,11 @@ type Tier struct {
 	writers, readers atomic.Int64
 }
 
-var _ tiers.Tier = (*Tier)(nil)
+var _ tiers.Files = (*Files)(nil)
 
 // Wrap returns inner with a hook; a nil hook passes all calls.
-func Wrap(inner tiers.Tier, hook Hook) *Tier {
-	t := &Tier{inner: inner, counts: make(map[Call]int64)}
+func Wrap(inner tiers.Files, hook Hook) *Files {
+	t := &Files{inner: inner, counts: make(map[Call]int64)}
 	t.SetHook(hook)
 	return t
 }
@@ -69,7 +69,7 @@ func On(call Call, n int64, err error) Hook {
 }
 
 // SetHook replaces the hook.
-func (t *Tier) SetHook(hook Hook) {
+func (t *Files) SetHook(hook Hook) {
 	if hook == nil {
 		hook = func(context.Context, Event) error { return nil }
 	}
@@ -77,16 +77,16 @@ func (t *Tier) SetHook(hook Hook) {
 }
 
 // Count returns the number of calls of that kind, including failed ones.
-func (t *Tier) Count(call Call) int64 {
+func (t *Files) Count(call Call) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counts[call]
 }
 
 // InUse returns how many writers and readers have begun and not ended: 0 after all transfers.
-func (t *Tier) InUse() (writers, readers int64) { return t.writers.Load(), t.readers.Load() }
+func (t *Files) InUse() (writers, readers int64) { return t.writers.Load(), t.readers.Load() }
 
-func (t *Tier) ask(ctx context.Context, call Call, o tiers.Object, off int64, length int) error {
+func (t *Files) ask(ctx context.Context, call Call, o tiers.Object, off int64, length int) error {
 	t.mu.Lock()
 	t.counts[call]++
 	n := t.counts[call]
@@ -95,10 +95,10 @@ func (t *Tier) ask(ctx context.Context, call Call, o tiers.Object, off int64, le
 }
 
 // Traits returns the inner tier's traits.
-func (t *Tier) Traits() tiers.Traits { return t.inner.Traits() }
+func (t *Files) Traits() tiers.Traits { return t.inner.Traits() }
 
 // Create calls the hook, then the inner tier.
-func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+func (t *Files) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	if err := t.ask(ctx, Create, objs[0], 0, 0); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, 
 }
 
 // Open calls the hook, then the inner tier.
-func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+func (t *Files) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	if err := t.ask(ctx, Open, objs[0], 0, 0); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, er
 }
 
 // Remove calls the hook for each object, then the inner tier.
-func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
+func (t *Files) Remove(ctx context.Context, objs ...tiers.Object) error {
 	for _, o := range objs {
 		if err := t.ask(ctx, Remove, o, 0, 0); err != nil {
 			return err
@@ -138,10 +138,10 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 }
 
 // Space returns the inner tier's space.
-func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.inner.Space(ctx) }
+func (t *Files) Space(ctx context.Context) (tiers.Space, error) { return t.inner.Space(ctx) }
 
 // Close closes the inner tier.
-func (t *Tier) Close() error { return t.inner.Close() }
+func (t *Files) Close() error { return t.inner.Close() }
 
 // users counts the owner of a reader or writer and its requests in flight. The last user ends the inner
 // reader or writer, as a tier does.
@@ -159,7 +159,7 @@ func (u *users) leave() error {
 }
 
 // submit calls the hook for a request and then passes the request on, or fails it.
-func (t *Tier) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass func(*tiers.IO)) {
+func (t *Files) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass func(*tiers.IO)) {
 	u.n.Add(1)
 	// Restore the caller's Done before calling it, because Done may submit the request again. Leave
 	// first, because the caller may close the reader or writer in Done.
@@ -189,7 +189,7 @@ func (t *Tier) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass fu
 // writer wraps an inner writer.
 type writer struct {
 	tiers.Writer
-	t     *Tier
+	t     *Files
 	o     tiers.Object
 	users users
 	ended atomic.Bool
@@ -230,7 +230,7 @@ func (w *writer) Abort() error {
 // reader wraps an inner reader.
 type reader struct {
 	tiers.Reader
-	t      *Tier
+	t      *Files
 	o      tiers.Object
 	users  users
 	closed atomic.Bool

@@ -5,106 +5,86 @@ import (
 	"errors"
 	"fmt"
 	goio "io"
+	"io/fs"
+	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/workdir"
 )
 
-// Create reserves places for objects, creates their file if necessary, and with direct I/O allocates
-// their blocks.
-func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	run, err := t.place(objs)
-	if err != nil {
-		return nil, t.error("create", objs[0], nil, -1, err)
-	}
-	w := t.extentOf(run, ioengine.Write)
-	if err = t.makeFile(w.f); err == nil {
-		err = t.preallocate(w.f, run)
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.Abort())
-	}
-	w.fd = w.f.making.fd
-	return w, nil
-}
-
-// Open opens adjacent objects and keeps their places until Close.
-func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	run := t.find(objs)
-	if len(run) == 0 {
-		return nil, t.error("open", objs[0], nil, -1, tiers.ErrNotFound)
-	}
-	r := t.extentOf(run, ioengine.Read)
-	if r.fd = t.in; r.fd < 0 {
-		var err error
-		if r.fd, err = t.open(r.f, objs[0]); err != nil {
-			r.fd = -1
-			return nil, errors.Join(err, r.Close())
-		}
-	}
-	return r, nil
-}
-
-// Remove removes objects. Their places are free when it returns, or when their last reader closes.
-func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var errs []error
-	for _, o := range objs {
-		e := t.entries[o.ID()]
-		if e == nil || !e.visible {
-			errs = append(errs, t.error("remove", o, nil, -1, tiers.ErrNotFound))
-			continue
-		}
-		delete(t.entries, o.ID()) // the key may be written again before the last reader closes
-		errs = append(errs, t.leave(e))
-	}
-	return errors.Join(errs...)
-}
-
-// extent is a writer or reader of adjacent objects in one file.
+// extent is a writer or reader of one span, or of several that move concurrently. The spans stand in the
+// order of the request, each at the start of a page, so that a request of the tier's chunk size concerns
+// one span.
 //
 // It does not end while requests are in flight, also after its owner has closed it: a closed descriptor's
 // number may belong to another file when the kernel uses it, and a late request would overwrite a reused
 // place.
 type extent struct {
-	t    *Tier
-	f    *file
-	run  []*entry
-	fd   int           // -1: none
-	kind ioengine.Kind // of its requests: Read or Write
+	t     *Tier
+	spans []span
+	one   [1]span       // the memory of spans, usually
+	kind  ioengine.Kind // of its requests: Read or Write
 
-	over  atomic.Bool  // closed, committed or aborted
+	ended atomic.Bool  // closed, committed or aborted
 	users atomic.Int64 // the owner and the requests in flight
 }
 
-func (t *Tier) extentOf(run []*entry, kind ioengine.Kind) *extent {
-	x := &extent{t: t, f: run[0].in, run: run, kind: kind}
-	x.users.Store(1)
-	return x
+// span is the part of an extent that one call moves: adjacent objects in one file.
+type span struct {
+	x     *extent
+	run   []*entry
+	start int64  // offset in the extent
+	at    int64  // offset of the first object in the file
+	fd    int    // -1: none
+	path  string // of the file that fd is, or was
+	mem   []byte // the bytes, if they are in memory of the engine
+	// whole, if not nil, prepares the operation for all bytes at once, as the engine makes it. Parts of an
+	// object are moved with pread and pwrite; an engine moves no parts.
+	whole     func(op *ioengine.Op)
+	written   int64 // bytes of all objects that this commit to a bucket wrote
+	closed    bool  // the writer's descriptor is closed, whether or not Commit goes on
+	committed bool
+}
+
+// offset returns the offset of object i in the span.
+func (s *span) offset(i int) int64 {
+	if i == 0 {
+		return 0
+	}
+	return s.run[i].at - s.run[0].at
+}
+
+// size returns the offset of the last object's end.
+func (s *span) size() int64 {
+	last := len(s.run) - 1
+	return s.offset(last) + s.run[last].o.Size
 }
 
 // Len returns the number of objects.
-func (x *extent) Len() int { return len(x.run) }
-
-// Start returns the offset of object i.
-func (x *extent) Start(i int) int64 { return x.run[i].at - x.run[0].at }
-
-// size returns the offset of the last object's end.
-func (x *extent) size() int64 {
-	last := len(x.run) - 1
-	return x.Start(last) + x.run[last].o.Size
+func (x *extent) Len() (n int) {
+	for i := range x.spans {
+		n += len(x.spans[i].run)
+	}
+	return n
 }
 
-// enter adds a request to the users of the extent, unless its owner has left.
-func (x *extent) enter() bool {
+// Start returns the offset of object i.
+func (x *extent) Start(i int) int64 {
+	n := 0
+	for i >= len(x.spans[n].run) {
+		i -= len(x.spans[n].run)
+		n++
+	}
+	return x.spans[n].start + x.spans[n].offset(i)
+}
+
+// acquire adds a request to the users of the extent, unless its owner has left.
+func (x *extent) acquire() bool {
 	for n := x.users.Load(); n > 0; n = x.users.Load() {
 		if x.users.CompareAndSwap(n, n+1) {
-			if x.over.Load() {
+			if x.ended.Load() {
 				x.completed(nil, nil)
 				return false
 			}
@@ -112,14 +92,6 @@ func (x *extent) enter() bool {
 		}
 	}
 	return false
-}
-
-// leave ends the use of the extent by its owner. The last user ends the extent.
-func (x *extent) leave() error {
-	if x.users.Add(-1) > 0 {
-		return nil
-	}
-	return x.end()
 }
 
 // completed ends the use of the extent by a request, and completes io, if it is not nil. If the owner
@@ -138,167 +110,266 @@ func (x *extent) completed(io *tiers.IO, err error) {
 	}
 }
 
-// end releases the places and the descriptor of an aborted writer, or of a reader.
+// release ends the use of the extent by its owner. The last user ends the extent.
+func (x *extent) release() error {
+	if x.users.Add(-1) > 0 {
+		return nil
+	}
+	return x.end()
+}
+
+// end closes a reader, or removes the objects of a writer.
 func (x *extent) end() error {
-	if x.kind == ioengine.Write {
-		return errors.Join(x.t.written(x.f), x.t.abandon(x.run))
+	defer func() { _ = x.t.exit() }() // if this closes the tier, Close has returned already
+	var errs []error
+	for i := range x.spans {
+		s := &x.spans[i]
+		if x.kind == ioengine.Write {
+			errs = append(errs, s.undo())
+			continue
+		}
+		if err := x.t.layout.done(s); err != nil {
+			errs = append(errs, x.t.error("close", s.run[0].o, -1, err))
+		}
+		errs = append(errs, x.t.release(s.run...))
 	}
-	if x.t.in < 0 && x.fd >= 0 {
-		x.t.closeRead(x.f, x.fd)
-	}
-	x.t.mu.Lock()
-	defer x.t.mu.Unlock()
-	return x.t.leave(x.run...)
+	return errors.Join(errs...)
 }
 
-// Submit submits a request to the I/O engine. The operation is reused with the IO, so that a stream of
-// requests allocates nothing.
+// undo removes objects that were never visible.
+func (s *span) undo() error {
+	t := s.x.t
+	var err error
+	if s.committed { // and another span of the extent is not
+		for _, e := range s.run {
+			err = errors.Join(err, t.layout.remove(e), t.layout.free(e))
+		}
+	} else {
+		err = t.layout.abandon(s)
+	}
+	for _, e := range s.run {
+		t.mu.Lock()
+		delete(t.entries, e.o.ID())
+		t.mu.Unlock()
+		t.uncount(e)
+	}
+	if err != nil {
+		return t.error("remove", s.run[0].o, -1, err)
+	}
+	return nil
+}
+
+// spanAt returns the number of the span that contains an offset.
+func (x *extent) spanAt(off int64) int {
+	i := len(x.spans) - 1
+	for i > 0 && x.spans[i].start > off {
+		i--
+	}
+	return i
+}
+
+// Submit makes one call for each span in the range of the request. That is one span if requests have the
+// tier's chunk size; otherwise the last call to complete ends the request.
 func (x *extent) Submit(io *tiers.IO) {
-	r, ok := io.State.(*request)
-	if !ok {
-		r = &request{}
-		r.op.Done, r.ops[0] = r.done, &r.op
-		io.State = r
-	}
-	r.x, r.io = x, io
-	switch end := io.Off + int64(io.N); {
-	case io.Off < 0 || end > x.size():
-		io.End(r.error(io.Off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N,
-			io.Off, x.size())))
-		return
-	case !x.enter(): // before the engine's Submit, during which the request may complete
-		io.End(r.error(io.Off, tiers.ErrClosed))
+	end := io.Off + int64(io.N)
+	from := x.spanAt(io.Off)
+	to := max(from, x.spanAt(end-1))
+	if from == to {
+		x.spans[from].submit(io)
 		return
 	}
-	op, t := &r.op, x.t
-	op.Kind, op.FD, op.Off = x.kind, x.fd, x.run[0].at+io.Off
-	op.N = tiers.AlignUp(io.N, t.traits.Align)
-	op.Leaves = t.policy.exact && !t.direct && t.advice == AdviseDrop
-	op.Buf = tiers.Buffer{B: io.Buf.B[:op.N], Slot: io.Buf.Slot, Node: io.Buf.Node}
-	t.engine.Submit(r.ops[:]...)
+	var mu sync.Mutex
+	var failed error
+	left := to - from + 1
+	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0 // not known of several calls
+	done := func(part *tiers.IO) {
+		mu.Lock()
+		failed = errors.Join(failed, part.Err)
+		io.Memory += part.Memory
+		left--
+		over := left == 0
+		mu.Unlock()
+		if over {
+			io.End(failed)
+		}
+	}
+	for i := from; i <= to; i++ {
+		at, stop := max(io.Off, x.spans[i].start), end
+		if i < to {
+			stop = x.spans[i+1].start
+		}
+		p := io.Buf
+		p.B = p.B[at-io.Off:]
+		x.spans[i].submit(&tiers.IO{Buf: p, Off: at, N: int(stop - at), Done: done})
+	}
 }
 
-// request is the state of an IO, with which it is reused.
+// request is the state of an IO. It is reused with the IO, so that a stream of requests allocates nothing.
 type request struct {
-	x  *extent
+	s  *span
 	io *tiers.IO
 	op ioengine.Op
 	// ops contains op as the argument list of Submit, which would allocate for each request otherwise.
 	ops [1]*ioengine.Op
 }
 
+// submit makes one call for a request of the span. Offsets are of the extent.
+func (s *span) submit(io *tiers.IO) {
+	r, ok := io.State.(*request)
+	if !ok {
+		r = &request{}
+		r.op.Done, r.ops[0] = r.done, &r.op
+		io.State = r
+	}
+	x, t := s.x, s.x.t
+	r.s, r.io = s, io
+	off, size := io.Off-s.start, s.size()
+	end := off + int64(io.N)
+	if s != &x.spans[len(x.spans)-1] { // the bytes up to the next span are padding
+		end = min(end, size)
+	}
+	switch {
+	case off < 0 || off > end || end > size:
+		io.End(s.error(off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N, off,
+			size)))
+		return
+	case !x.acquire(): // before the engine's Submit, during which the request may complete
+		io.End(s.error(off, tiers.ErrClosed))
+		return
+	}
+	if s.mem != nil {
+		if x.kind == ioengine.Read {
+			copy(io.Buf.B[:end-off], s.mem[off:])
+		} else {
+			copy(s.mem[off:], io.Buf.B[:end-off])
+		}
+		io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, int(end-off)
+		x.completed(io, nil)
+		return
+	}
+	n := tiers.AlignUp(int(end-off), t.traits.Align)
+	// The other fields belong to the I/O engine, which may still use them for the last submission.
+	op := &r.op
+	op.Kind, op.FD, op.Off, op.N = x.kind, s.fd, s.at+off, n
+	op.Buf = tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}
+	op.Vec, op.AtPosition, op.Leaves = nil, false, t.dropsCache
+	if off == 0 && end == size && s.whole != nil {
+		s.whole(op)
+	}
+	t.limits.threads(x.kind).submit(&io.Passed, r.ops[:]...)
+}
+
 // done completes the request. It leaves the extent first, so that a Close in the IO's Done ends the
 // extent.
 func (r *request) done(op *ioengine.Op) {
-	io := r.io
-	io.Begun, io.Ended = op.Begun, op.Ended
+	s, io := r.s, r.io
+	s.x.t.limits.threads(s.x.kind).done(op.Ended)
+	io.Begun, io.Ended, io.Memory = op.Begun, op.Ended, 0
 	// A file of exactly its object's size ends before the last aligned block does.
-	whole := errors.Is(op.Err, goio.ErrUnexpectedEOF) && r.x.t.policy.exact && op.Moved >= io.N
+	whole := errors.Is(op.Err, goio.ErrUnexpectedEOF) && op.Moved >= io.N
 	var err error
 	if op.Err != nil && !whole {
-		err = r.error(io.Off+int64(op.Moved), op.Err)
+		err = s.error(io.Off-s.start+int64(op.Moved), op.Err)
 	}
-	r.x.completed(io, err)
+	s.x.completed(io, err)
 }
 
-// error returns an error that names the object and the file at an offset of the extent.
-func (r *request) error(off int64, err error) error {
-	x := r.x
-	i := len(x.run) - 1
-	for i > 0 && x.Start(i) > off {
+// error returns an error that names the object and the file at an offset of the span.
+func (s *span) error(off int64, err error) error {
+	i := len(s.run) - 1
+	for i > 0 && s.offset(i) > off {
 		i--
 	}
-	return x.t.error(x.kind.String(), x.run[i].o, x.f, off-x.Start(i), err)
+	kind := s.x.kind.String()
+	return s.x.t.error(kind, s.run[i].o, off-s.offset(i),
+		&fs.PathError{Op: kind, Path: s.x.t.calls.path + "/" + s.path, Err: err})
 }
 
-// Commit flushes the file, if the layout does, closes it if no more writes follow, and makes the objects
-// visible.
+// Commit makes the objects durable as far as the layout does, and visible. Its failure removes them.
 func (x *extent) Commit(ctx context.Context) error {
-	t := x.t
-	if x.over.Load() {
-		return t.error("flush", x.run[0].o, x.f, -1, tiers.ErrClosed)
-	}
-	if t.policy.flush {
-		if err := x.flush(ctx); err != nil {
-			return errors.Join(t.error("flush", x.run[0].o, x.f, -1, err), x.Abort())
-		}
+	t, o := x.t, x.spans[0].run[0].o
+	if !x.ended.CompareAndSwap(false, true) {
+		return t.error("commit", o, -1, tiers.ErrClosed)
 	}
 	// An abandoned request may not have reached the kernel yet, and would use the descriptor's number
 	// when it belongs to another file.
 	if n := x.users.Load() - 1; n > 0 {
-		return errors.Join(t.error("close", x.run[0].o, x.f, -1,
-			fmt.Errorf("%d of its requests are not answered", n)), x.Abort())
+		return errors.Join(t.error("commit", o, -1, fmt.Errorf("%d of its requests are in flight", n)),
+			x.release())
 	}
-	// From here on Abort does nothing, so Commit itself undoes a failure.
-	x.over.Store(true)
-	if err := t.written(x.f); err != nil {
-		return errors.Join(err, t.abandon(x.run))
+	for i := range x.spans {
+		s := &x.spans[i]
+		if err := t.layout.commit(ctx, s); err != nil {
+			return errors.Join(t.error("commit", s.run[0].o, -1, err), x.release())
+		}
+		s.committed = true
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range x.run {
-		e.visible = true // the tier becomes a user instead of the writer
-	}
-	return nil
-}
-
-// flush is fdatasync with direct I/O; otherwise it is fsync, followed by dropping the file from the page
-// cache. A file of exact size is truncated to remove its padding first, and is flushed with fsync.
-func (x *extent) flush(ctx context.Context) error {
-	// After direct writes only the metadata that locates the bytes is not durable yet.
-	kind := ioengine.Sync
-	if x.t.direct && !x.t.policy.exact {
-		kind = ioengine.DataSync
-	}
-	if x.t.policy.exact && x.size()%int64(x.t.traits.Align) != 0 {
-		cut := func() error { return unix.Ftruncate(x.fd, x.size()) }
-		err := x.t.call("cut", x.f, func() error { return workdir.Retry(cut) })
-		if err != nil {
-			return fmt.Errorf("cut to %d bytes: %w", x.size(), err)
+	for i := range x.spans {
+		for _, e := range x.spans[i].run {
+			e.visible = true // the tier becomes a user instead of the writer
 		}
 	}
-	x.users.Add(1)
-	err := x.t.await(ctx, &ioengine.Op{Kind: kind, FD: x.fd},
-		func() { x.completed(nil, nil) })
-	if err != nil || x.t.direct || x.t.advice != AdviseDrop {
-		return err
+	t.mu.Unlock()
+	return t.exit()
+}
+
+// Committed returns how many bytes Commit wrote. In a bucket only the last object's commit writes,
+// and it writes the whole bucket.
+func (x *extent) Committed(n int64) int64 {
+	if x.spans[0].mem == nil {
+		return n
 	}
-	return x.t.call("drop from the page cache", x.f, func() error { return dropCache(x.fd) })
+	n = 0
+	for i := range x.spans {
+		n += x.spans[i].written
+	}
+	return n
 }
 
-// await is ioengine.Await with this tier's engine.
-func (t *Tier) await(ctx context.Context, op *ioengine.Op, over func()) error {
-	return ioengine.Await(ctx, func(op *ioengine.Op) { t.engine.Submit(op) }, op, over)
-}
-
-// Abort frees the places of a writer.
+// Abort removes the objects.
 func (x *extent) Abort() error { return x.Close() }
 
-// Close ends the owner's use of the places. It frees those whose objects were removed in the meantime.
+// Close ends the owner's use of the extent.
 func (x *extent) Close() error {
-	if !x.over.CompareAndSwap(false, true) {
+	if !x.ended.CompareAndSwap(false, true) {
 		return nil
 	}
-	return x.leave()
+	return x.release()
 }
 
-// written ends the writing of an extent, and of the whole file if no more writes follow.
-func (t *Tier) written(f *file) error {
-	t.mu.Lock()
-	f.writers--
-	t.mu.Unlock()
-	return t.seal(f)
+// await submits an operation to the engine's threads of a direction and waits for it as ioengine.Await
+// does. Back, if not nil, is called when the kernel no longer uses the operation's memory, perhaps long
+// after await has returned.
+func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()) error {
+	var passed time.Duration // not used: the operation moves none of a request's bytes
+	t.users.Add(1)
+	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(&passed, op) }, op,
+		func() {
+			l.done(op.Ended)
+			if back != nil {
+				back()
+			}
+			if t.users.Add(-1) == 0 { // not on the I/O engine's goroutine
+				go func() { _ = t.layout.close() }()
+			}
+		})
 }
 
-// abandon removes objects that were never visible. It ignores that a file does not exist.
-func (t *Tier) abandon(run []*entry) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range run {
-		delete(t.entries, e.o.ID())
+// submitLast submits the last operation of a file, and closes the file when the operation has completed,
+// also after its caller has stopped waiting. Closed earlier, its descriptor's number could be
+// another file's while the kernel still writes.
+func (t *Tier) submitLast(ctx context.Context, path string, op *ioengine.Op, back func()) error {
+	var users atomic.Int64
+	users.Store(2)
+	err := t.await(ctx, &t.limits.stores, op, func() {
+		back()
+		if users.Add(-1) == 0 { // not on the I/O engine's goroutine
+			go func() { _ = t.calls.close(op.FD, path) }()
+		}
+	})
+	if users.Add(-1) == 0 {
+		err = errors.Join(err, t.calls.close(op.FD, path))
 	}
-	if err := t.leave(run...); !errors.Is(err, tiers.ErrNotFound) {
-		return err
-	}
-	return nil
+	return err
 }

@@ -23,14 +23,14 @@ func TestPackedFilesNeedHoles(t *testing.T) {
 	d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: mount})
 	require.NoError(t, err)
 	engine := tiertest.Psync(t)
-	_, err = filetier.New(filetier.Config{Dir: d, Engine: engine,
+	_, err = filetier.New(t.Context(), filetier.Config{Dir: d, Engine: engine,
 		Layout: tiers.Layout{Kind: tiers.LayoutPacked, Places: 4}})
 	require.ErrorIs(t, err, tiers.ErrNotSupported)
 	assert.ErrorContains(t, err, d.Path())
 	assert.ErrorContains(t, err, "-layout block")
 	assert.Empty(t, theFiles(t, d.Path()))
 	for _, l := range []tiers.Layout{{}, {Kind: tiers.LayoutSlots, Bytes: block}} {
-		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Layout: l,
+		tier, err := filetier.New(t.Context(), filetier.Config{Dir: d, Engine: engine, Layout: l,
 			Capacity: 1 << 20})
 		require.NoError(t, err, "layouts that the message names")
 		require.NoError(t, tier.Close())

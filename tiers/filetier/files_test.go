@@ -61,7 +61,7 @@ func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 
 // The files of every layout are kept.
 func TestKeptFilesStay(t *testing.T) {
-	for kind, want := range map[tiers.LayoutKind]int{
+	for kind, want := range map[string]int{
 		tiers.LayoutFiles: 3, tiers.LayoutSlots: 1, tiers.LayoutPacked: 2, tiers.LayoutNamed: 3,
 	} {
 		cache := t.TempDir()
@@ -76,7 +76,7 @@ func TestKeptFilesStay(t *testing.T) {
 		}
 		require.NoError(t, tier.Close())
 		require.NoError(t, dir.Close())
-		assert.Len(t, theFiles(t, dir.Path()), want, "layout %d", kind)
+		assert.Len(t, theFiles(t, dir.Path()), want, "layout %s", kind)
 		dir, err = workdir.Open(t.Context(), workdir.Options{CacheDir: cache})
 		require.NoError(t, err)
 		assert.Equal(t, want, dir.Reclaimed().Files)
@@ -87,8 +87,8 @@ func TestKeptFilesStay(t *testing.T) {
 func TestLayoutsAreChecked(t *testing.T) {
 	dir := tiertest.Dir(t)
 	for _, l := range []tiers.Layout{{Kind: tiers.LayoutSlots},
-		{Kind: tiers.LayoutPacked, Places: 1}, {Kind: 99}} {
-		_, err := filetier.New(filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20,
+		{Kind: tiers.LayoutPacked, Places: 1}, {Kind: "none"}, {Kind: "kvbm-slots"}} {
+		_, err := filetier.New(t.Context(), filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20,
 			Engine: tiertest.Psync(t)})
 		assert.Error(t, err, "%+v", l)
 	}

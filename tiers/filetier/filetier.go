@@ -1,11 +1,16 @@
 package filetier
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
 	"kvbench/tiers/ioengine"
@@ -13,20 +18,62 @@ import (
 	"kvbench/tracing/host"
 )
 
+// pageSize is the multiple that engines round up to, and the least alignment of places in files.
+const pageSize = 4096
+
 // Config is the configuration of a Tier.
 type Config struct {
 	Dir    *workdir.Dir    // the caller closes it, after the tier
 	Engine ioengine.Engine // the caller closes it, after the tier
 	Layout tiers.Layout
-	// Direct: O_DIRECT, preallocated blocks, one fdatasync per object. Without it objects are
-	// written through the page cache, flushed and dropped from it, and dropped again before they are
-	// read.
+	// Direct: O_DIRECT, where the layout has it. The suite's own layouts then preallocate blocks, and
+	// flush with one fdatasync. Without it they write through the page cache, flush and drop objects from
+	// it, and drop them again before they are read.
 	Direct bool
-	// Extent is how many bytes adjacent objects of one request span at most.
+	// Extent is how many bytes adjacent objects of one request span at most, in own layouts.
 	Extent   int64
 	Capacity int64 // bytes for which slots are preallocated
-	// Advice is the hint to the kernel for files in the page cache.
+	// Advice is the hint to the kernel for files of the own layouts in the page cache.
 	Advice Advice
+
+	Imitation
+}
+
+// Imitation is the part of the configuration for the layouts of engines.
+type Imitation struct {
+	Model string // part of file names; any text
+	Rank  int    // the client's; part of file names
+	// Tensor is the tensor-parallel rank among World ranks; World 0 = no tensor parallelism.
+	Tensor, World int
+	// Tokens is the number of tokens in an object, for Description; 0 = the engine's number.
+	Tokens int
+	// Depth is how many objects of one Create or Open move concurrently, 0 = 1. They must have the
+	// same size.
+	Depth int
+	// Threads limits the requests in flight; nil: the engine's number of threads.
+	Threads *Threads
+	// Layers is the number of tensors of a token: some engines name each in a call.
+	Layers int
+	// Layerwise: objects are created and opened layer by layer, each layer of Layout.Bytes, where the
+	// layout can (tiers.LayoutSpec). An object without a layer is one file as usual.
+	Layerwise bool
+	// Latents: tokens are stored as latents, which are equal on all tensor-parallel ranks.
+	Latents bool
+	// Note receives the text of each system call, before it is made, unless the I/O engine makes the
+	// call. It may be nil.
+	Note func(string)
+}
+
+// Threads are the engine's threads that load and store; 0 = one for each request.
+type Threads struct{ Loads, Stores int }
+
+// ranks returns the rank in file names and the number of ranks. Without tensor parallelism that is the
+// client's rank, and 1.
+func (c *Imitation) ranks() (rank, world int) {
+	if c.World > 0 {
+		return c.Tensor, c.World
+	}
+	return c.Rank, 1
 }
 
 // Advice is the hint to the kernel for a file that is written and read through the page cache.
@@ -43,78 +90,118 @@ const (
 // Tier stores objects in files. Its index is only in memory: files of an earlier run were reclaimed
 // when the directory was opened, and are never read (except by Adopt).
 type Tier struct {
-	dir      *workdir.Dir
-	engine   ioengine.Engine
-	policy   policy
-	direct   bool
-	advice   Advice
-	unit     int64 // sizes of places are multiples of it
-	traits   tiers.Traits
-	warnings []string
-	leaves   atomic.Bool // the work directory removes the files, not the tier
+	cfg        Config
+	spec       tiers.LayoutSpec
+	layout     layout
+	calls      calls
+	direct     bool
+	traits     tiers.Traits
+	warnings   []string
+	limits     *limits
+	lookups    chan struct{} // a semaphore of one: engines look up on one thread
+	leaves     atomic.Bool   // the work directory removes the files, not the tier
+	users      atomic.Int64  // the owner, open extents and requests in flight
+	dropsCache bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
+	adjacent   int64         // bytes that a span of several objects has at most; 0: a span has one object
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
-	current *file // takes the next objects; nil: they begin a new file
-	made    uint64
-	slots   slotHeap
-	in      int   // read descriptor of the file of slots, which stays open; -1: none
 	held    int64 // bytes of objects
 	used    int64 // bytes of their places
 	ended   bool
 }
 
-var _ tiers.Tier = (*Tier)(nil)
+var _ tiers.Files = (*Tier)(nil)
 
-// New probes what the layout needs. If the filesystem refuses direct I/O the tier uses buffered I/O,
-// and Traits and Warnings report it. If the layout has to free a part of a file and the filesystem
-// cannot, New returns a *tiers.UnsupportedError.
-func New(cfg Config) (*Tier, error) {
-	p, err := policyOf(cfg.Layout)
+// New makes the calls of a layout's start. If the filesystem refuses direct I/O, the own layouts and
+// engines that continue with buffered I/O do so, and Traits and Warnings report it; for other layouts
+// Probe fails. If the layout needs anything else that the filesystem cannot, New returns a
+// *tiers.UnsupportedError.
+func New(ctx context.Context, cfg Config) (*Tier, error) {
+	t := &Tier{cfg: cfg, direct: cfg.Direct, lookups: make(chan struct{}, 1),
+		entries: make(map[tiers.ID]*entry)}
+	t.calls = calls{dir: cfg.Dir, root: -1, path: cfg.Dir.Path(), engine: cfg.Engine, note: cfg.Note}
+	t.traits = tiers.Traits{Holds: true, Align: 1}
+	t.users.Store(1)
+	var err error
+	if t.layout, err = newLayout(t); err != nil {
+		return nil, err
+	}
+	threads := Threads{Loads: t.spec.Loads, Stores: t.spec.Stores}
+	if cfg.Threads != nil {
+		threads = *cfg.Threads
+	}
+	t.limits = newLimits(cfg.Engine, threads, t.spec.Shared)
+	info, err := host.FilesystemOf(cfg.Dir.Path())
 	if err != nil {
 		return nil, err
 	}
-	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, advice: cfg.Advice, in: -1,
-		entries: make(map[tiers.ID]*entry)}
-	if err := t.probeDirect(cfg.Direct); err != nil {
+	if info.Memory {
+		t.warn("the cache directory %s lies in %s: this measures memory, not storage",
+			cfg.Dir.Path(), info.Type)
+	}
+	if t.imitates() {
+		err = t.imitate()
+	} else {
+		err = t.probeDirect(ctx, info)
+	}
+	if err != nil {
 		return nil, err
 	}
-	// Places are rounded up to the unit of reuse: a slot, or the blocks that a hole frees. A file that
-	// is removed as a whole needs no rounding.
-	align := int64(t.traits.Align)
-	t.unit = 1
-	switch {
-	case p.slot > 0:
-		t.policy.slot = tiers.AlignUp(p.slot, max(align, pageSize))
-		t.unit = t.policy.slot
-	case p.places > 1:
-		t.unit = t.holeUnit(max(align, pageSize))
-		if err := t.probeHoles(); err != nil {
+	if err := t.layout.start(ctx); err != nil {
+		if errors.Is(err, tiers.ErrNotSupported) {
 			return nil, err
 		}
+		return nil, fmt.Errorf("create files of layout %s: %w%s", t.spec.Name, err,
+			tiers.Advice(err))
 	}
-	if p.places != 1 {
-		t.traits.Extent = cfg.Extent
-	}
-	t.describe()
-	if p.slot > 0 {
-		if err := t.makeSlots(cfg.Capacity); err != nil {
-			return nil, fmt.Errorf("make a file of %d bytes for slots: %w", cfg.Capacity, err)
-		}
-	}
+	t.describe(info.Type)
 	return t, nil
 }
 
-// describe adds the layout's part of the traits.
-func (t *Tier) describe() {
-	t.traits.Holds = true
-	// With buffered I/O bytes reach the device with the flush. A layout without a flush counts them
-	// when they are written, and has a warning.
-	t.traits.CountsAtCommit = !t.direct && t.policy.flush
-	t.traits.Description += t.policy.describe()
-	if !t.policy.flush && !t.direct {
-		t.warn("%s are written without a flush: with buffered I/O that measures the page cache",
-			t.policy.what)
+// imitates reports whether the layout is an engine's.
+func (t *Tier) imitates() bool { return t.spec.Tokens > 0 }
+
+// imitate prepares the layout of an engine: its directory, and requests that move an object each, or Depth
+// objects concurrently.
+func (t *Tier) imitate() (err error) {
+	cfg, bytes := &t.cfg, t.cfg.Layout.Bytes
+	if bytes < 1 {
+		return fmt.Errorf("make %s with objects of %d bytes: the size must be positive", t.spec.Name,
+			bytes)
+	}
+	t.traits.Chunk = int(tiers.AlignUp(bytes, pageSize))
+	if cfg.Layerwise {
+		t.traits.Layers = cfg.Layers
+	}
+	if cfg.Depth > 1 {
+		t.traits.Extent = int64(cfg.Depth) * bytes
+	}
+	t.calls.root, t.calls.path, err = cfg.Dir.Tree()
+	return err
+}
+
+// describe completes the traits and warnings.
+func (t *Tier) describe(filesystem string) {
+	mode := "buffered"
+	if t.direct {
+		mode = "direct"
+	}
+	d := &t.traits.Description
+	*d = mode + " I/O on " + filesystem + *d
+	if !t.imitates() {
+		return
+	}
+	*d += fmt.Sprintf(", %s: objects of %d tokens", t.spec.Name,
+		cmp.Or(t.cfg.Tokens, t.spec.Tokens))
+	if t.cfg.Layerwise {
+		*d += ", a file for each layer"
+	}
+	if t.direct {
+		t.traits.Align = pageSize
+	} else {
+		t.warn("%s writes through the page cache and flushes nothing: what it reads and writes is "+
+			"the page cache's as far as memory lasts", t.spec.Name)
 	}
 }
 
@@ -122,14 +209,14 @@ func (t *Tier) warn(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
-// Traits returns the tier's traits.
+// Traits returns the tier's traits. In an engine's layout Chunk makes an object one request.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Direct reports whether the tier does direct I/O: the filesystem may have refused it.
+// Direct reports whether the tier does direct I/O. It may be false although Config.Direct is set.
 func (t *Tier) Direct() bool { return t.direct }
 
 // Warnings are facts that a reader of the results must know, such as a refused setting.
-func (t *Tier) Warnings() []string { return slices.Concat(t.dir.Warnings(), t.warnings) }
+func (t *Tier) Warnings() []string { return slices.Concat(t.cfg.Dir.Warnings(), t.warnings) }
 
 // Footprint returns the bytes of the objects, and the bytes that their places take in addition.
 func (t *Tier) Footprint() (held, waste int64) {
@@ -140,7 +227,7 @@ func (t *Tier) Footprint() (held, waste int64) {
 
 // Space returns the filesystem's space.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	f, err := host.FilesystemOf(t.dir.Path())
+	f, err := host.FilesystemOf(t.cfg.Dir.Path())
 	return tiers.Space{Total: f.Total, Free: f.Free}, err
 }
 
@@ -148,35 +235,43 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 // directory removes them. A run that has to end soon has no time to remove them, see [workdir.Dir].
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
 
-// Close closes the file that takes objects. A file that is still being written is closed with its
-// writer. The work directory removes all files.
+// Close closes the layout's files, now or when the last extent has ended. The work directory removes
+// them.
 func (t *Tier) Close() error {
 	t.mu.Lock()
+	ended := t.ended
 	t.ended = true
-	f := t.current
-	if f != nil {
-		t.close(f)
-	}
 	t.mu.Unlock()
-	if f == nil {
+	if ended {
 		return nil
 	}
-	if t.in >= 0 {
-		t.closeRead(f, t.in)
-	}
-	return t.seal(f)
+	return t.exit()
 }
 
-// error returns the OpError of an operation on an object in the file f, which may be nil.
-func (t *Tier) error(op string, o tiers.Object, f *file, off int64, err error) error {
-	path := t.dir.Path()
-	if f != nil {
-		path = t.path(f)
+// exit ends one use of the layout. The last user closes it.
+func (t *Tier) exit() error {
+	if t.users.Add(-1) > 0 {
+		return nil
+	}
+	return t.layout.close()
+}
+
+// unlink removes a file of objects, unless the run ends and the work directory removes it.
+func (t *Tier) unlink(path string) error {
+	if t.leaves.Load() {
+		return nil
+	}
+	return t.calls.unlink(path)
+}
+
+// error returns the OpError of an operation on an object. A failed call has its own name and path.
+func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
+	path := t.calls.path
+	if e, ok := err.(*fs.PathError); ok { //nolint:errorlint // joined errors may name several paths
+		op, path, err = e.Op, e.Path, e.Err
+	}
+	if errors.Is(err, unix.ENOENT) {
+		err = fmt.Errorf("%w: %w", tiers.ErrNotFound, err)
 	}
 	return &tiers.OpError{Op: op, Path: path, Key: o.Key, Offset: off, Err: err}
 }
-
-// path returns the path of f.
-func (t *Tier) path(f *file) string { return t.below(t.dir.Name(f.object(t.policy))) }
-
-func (t *Tier) below(dir, name string) string { return t.dir.Path() + "/" + dir + "/" + name }

@@ -21,7 +21,6 @@ import (
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
-	"kvbench/tiers/transfer"
 )
 
 // block is the size of most entries of these tests: four fit into a chunk, with or without padding.
@@ -46,7 +45,7 @@ func everyLayout(t *testing.T, run func(t *testing.T, tier *filetier.Tier, dir s
 }
 
 // counted returns a ChunkFunc and the sum of the bytes that it receives.
-func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
+func counted() (func(tiers.Chunk), *[tiers.NumOps]atomic.Int64) {
 	var sums [tiers.NumOps]atomic.Int64
 	return func(c tiers.Chunk) { sums[c.Op].Add(c.Bytes) }, &sums
 }
@@ -72,7 +71,7 @@ func blocks(prefix string, sizes ...int64) (list []tiers.Object) {
 }
 
 // writeRuns writes all objects in runs and returns the lengths of the runs.
-func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
+func writeRuns(t testing.TB, x *tiertest.Mover, tier tiers.Files,
 	list []tiers.Object) (runs []int) {
 	t.Helper()
 	for at := 0; at < len(list); {
@@ -92,7 +91,7 @@ func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
 }
 
 // readRuns reads and verifies all objects in runs and returns the lengths of the runs.
-func readRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
+func readRuns(t testing.TB, x *tiertest.Mover, tier tiers.Files,
 	list []tiers.Object) (runs []int) {
 	t.Helper()
 	for at := 0; at < len(list); {
@@ -312,7 +311,7 @@ func TestNoFileIsCompleteBeforeAllIsWritten(t *testing.T) {
 	back := make(chan error, 1)
 	w.Submit(&tiers.IO{Buf: tiers.Buffer{B: make([]byte, 4096)}, N: 4096,
 		Done: func(io *tiers.IO) { back <- io.Err }})
-	assert.ErrorContains(t, w.Commit(t.Context()), "1 of its requests are not answered")
+	assert.ErrorContains(t, w.Commit(t.Context()), "1 of its requests are in flight")
 	_, err = tier.Open(t.Context(), o)
 	assert.ErrorIs(t, err, tiers.ErrNotFound)
 	engine.Release()

@@ -6,14 +6,19 @@ import (
 	"kvbench/tracing/host"
 )
 
-// openDirect is 0: macOS has no open flag for direct I/O, see setDirect.
+// openDirect is 0: macOS has no open flag for direct I/O, see afterOpen.
 const openDirect = 0
 
-// setDirect turns off caching of the file.
-func setDirect(fd int) error {
+// afterOpen turns off caching of the file, in the suite's own layouts.
+func afterOpen(fd int) error {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_NOCACHE, 1)
 	return err
 }
+
+// setDirect is not supported: the engines use no such call here.
+func setDirect(int) error { return unix.EOPNOTSUPP }
+
+func nameMax(int) int64 { return 255 }
 
 // allocate is not supported: macOS has no fallocate.
 func allocate(int, int64, int64) error { return unix.EOPNOTSUPP }
@@ -23,7 +28,7 @@ func allocate(int, int64, int64) error { return unix.EOPNOTSUPP }
 func punch(int, int64, int64) error { return unix.EOPNOTSUPP }
 
 // dropCache turns off caching of the file: macOS cannot drop it.
-func dropCache(fd int) error { return setDirect(fd) }
+func dropCache(fd int) error { return afterOpen(fd) }
 
 func directAlign(int) int { return pageSize }
 

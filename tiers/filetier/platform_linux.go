@@ -7,35 +7,45 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 )
 
 const openDirect = unix.O_DIRECT
 
-// setDirect does nothing: on Linux the open flag is enough.
-func setDirect(int) error { return nil }
+// afterOpen does nothing: on Linux the open flag is enough.
+func afterOpen(int) error { return nil }
+
+// setDirect sets O_DIRECT on an open file, as some engines do.
+func setDirect(fd int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_DIRECT)
+	return err
+}
+
+// nameMax returns the longest name that a directory accepts, in bytes; 0 = unknown.
+func nameMax(dir int) int64 {
+	var s unix.Statfs_t
+	_ = unix.Fstatfs(dir, &s)
+	return s.Namelen
+}
 
 // allocate preallocates the blocks of a range, so that direct writes do not extend the file.
 func allocate(fd int, off, size int64) error {
-	return workdir.Retry(func() error { return unix.Fallocate(fd, 0, off, size) })
+	return unix.Fallocate(fd, 0, off, size)
 }
 
 // punch frees the blocks of a range, which reads as zeros afterwards.
 func punch(fd int, off, size int64) error {
-	return workdir.Retry(func() error {
-		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)
-	})
+	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)
 }
 
 // dropCache drops the file from the page cache.
 func dropCache(fd int) error {
-	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
+	return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
 }
 
 // sequential advises the kernel that the file is read from front to back.
 func sequential(fd int) error {
-	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL) })
+	return unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL)
 }
 
 // directAlign returns the alignment that direct I/O on the file needs, at least 4096.

@@ -14,41 +14,86 @@ import (
 	"kvbench/tracing/host"
 )
 
-// probeDirect determines the tier's I/O mode. It probes direct I/O with a block of a file, because some
-// filesystems refuse only the read or write.
-func (t *Tier) probeDirect(want bool) error {
-	info, err := host.FilesystemOf(t.dir.Path())
+// Probe writes and reads one object before the run, in the layout of an engine; own layouts were probed
+// by New. The engine itself has no such step. A name that is too long, or direct I/O that opens and then
+// fails, ends the run before it measures anything.
+func (t *Tier) Probe(ctx context.Context) error {
+	if !t.imitates() {
+		return nil
+	}
+	// Do not report the probe's calls: they are not part of the engine's call sequence.
+	defer func(note func(string)) { t.calls.note = note }(t.calls.note)
+	t.calls.note = nil
+	err := t.probe(ctx, min(t.cfg.Layout.Bytes, pageSize), nil)
+	// Buffer and offset are page-aligned: EINVAL means that the filesystem has no direct I/O.
+	if t.direct && errors.Is(err, unix.EINVAL) {
+		need := "a filesystem that accepts it, or another -layout"
+		if t.spec.Either {
+			need = "a filesystem that accepts it, or -io buffered"
+		}
+		return &tiers.UnsupportedError{Feature: "direct I/O of layout " + t.spec.Name,
+			Reason: err.Error(), Need: need}
+	}
+	return err
+}
+
+// probe writes an object and reads it back, and removes it. Also, if not nil, uses the written file.
+func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) error {
+	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Layer: t.traits.Layers, Size: size}
+	w, err := t.begin(ctx, ioengine.Write, []tiers.Object{o})
 	if err != nil {
 		return err
 	}
-	if info.Memory {
-		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.dir.Path(),
-			info.Type)
+	s := &w.spans[0]
+	if t.direct && !t.imitates() {
+		t.traits.Align = directAlign(s.fd)
 	}
-	t.traits.Align, t.traits.Description = 1, "buffered I/O on "+info.Type
-	if !want {
+	whole := int(tiers.AlignUp(size, int64(max(pageSize, t.traits.Align))))
+	page := tiers.Buffer{B: buffer.Aligned(make([]byte, 2*whole), whole, max(pageSize, t.traits.Align))}
+	for i := range page.B {
+		page.B[i] = byte(i) | 1 // not zero: a filesystem could store zeros as a hole
+	}
+	move := func(to *extent) error {
+		done := make(chan error, 1)
+		to.Submit(&tiers.IO{Buf: page, N: int(size), Done: func(io *tiers.IO) { done <- io.Err }})
+		return <-done
+	}
+	err = move(w)
+	if err == nil && also != nil {
+		err = also(s)
+	}
+	if err == nil {
+		err = w.Commit(ctx)
+	}
+	if err = errors.Join(err, w.Abort()); err != nil {
+		return err
+	}
+	r, err := t.begin(ctx, ioengine.Read, []tiers.Object{o})
+	if err == nil {
+		err = errors.Join(move(r), r.Close())
+	}
+	return errors.Join(err, t.Remove(ctx, o))
+}
+
+// probeFile is probe with a file of its own. Its name is one of the work directory's names, so that it is
+// reclaimed after a kill.
+func (t *Tier) probeFile(ctx context.Context, size int64, also func(s *span) error) error {
+	defer func(l layout) { t.layout = l }(t.layout)
+	t.layout = layouts[tiers.LayoutFiles](base{t, &t.calls})
+	return t.probe(ctx, size, also)
+}
+
+// probeDirect determines the I/O mode of an own layout. It probes direct I/O with a block of a file,
+// because some filesystems refuse only the read or write.
+func (t *Tier) probeDirect(ctx context.Context, info host.Filesystem) error {
+	if !t.direct {
 		return nil
 	}
-	// Open files for direct I/O from here on, unless the probe fails.
-	t.direct = true
-	align := 0
-	err = t.tryFile(func(f *file, fd int) (err error) {
-		align = directAlign(fd)
-		block := buffer.Aligned(make([]byte, 2*align), align, align)
-		if err := t.try(ioengine.Write, f, fd, block); err != nil {
-			return err
-		}
-		in, err := t.open(f, *f.first)
-		if err != nil {
-			return err
-		}
-		defer t.closeRead(f, in)
-		return t.try(ioengine.Read, f, in, block)
-	})
+	err := t.probeFile(ctx, pageSize, nil)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
-		t.direct = false
+		t.direct, t.traits.Align = false, 1
 		t.warn("%v; using buffered I/O instead", &tiers.UnsupportedError{
-			Feature: "direct I/O in " + t.dir.Path(), Need: "a filesystem that accepts O_DIRECT",
+			Feature: "direct I/O in " + t.calls.path, Need: "a filesystem that accepts O_DIRECT",
 			Reason: fmt.Sprintf("%s refuses it (%v)", info.Type, err),
 		})
 		return nil
@@ -57,31 +102,7 @@ func (t *Tier) probeDirect(want bool) error {
 		return fmt.Errorf("try direct I/O: %w", err)
 	}
 	if why := directIgnored(info); why != "" {
-		t.warn("direct I/O in %s is accepted but means nothing: %s", t.dir.Path(), why)
-	}
-	t.traits.Align, t.traits.Description = align, "direct I/O on "+info.Type
-	return nil
-}
-
-// tryFile calls do with a temporary file. Its name is one of the work directory's names, so that it is
-// reclaimed after a kill.
-func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
-	p := t.policy
-	t.policy = policy{places: 1} // one file per object
-	defer func() { t.policy = p }()
-	f := &file{first: &tiers.Object{Key: "probe", Gen: ^uint64(0), Size: 1}, making: &making{}}
-	if err := t.makeFile(f); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.seal(f), t.unlink(f)) }()
-	return do(f, f.making.fd)
-}
-
-// try writes or reads one block at the start of a file and waits.
-func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
-	op := &ioengine.Op{Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block)}
-	if err := t.await(context.Background(), op, func() {}); err != nil {
-		return t.error(kind.String(), *f.first, f, 0, err)
+		t.warn("direct I/O in %s is accepted but means nothing: %s", t.calls.path, why)
 	}
 	return nil
 }
@@ -93,48 +114,41 @@ const maxUnit = 64 << 10
 // holeUnit returns the unit that a hole frees: a block of the filesystem.
 func (t *Tier) holeUnit(least int64) int64 {
 	var s unix.Statfs_t
-	err := workdir.Retry(func() error { return unix.Statfs(t.dir.Path(), &s) })
+	err := workdir.Retry(func() error { return unix.Statfs(t.calls.path, &s) })
 	if err != nil || int64(s.Bsize) > maxUnit {
 		return least
 	}
 	return tiers.AlignUp(least, max(1, int64(s.Bsize)))
 }
 
-// probeHoles punches a hole into a file and checks that it frees space.
-func (t *Tier) probeHoles() error {
-	return t.tryFile(func(f *file, fd int) error {
-		data := buffer.Aligned(make([]byte, 4*t.unit), int(3*t.unit), t.traits.Align)
-		for i := range data {
-			data[i] = byte(i) | 1 // not zero: a filesystem could store zeros as a hole
-		}
-		if err := t.try(ioengine.Write, f, fd, data); err != nil {
-			return err
-		}
+// probeHoles punches a hole of unit bytes into a file and checks that it frees space.
+func (t *Tier) probeHoles(ctx context.Context, unit int64) error {
+	return t.probeFile(ctx, 3*unit, func(s *span) error {
 		var before, after int64
-		err := t.call("punch a hole into", f, func() (err error) {
-			if before, err = blocks(fd); err == nil {
-				err = punch(fd, t.unit, t.unit)
+		err := t.calls.call("punch a hole into", s.path, func() (err error) {
+			if before, err = blocks(s.fd); err == nil {
+				err = punch(s.fd, unit, unit)
 			}
 			if err == nil {
-				after, err = blocks(fd)
+				after, err = blocks(s.fd)
 			}
 			return err
 		})
 		switch freed := 512 * (before - after); {
 		case unsupported(err):
 			return &tiers.UnsupportedError{
-				Feature: "several blocks in a file in " + t.dir.Path(),
+				Feature: "several blocks in a file in " + t.calls.path,
 				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout " +
 					"whose files hold no more than one block (-layout block) or that frees none " +
 					"(slots)",
 				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which "+
-					"deleting one of them means (punch a hole: %v)", err),
+					"deleting one of them means (punch a hole: %v)", errors.Unwrap(err)),
 			}
 		case err != nil:
-			return t.error("punch a hole into", *f.first, f, t.unit, err)
-		case freed < t.unit:
+			return err
+		case freed < unit:
 			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free "+
-				"less than they count", t.unit, freed, t.dir.Path())
+				"less than they count", unit, freed, t.calls.path)
 		}
 		return nil
 	})

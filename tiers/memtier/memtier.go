@@ -32,7 +32,7 @@ type Tier struct {
 	closed  bool
 }
 
-var _ tiers.Tier = (*Tier)(nil)
+var _ tiers.Files = (*Tier)(nil)
 
 // New reserves address space for capacity bytes. Memory comes with use, from the NUMA nodes given, see
 // [buffer.NewArena].
@@ -225,6 +225,25 @@ func (e *entry) move(op tiers.Op, b []byte, off int64) error {
 		b, off = b[n:], off+int64(n)
 	}
 	return nil
+}
+
+// View implements tiers.Memory. The entry keeps its memory until release.
+func (t *Tier) View(o tiers.Object) (tiers.Source, func(), error) {
+	r, err := t.Open(context.Background(), o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return view{r.(*handle)}, func() { _ = r.Close() }, nil
+}
+
+// view is an opened entry as a source.
+type view struct{ *handle }
+
+// Fill copies bytes of the entry. The caller fills what lies behind its end.
+func (v view) Fill(o tiers.Object, off int64, p []byte) error {
+	io := tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: len(p), Done: func(*tiers.IO) {}}
+	v.Submit(&io)
+	return io.Err
 }
 
 // handle is a writer or reader of one entry.

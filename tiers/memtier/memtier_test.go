@@ -31,7 +31,7 @@ func do(x tiers.Submitter, b []byte, off int64) (err error) {
 }
 
 // put writes an object, in two requests.
-func put(t *testing.T, tier tiers.Tier, o tiers.Object) {
+func put(t *testing.T, tier tiers.Files, o tiers.Object) {
 	t.Helper()
 	b := make([]byte, o.Size)
 	bytesIn.Fill(b, o, 0)
@@ -43,7 +43,7 @@ func put(t *testing.T, tier tiers.Tier, o tiers.Object) {
 }
 
 // check reads an object and compares it.
-func check(t *testing.T, tier tiers.Tier, o tiers.Object) {
+func check(t *testing.T, tier tiers.Files, o tiers.Object) {
 	t.Helper()
 	r, err := tier.Open(t.Context(), o)
 	require.NoError(t, err)

@@ -27,7 +27,7 @@ import (
 func write(t *testing.T, tier *objecttier.Tier, key string) tiers.Object {
 	t.Helper()
 	o := tiers.Object{Key: key, Gen: 1, Size: 100}
-	_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+	err := put(t.Context(), tier, o, nil)
 	require.NoError(t, err)
 	return o
 }
@@ -105,7 +105,7 @@ func TestClearRepeatsAborts(t *testing.T) {
 		o := tiers.Object{Key: "k", Gen: 1, Size: 200_000}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := tier.Put(ctx, o, body(o), func(tiers.Chunk) {})
+		err := put(ctx, tier, o, nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		ended := time.Now()
 		require.NoError(t, tier.Clear(t.Context(), ignore))
@@ -122,9 +122,8 @@ func TestALateReadEnds(t *testing.T) {
 		_, c := inBubble(t, 1)
 		tier := begin(t, c)
 		o := write(t, tier, "k")
-		_, err := tier.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 4096)}},
-			func([]byte, int64) error { return tier.Clear(t.Context(), ignore) }, func(tiers.Chunk) {})
-		assert.NoError(t, err)
+		assert.NoError(t, tier.Get(t.Context(), &tiers.Call{}, []tiers.Object{o},
+			slowly{wait: func() { assert.NoError(t, tier.Clear(t.Context(), ignore)) }}))
 		require.NoError(t, tier.Close())
 	})
 }

@@ -25,24 +25,21 @@ func (e *LostError) Error() string {
 // Unwrap returns the store's answer.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// timed is a body that excludes the caller's time within a request from a busy time.
-type timed struct {
-	io.ReadSeeker
-	busy  *clock.Busy
-	clock clock.Clock
-}
+// body is an object as the body of requests: it is generated in the memory that is sent, and again for
+// another attempt.
+type body struct{ *put }
 
-// Read generates bytes, which is not the store's time. It runs on a goroutine of net/http, where a
-// panic would end the process.
-func (r timed) Read(p []byte) (n int, err error) {
-	r.busy.Exit(r.clock.Now())
+// ReadAt generates bytes. This is not the store's time, so that the busy time excludes it. It runs on a
+// goroutine of net/http, where a panic would end the process.
+func (b body) ReadAt(p []byte, off int64) (n int, err error) {
+	b.exit()
 	defer func() {
 		if v := recover(); v != nil {
 			n, err = 0, &tiers.PanicError{Value: v, Stack: debug.Stack()}
 		}
-		r.busy.Enter(r.clock.Now())
+		b.enter()
 	}()
-	return r.ReadSeeker.Read(p)
+	return len(p), b.src.Fill(b.o, off, p)
 }
 
 // put is a Put in progress.
@@ -52,41 +49,42 @@ type put struct {
 	o    tiers.Object
 	key  string
 	turn turns
-	body func(off, n int64) io.ReadSeeker
+	src  tiers.Source
 	busy clock.Busy
 
 	mu    sync.Mutex
-	done  tiers.ChunkFunc
+	call  *tiers.Call
 	acked int64 // bytes of acknowledged parts
 }
 
-// Put implements tiers.Streamer. If the store does not answer the requests that undo a failed write,
-// Clear repeats them.
-func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
-	done tiers.ChunkFunc) (tiers.Timing, error) {
-	return view{t, t.turns}.Put(ctx, o, body, done)
+// Put implements tiers.Tier with the first of the objects. It needs no buffers of the pool. If the
+// store does not answer the requests that undo a failed write, Clear repeats them.
+func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
+) error {
+	return t.put(ctx, c, objs[0], src, t.turns)
 }
 
-// Put implements tiers.Streamer.
-func (v view) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
-	done tiers.ChunkFunc) (tm tiers.Timing, err error) {
-	t := v.Tier
+func (t *Tier) put(ctx context.Context, c *tiers.Call, o tiers.Object, src tiers.Source,
+	turn turns) (err error) {
+	c.Timing, c.Done = tiers.Timing{}, 1
 	if err := t.claim(o); err != nil {
-		return tm, err
+		return err
 	}
-	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: v.turn, body: body, done: done}
+	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: turn, src: src, call: c}
 	exists := false
 	defer func() { t.settle(o, exists) }()
+	begun := t.clock.Now()
 	if o.Size <= t.cfg.MultipartAbove {
 		err = p.whole()
 	} else {
 		err = p.inParts()
 	}
-	exists = err == nil
-	if err != nil {
+	c.Timing.Device = p.busy.Total()
+	c.Timing.Generation = t.clock.Now() - begun - c.Timing.Device
+	if exists = err == nil; !exists {
 		err = t.fail("write", o, -1, err)
 	}
-	return tiers.Timing{Device: p.busy.Total()}, err
+	return err
 }
 
 // enter and exit enclose each request, including requests that undo a write. The common time of
@@ -100,8 +98,14 @@ func (p *put) report(off int64, r store.Request, held time.Duration, flush bool)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.acked += r.Bytes
-	p.done(tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
+	p.observe(tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
 		Ended: r.Ended, Asked: r.Begun, Done: r.Ended, Held: held})
+}
+
+func (p *put) observe(c tiers.Chunk) {
+	if p.call.Observe != nil {
+		p.call.Observe(c)
+	}
 }
 
 // send waits for a turn and makes a request with n bytes of the object from an offset on.
@@ -114,7 +118,7 @@ func (p *put) send(ctx context.Context, off, n int64,
 		return err
 	}
 	defer p.turn.leave()
-	r, err := request(func() io.ReadSeeker { return timed{p.body(off, n), &p.busy, p.t.clock} })
+	r, err := request(func() io.ReadSeeker { return io.NewSectionReader(body{p}, off, n) })
 	switch {
 	case err == nil:
 		p.report(off, r, held, false)
@@ -214,7 +218,7 @@ func (p *put) takeBack() {
 	}
 	p.t.wasted.Add(p.acked)
 	now := p.t.clock.Now()
-	p.done(tiers.Chunk{Op: tiers.Write, Piece: true, Bytes: -p.acked, Begun: now, Ended: now,
+	p.observe(tiers.Chunk{Op: tiers.Write, Piece: true, Bytes: -p.acked, Begun: now, Ended: now,
 		Asked: now, Done: now})
 }
 
@@ -229,34 +233,47 @@ func (t *Tier) ranges(o tiers.Object) int { return pieces(o.Size, t.rangeSize(o)
 // pieces returns the number of pieces of n bytes in size. The last piece may be shorter.
 func pieces(size, n int64) int { return int((size + n - 1) / n) }
 
-// Streams implements tiers.Streamer: a Get needs a buffer for each range in flight.
-func (t *Tier) Streams(o tiers.Object) int {
-	return min(t.ranges(o), t.cfg.Depth)
+// Get implements tiers.Tier with the first of the objects, in as many buffers of the pool as it has
+// ranges in flight. It reports the bytes of each piece when they arrive, and the request with its last
+// piece. An object of 32 MiB can take seconds, and at the end of a window only the missing pieces are
+// cut off.
+func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
+	o := objs[0]
+	c.Timing, c.Done = tiers.Timing{}, 1
+	from := t.clock.Now()
+	n := min(t.ranges(o), t.cfg.Depth, t.cfg.Pool.Buffers())
+	bufs, err := t.cfg.Pool.Get(ctx, n, make([]tiers.Buffer, 0, n))
+	admission := t.clock.Now() - from
+	if err != nil {
+		c.Timing.Admission = admission
+		return fmt.Errorf("wait for the buffers of entry %s: %w", o.Key, err)
+	}
+	defer t.cfg.Pool.Put(bufs...)
+	for i := range bufs { // the buffers may be larger than a piece
+		bufs[i].B = bufs[i].B[:t.cfg.Chunk]
+	}
+	err = t.get(ctx, c, o, bufs, dst, t.turns)
+	c.Timing.Admission = admission
+	return err
 }
 
-// Get implements tiers.Streamer. It reports the bytes of each piece when they arrive, and the request
-// with its last piece. An object of 32 MiB can take seconds, and at the end of a window only the missing
-// pieces are cut off.
-func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
-	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tiers.Timing, error) {
-	return view{t, t.turns}.Get(ctx, o, bufs, sink, done)
-}
-
-// Get implements tiers.Streamer.
-func (v view) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
-	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
-	t := v.Tier
+func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []tiers.Buffer,
+	dst tiers.Sink, turn turns) (err error) {
+	c.Timing, c.Done = tiers.Timing{}, 1
 	if err := t.hold(o); err != nil {
-		return tm, err
+		return err
 	}
 	defer func() { err = errors.Join(err, t.drop(o)) }()
 	var busy clock.Busy
-	var mu sync.Mutex // of done
-	report := func(c tiers.Chunk) {
-		mu.Lock()
-		defer mu.Unlock()
-		done(c)
+	var mu sync.Mutex // of Observe
+	report := func(chunk tiers.Chunk) {
+		if c.Observe != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			c.Observe(chunk)
+		}
 	}
+	started := t.clock.Now()
 	each := t.rangeSize(o)
 	err = parallel(ctx, t.ranges(o), len(bufs), func(ctx context.Context, worker, i int) error {
 		off := int64(i) * each
@@ -265,11 +282,11 @@ func (v view) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		// Pauses between attempts are the store's time, too.
 		busy.Enter(t.clock.Now())
 		defer func() { busy.Exit(t.clock.Now()) }()
-		held, err := v.turn.take(ctx, t.clock)
+		held, err := turn.take(ctx, t.clock)
 		if err != nil {
 			return err
 		}
-		defer v.turn.leave()
+		defer turn.leave()
 		begun := t.clock.Now()
 		piece := func(p []byte, off int64) error {
 			now := t.clock.Now()
@@ -281,11 +298,13 @@ func (v view) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 			report(c)
 			busy.Exit(now)
 			defer func() { busy.Enter(t.clock.Now()) }()
-			return sink(p, off)
+			return dst.Take(o, off, p)
 		}
 		_, err = t.client.Get(ctx, t.key(o), part, bufs[worker].B, piece)
 		return err
 	})
+	c.Timing.Device = busy.Total()
+	c.Timing.Host = t.clock.Now() - started - c.Timing.Device
 	if err != nil {
 		// hold only accepts an object that was written and not removed, so the store has lost it.
 		if errors.Is(err, store.ErrNoKey) {
@@ -294,7 +313,27 @@ func (v view) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		}
 		err = t.fail("read", o, -1, err)
 	}
-	return tiers.Timing{Device: busy.Total()}, err
+	return err
+}
+
+// Plain returns the tier for plain I/O: without the limit of an engine's threads, and with reads of
+// one request in flight, through the given buffer. One goroutine at a time may read.
+func (t *Tier) Plain(buf tiers.Buffer) tiers.Tier { return plain{t, buf} }
+
+type plain struct {
+	*Tier
+	buf tiers.Buffer
+}
+
+// Put implements tiers.Tier.
+func (p plain) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
+) error {
+	return p.put(ctx, c, objs[0], src, nil)
+}
+
+// Get implements tiers.Tier.
+func (p plain) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
+	return p.get(ctx, c, objs[0], []tiers.Buffer{p.buf}, dst, nil)
 }
 
 // Lookup makes a HEAD for one object after the other, until the first object that the store lacks, as
@@ -318,15 +357,4 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 		found++
 	}
 	return found, nil
-}
-
-var _ tiers.Bounded = (*Tier)(nil)
-
-// Unbounded implements tiers.Bounded: its PUTs and GETs wait for no turn.
-func (t *Tier) Unbounded() tiers.Streamer { return view{t, nil} }
-
-// view is a Tier with other turns for PUTs and GETs.
-type view struct {
-	*Tier
-	turn turns
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
@@ -28,8 +29,11 @@ type Config struct {
 	// a multiple of 4096, are read in ranges of RangeSize; with 0 they are read whole.
 	MultipartAbove, PartSize, RangeSize int64
 	Depth                               int // parts or ranges of an object in flight
+	// Pool has the buffers of reads, and Chunk is how many bytes of a buffer a piece has.
+	Pool  *buffer.Pool
+	Chunk int
 	// Requests bounds the PUTs, GETs and HEADs of entries in flight, like the threads of an engine;
-	// 0 = no bound. Tier.Unbounded has no bound either.
+	// 0 = no bound. Plain I/O has no bound either, see Tier.Plain.
 	Requests int
 	// AlwaysRange sends a Range header also for a whole object.
 	AlwaysRange bool
@@ -76,7 +80,7 @@ type Tier struct {
 	wasted  atomic.Int64
 }
 
-var _ tiers.Streamer = (*Tier)(nil)
+var _ tiers.Tier = (*Tier)(nil)
 
 // entry is an object that exists, or is being written.
 type entry struct {
@@ -146,17 +150,7 @@ func (t *Tier) Traits() tiers.Traits {
 	if len(urls) > 1 {
 		text += fmt.Sprintf(" and %d more", len(urls)-1)
 	}
-	return tiers.Traits{Align: 1, Stream: true, Holds: true, Description: text}
-}
-
-// Create implements tiers.Tier. It fails, because objects are streams only.
-func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	return nil, t.fail("create", objs[0], -1, errors.ErrUnsupported)
-}
-
-// Open implements tiers.Tier. It fails, because objects are streams only.
-func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	return nil, t.fail("open", objs[0], -1, errors.ErrUnsupported)
+	return tiers.Traits{Align: 1, Holds: true, Description: text}
 }
 
 // Space implements tiers.Tier. It fails, because a store does not report its space: the user must

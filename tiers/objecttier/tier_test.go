@@ -1,11 +1,9 @@
 package objecttier_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -43,6 +41,7 @@ func config(t testing.TB, d *s3test.Server) objecttier.Config {
 			Random: func() float64 { return 1 }, Dial: d.DialContext},
 		Prefix: "a/b", Rank: int(rank.Add(1)), Names: objecttier.Names{Format: objecttier.Own},
 		MultipartAbove: 96 << 10, PartSize: 40 << 10, RangeSize: 36 << 10, Depth: 3, Nonce: "test",
+		Pool: tiertest.Transfer(t, 8192, 3).Pool, Chunk: 8192,
 	}
 }
 
@@ -64,87 +63,6 @@ func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
 // keys returns all keys in the bucket of a server.
 func keys(d *s3test.Server) []string { return d.Keys("bucket", "") }
 
-// streams makes writers and readers at offsets from a tier's streams, because the tests of the contract
-// need them. A writer keeps the whole object until Commit.
-type streams struct{ *objecttier.Tier }
-
-type stream struct {
-	tiers.One
-	t     *objecttier.Tier
-	o     tiers.Object
-	bytes []byte
-	mu    sync.Mutex
-	ended bool
-	read  chan error // for a reader: the result of its GET
-	close func()
-}
-
-func (s streams) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	return &stream{t: s.Tier, o: objs[0], bytes: make([]byte, objs[0].Size)}, nil
-}
-
-// Open begins a GET, which holds the object until Close.
-func (s streams) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	o := objs[0]
-	r := &stream{t: s.Tier, o: o, bytes: make([]byte, o.Size), read: make(chan error, 1)}
-	begun, closed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	r.close = sync.OnceFunc(func() {
-		close(closed)
-		r.mu.Lock() // waits for the end of the GET
-		defer r.mu.Unlock()
-	})
-	end := make(chan error, 1)
-	r.mu.Lock()
-	go func() {
-		defer r.mu.Unlock()
-		left := o.Size
-		_, err := s.Get(context.WithoutCancel(ctx), o, []tiers.Buffer{{B: make([]byte, 4096)}},
-			func(p []byte, off int64) error {
-				copy(r.bytes[off:], p)
-				if left -= int64(len(p)); left == 0 {
-					once.Do(func() { close(begun) })
-					<-closed
-				}
-				return nil
-			}, func(tiers.Chunk) {})
-		end <- err
-	}()
-	select {
-	case <-begun:
-		return r, nil
-	case err := <-end:
-		return nil, err
-	}
-}
-
-func (s *stream) Submit(io *tiers.IO) {
-	if s.ended || io.Off < 0 || io.Off+int64(io.N) > s.o.Size {
-		io.End(&tiers.OpError{Op: "move", Key: s.o.Key, Err: errors.New("not in the entry")})
-		return
-	}
-	if s.close == nil {
-		copy(s.bytes[io.Off:], io.Buf.B[:io.N])
-	} else {
-		copy(io.Buf.B[:io.N], s.bytes[io.Off:])
-	}
-	io.End(nil)
-}
-
-func (s *stream) Commit(ctx context.Context) error {
-	if s.ended {
-		return tiers.ErrClosed
-	}
-	s.ended = true
-	_, err := s.t.Put(ctx, s.o, func(off, n int64) io.ReadSeeker {
-		return bytes.NewReader(s.bytes[off : off+n])
-	}, func(tiers.Chunk) {})
-	return err
-}
-
-func (s *stream) Abort() error { s.ended = true; return nil }
-func (s *stream) Close() error { s.close(); return nil }
-
 func TestObjectsKeepTheContract(t *testing.T) {
 	for name, change := range map[string]func(*objecttier.Config){
 		"parts and ranges": func(*objecttier.Config) {},
@@ -162,7 +80,7 @@ func TestObjectsKeepTheContract(t *testing.T) {
 			tiertest.Run(t, func(t testing.TB) tiers.Tier {
 				cfg := config(t, d)
 				change(&cfg)
-				return streams{open(t, cfg)}
+				return open(t, cfg)
 			})
 			assert.Empty(t, keys(d), "nothing is left")
 		})
@@ -176,15 +94,13 @@ func inBubble(t *testing.T, n int) (*s3test.Server, objecttier.Config) {
 	return d, config(t, d)
 }
 
-// body returns an object's content as a stream.
-func body(o tiers.Object) func(off, n int64) io.ReadSeeker {
-	all := make([]byte, o.Size)
-	tiertest.Content.Fill(all, o, 0)
-	return func(off, n int64) io.ReadSeeker { return bytes.NewReader(all[off : off+n]) }
+// put writes an object, with the report of its chunks to done, which may be nil.
+func put(ctx context.Context, to tiers.Tier, o tiers.Object, done func(tiers.Chunk)) error {
+	return to.Put(ctx, &tiers.Call{Observe: done}, []tiers.Object{o}, tiertest.Content.Source())
 }
 
 // sums adds up the reported chunks.
-func sums() (tiers.ChunkFunc, *[tiers.NumOps]int64) {
+func sums() (func(tiers.Chunk), *[tiers.NumOps]int64) {
 	var mu sync.Mutex
 	var n [tiers.NumOps]int64
 	return func(c tiers.Chunk) {
@@ -195,15 +111,8 @@ func sums() (tiers.ChunkFunc, *[tiers.NumOps]int64) {
 }
 
 // check reads an object and compares it.
-func check(ctx context.Context, tier *objecttier.Tier, o tiers.Object, done tiers.ChunkFunc) error {
-	var bufs []tiers.Buffer
-	for range tier.Streams(o) {
-		bufs = append(bufs, tiers.Buffer{B: make([]byte, 8192)})
-	}
-	_, err := tier.Get(ctx, o, bufs, func(p []byte, off int64) error {
-		return tiertest.Content.Check(p, o, off)
-	}, done)
-	return err
+func check(ctx context.Context, tier tiers.Tier, o tiers.Object, done func(tiers.Chunk)) error {
+	return tier.Get(ctx, &tiers.Call{Observe: done}, []tiers.Object{o}, tiertest.Verified)
 }
 
 // Every twentieth request fails, in each way that another attempt repairs. Reads return the written
@@ -228,7 +137,7 @@ func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 		for i := range 60 {
 			o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: rng.Int64N(200_000) + 1}
 			all.Go(func() {
-				_, err := tier.Put(t.Context(), o, body(o), done)
+				err := put(t.Context(), tier, o, done)
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -266,7 +175,7 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 			require.NoError(t, d.SetRules(rule))
 			done, moved := sums()
 			before := tier.Stats().WastedBytes
-			_, err := tier.Put(t.Context(), o, body(o), done)
+			err := put(t.Context(), tier, o, done)
 			require.Error(t, err)
 			assert.Zero(t, moved[tiers.Write])
 			if rule.Op != s3test.Create {
@@ -279,22 +188,17 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 			assert.ErrorIs(t, check(t.Context(), tier, o, done), tiers.ErrNotFound)
 		}
 		require.NoError(t, d.SetRules())
-		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+		err := put(t.Context(), tier, o, nil)
 		require.NoError(t, err, "the way is free again")
 		broken := tiers.Object{Key: "p", Gen: 1, Size: 200_000}
-		_, err = tier.Put(t.Context(), broken, func(off, n int64) io.ReadSeeker {
-			return panics{bytes.NewReader(make([]byte, n))}
-		}, func(tiers.Chunk) {})
+		err = tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{broken},
+			slowly{wait: func() { panic("on purpose") }})
 		p, ok := errors.AsType[*tiers.PanicError](err)
 		require.True(t, ok, err)
 		assert.Equal(t, "on purpose", p.Value)
 		assert.Empty(t, d.Uploads("bucket"))
 	})
 }
-
-type panics struct{ io.ReadSeeker }
-
-func (panics) Read([]byte) (int, error) { panic("on purpose") }
 
 // A PUT may have made an object although all its answers were lost. No such object remains.
 func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
@@ -305,7 +209,7 @@ func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
 		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Put,
 			Fault: s3test.Fault{Kind: s3test.Lost}}))
 		o := tiers.Object{Key: "k", Gen: 1, Size: 1000}
-		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+		err := put(t.Context(), tier, o, nil)
 		require.Error(t, err)
 		assert.Empty(t, keys(d))
 		require.NoError(t, d.SetRules())
@@ -318,11 +222,11 @@ func TestALostObjectIsNoMiss(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 5000}
-		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+		err := put(t.Context(), tier, o, nil)
 		require.NoError(t, err)
 		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
 			Kind: s3test.Status, Status: 404, Code: "NoSuchKey"}}))
-		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
+		err = check(t.Context(), tier, o, nil)
 		_, lost := errors.AsType[*objecttier.LostError](err)
 		assert.True(t, lost, err)
 		assert.NotErrorIs(t, err, tiers.ErrNotFound)
@@ -331,7 +235,7 @@ func TestALostObjectIsNoMiss(t *testing.T) {
 
 		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
 			Kind: s3test.Flip, At: 4321}}))
-		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
+		err = check(t.Context(), tier, o, nil)
 		m, ok := errors.AsType[*content.MismatchError](err)
 		require.True(t, ok, err)
 		assert.EqualValues(t, 4321, m.Offset)
@@ -349,22 +253,21 @@ func TestTimesAreTheStores(t *testing.T) {
 			Kind: s3test.Delay, HeaderDelay: (50 * time.Millisecond),
 			BodyDelay: (100 * time.Millisecond)}}))
 		o := tiers.Object{Key: "k", Gen: 1, Size: 80_000}
-		slow := func(off, n int64) io.ReadSeeker {
-			return &slowly{ReadSeeker: body(o)(off, n),
-				wait: func() { <-time.After(time.Second) }}
-		}
+		var once sync.Once
+		second := func() { <-time.After(time.Second) }
 		var flight time.Duration
-		tm, err := tier.Put(t.Context(), o, slow,
-			func(c tiers.Chunk) { flight += c.Ended - c.Begun })
-		require.NoError(t, err)
-		assert.Equal(t, 50*time.Millisecond, tm.Device)
+		call := tiers.Call{Observe: func(c tiers.Chunk) { flight += c.Ended - c.Begun }}
+		require.NoError(t, tier.Put(t.Context(), &call, []tiers.Object{o},
+			slowly{tiertest.Content.Source(), func() { once.Do(second) }}))
+		assert.Equal(t, tiers.Timing{Device: 50 * time.Millisecond, Generation: time.Second},
+			call.Timing)
 		assert.Equal(t, 1050*time.Millisecond, flight)
-		tm, err = tier.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 80_000)}},
-			func([]byte, int64) error { <-time.After(time.Second); return nil },
-			func(tiers.Chunk) {})
+		// Three ranges, one after the other in one buffer, each in one piece.
+		err := tier.Plain(tiers.Buffer{B: make([]byte, 80_000)}).Get(t.Context(), &call,
+			[]tiers.Object{o}, slowly{wait: second})
 		require.NoError(t, err)
-		// Three ranges, one after the other in one buffer.
-		assert.Equal(t, 450*time.Millisecond, tm.Device)
+		assert.Equal(t, tiers.Timing{Device: 450 * time.Millisecond, Host: 3 * time.Second},
+			call.Timing)
 	})
 }
 
@@ -391,26 +294,28 @@ func TestTheTimeToUndoIsTheStores(t *testing.T) {
 						Kind: s3test.Delay, HeaderDelay: (undo)}}))
 				o := tiers.Object{Key: "k", Gen: 1, Size: c.size}
 				begun := time.Now()
-				tm, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
-				require.Error(t, err)
-				assert.Equal(t, time.Since(begun), tm.Device)
-				assert.Equal(t, undo, tm.Device)
+				var call tiers.Call
+				require.Error(t, tier.Put(t.Context(), &call, []tiers.Object{o},
+					tiertest.Content.Source()))
+				assert.Equal(t, time.Since(begun), call.Timing.Device)
+				assert.Equal(t, undo, call.Timing.Device)
 			})
 		})
 	}
 }
 
-// slowly waits before its first byte.
+// slowly calls a function before it fills or takes bytes.
 type slowly struct {
-	io.ReadSeeker
-	once sync.Once
+	tiers.Source
 	wait func()
 }
 
-func (s *slowly) Read(p []byte) (int, error) {
-	s.once.Do(s.wait)
-	return s.ReadSeeker.Read(p)
+func (s slowly) Fill(o tiers.Object, off int64, p []byte) error {
+	s.wait()
+	return s.Source.Fill(o, off, p)
 }
+
+func (s slowly) Take(tiers.Object, int64, []byte) error { s.wait(); return nil }
 
 // Lookup makes a HEAD for each object until the first missing one.
 func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
@@ -421,7 +326,7 @@ func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
 		for i := range 5 {
 			objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: 100})
 			if i != 3 {
-				_, err := tier.Put(t.Context(), objs[i], body(objs[i]), func(tiers.Chunk) {})
+				err := put(t.Context(), tier, objs[i], nil)
 				require.NoError(t, err)
 			}
 		}

@@ -42,20 +42,23 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 // and returns the failure. A panic becomes a PanicError.
 func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
 ) error {
+	one := func(ctx context.Context, worker, i int) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = &tiers.PanicError{Value: v, Stack: debug.Stack()}
+			}
+		}()
+		return do(ctx, worker, i)
+	}
 	if n == 1 {
-		return do(ctx, 0, 0)
+		return one(ctx, 0, 0)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for worker := range min(n, atOnce) {
-		group.Go(func() (err error) {
-			defer func() {
-				if v := recover(); v != nil {
-					err = &tiers.PanicError{Value: v, Stack: debug.Stack()}
-				}
-			}()
+		group.Go(func() error {
 			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				if err := do(ctx, worker, i); err != nil {
+				if err := one(ctx, worker, i); err != nil {
 					return err
 				}
 			}

@@ -25,32 +25,25 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 		tier := open(t, c)
 		require.NoError(t, d.SetRules(s3test.Rule{Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
 			Kind: s3test.Delay, HeaderDelay: time.Second}}))
-		put := func(to tiers.Streamer, o tiers.Object, done tiers.ChunkFunc) error {
-			_, err := to.Put(t.Context(), o, body(o), done)
+		lookup := func(ctx context.Context, _ tiers.Tier, o tiers.Object, _ func(tiers.Chunk)) error {
+			_, err := tier.Lookup(ctx, o)
 			return err
 		}
-		get := func(from tiers.Streamer, o tiers.Object, done tiers.ChunkFunc) error {
-			_, err := from.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 8192)}},
-				func([]byte, int64) error { return nil }, done)
-			return err
-		}
-		lookup := func(_ tiers.Streamer, o tiers.Object, _ tiers.ChunkFunc) error {
-			_, err := tier.Lookup(t.Context(), o)
-			return err
-		}
+		own := func() tiers.Tier { return tier }
+		plain := func() tiers.Tier { return tier.Plain(tiers.Buffer{B: make([]byte, 8192)}) }
 		// With the bound, two requests wait for one second, and one for two seconds.
 		for _, c := range []struct {
 			name       string
-			move       func(tiers.Streamer, tiers.Object, tiers.ChunkFunc) error
-			via        tiers.Streamer
+			move       func(context.Context, tiers.Tier, tiers.Object, func(tiers.Chunk)) error
+			via        func() tiers.Tier
 			took, held time.Duration
 			peak       int
 		}{
-			{"a", put, tier, 3 * time.Second, 4 * time.Second, 2},
-			{"a", get, tier, 3 * time.Second, 4 * time.Second, 2},
-			{"a", lookup, tier, 3 * time.Second, 0, 2}, // a lookup reports nothing
-			{"b", put, tier.Unbounded(), time.Second, 0, 5},
-			{"b", get, tier.Unbounded(), time.Second, 0, 5},
+			{"a", put, own, 3 * time.Second, 4 * time.Second, 2},
+			{"a", check, own, 3 * time.Second, 4 * time.Second, 2},
+			{"a", lookup, own, 3 * time.Second, 0, 2}, // a lookup reports nothing
+			{"b", put, plain, time.Second, 0, 5},
+			{"b", check, plain, time.Second, 0, 5},
 		} {
 			tier.ResetPeaks()
 			var all sync.WaitGroup
@@ -59,7 +52,7 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 			for i := range 5 {
 				o := tiers.Object{Key: fmt.Sprint(c.name, i), Gen: 1, Size: 30_000}
 				all.Go(func() {
-					assert.NoError(t, c.move(c.via, o, func(c tiers.Chunk) { held.Add(int64(c.Held)) }))
+					assert.NoError(t, c.move(t.Context(), c.via(), o, func(c tiers.Chunk) { held.Add(int64(c.Held)) }))
 				})
 			}
 			all.Wait()
@@ -78,18 +71,17 @@ func TestWaitingForATurnEnds(t *testing.T) {
 		tier := open(t, c)
 		require.NoError(t, d.SetRules(s3test.Rule{Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
 			Kind: s3test.Delay, HeaderDelay: (5 * time.Second)}}))
-		put := func(ctx context.Context, key string) error {
+		write := func(ctx context.Context, key string) error {
 			o := tiers.Object{Key: key, Gen: 1, Size: 30_000}
-			_, err := tier.Put(ctx, o, body(o), func(tiers.Chunk) {})
-			return err
+			return put(ctx, tier, o, nil)
 		}
 		var all sync.WaitGroup
-		all.Go(func() { assert.NoError(t, put(t.Context(), "first")) })
+		all.Go(func() { assert.NoError(t, write(t.Context(), "first")) })
 		<-time.After(time.Second)
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		assert.ErrorIs(t, put(ctx, "second"), context.DeadlineExceeded)
+		assert.ErrorIs(t, write(ctx, "second"), context.DeadlineExceeded)
 		all.Wait()
-		assert.NoError(t, put(t.Context(), "third"))
+		assert.NoError(t, write(t.Context(), "third"))
 	})
 }

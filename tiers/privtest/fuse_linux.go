@@ -83,6 +83,9 @@ func serveFuse(text string) error {
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		return err
 	}
+	if m.Times.Slots > 0 {
+		m.slots = make(chan struct{}, m.Times.Slots)
+	}
 	root, err := nodes.NewLoopbackRoot(m.Memory)
 	if err != nil {
 		return err
@@ -120,7 +123,17 @@ type mirror struct {
 	Memory, Dir        string
 	Disk               bool // its file is behind a loop device
 	Times              Times
-	hole               sync.RWMutex // held while a hole is punched, which delays every other request
+	hole               sync.RWMutex  // held while a hole is punched, which delays every other request
+	slots              chan struct{} // holds one value per read or write in service; nil: no limit
+}
+
+// work takes the time of a read or write.
+func (m *mirror) work(d time.Duration) {
+	if m.slots != nil {
+		m.slots <- struct{}{}
+		defer func() { <-m.slots }()
+	}
+	time.Sleep(d)
 }
 
 // Open keeps the page cache away from a disk's file: the kernel would read and write there.
@@ -136,7 +149,7 @@ func (m *mirror) Read(cancel <-chan struct{}, in *fuse.ReadIn, p []byte) (fuse.R
 	fuse.Status) {
 	m.hole.RLock()
 	defer m.hole.RUnlock()
-	time.Sleep(m.Times.Read)
+	m.work(m.Times.Read)
 	return m.RawFileSystem.Read(cancel, in, p)
 }
 
@@ -144,7 +157,7 @@ func (m *mirror) Writev(cancel <-chan struct{}, in *fuse.WriteIn, p [][]byte) (u
 	fuse.Status) {
 	m.hole.RLock()
 	defer m.hole.RUnlock()
-	time.Sleep(m.Times.Write)
+	m.work(m.Times.Write)
 	n, status := m.RawFileSystem.Writev(cancel, in, p)
 	if m.Disk && status == fuse.Status(unix.ENOSPC) {
 		status = fuse.EIO // a disk does not know what is free

@@ -56,6 +56,9 @@ type LoopOptions struct {
 }
 
 // Times are how long a device takes for a request, in addition to memory's time: zero is no such
-// device. It serves any number of reads and writes at a time, of up to 1 MiB each, and nothing else
-// while it discards.
-type Times struct{ Read, Write, Discard time.Duration }
+// device. It completes Slots reads and writes at a time (0: any number), of up to 1 MiB each, and
+// nothing else while it discards.
+type Times struct {
+	Read, Write, Discard time.Duration
+	Slots                int
+}

@@ -21,7 +21,7 @@ type Device struct {
 	traits tiers.Traits
 }
 
-var _ tiers.Tier = (*Device)(nil)
+var _ tiers.Files = (*Device)(nil)
 
 // NewDevice returns an idle device. All its users share the thread of a virtual clock.
 func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {

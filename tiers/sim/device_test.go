@@ -25,17 +25,18 @@ func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, strea
 	t.Helper()
 	v := clock.NewVirtual()
 	d := NewDevice(m, "a model", v)
-	x := transfer.Transfer{Chunk: int(chunk), Depth: depth, Clock: v}
+	x := transfer.New(d, &transfer.Settings{Chunk: int(chunk), Depth: depth, Clock: v})
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, s := range streams {
 		v.Go(func() {
 			for ctx.Err() == nil {
-				move := x.Read
+				c := tiers.Call{Observe: func(c tiers.Chunk) { s.bytes += c.Bytes }}
+				objs := []tiers.Object{{Key: "k", Size: s.size}}
 				if s.op == tiers.Write {
-					move = x.Write
+					_ = x.Put(ctx, &c, objs, nil)
+				} else {
+					_ = x.Get(ctx, &c, objs, nil)
 				}
-				_, _, _ = move(ctx, d, func(c tiers.Chunk) { s.bytes += c.Bytes },
-					tiers.Object{Key: "k", Size: s.size})
 			}
 		})
 	}
@@ -153,15 +154,17 @@ func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
 		2: {m.ReadLatency + pass, 2 * (m.ReadLatency + pass), 2 * (m.ReadLatency + pass)},
 	} {
 		v := clock.NewVirtual()
-		x := transfer.Transfer{Chunk: chunk, Depth: depth, Clock: v}
+		x := transfer.New(NewDevice(m, "a model", v),
+			&transfer.Settings{Chunk: chunk, Depth: depth, Clock: v})
 		var got []time.Duration
 		v.Go(func() {
-			_, _, err := x.Read(t.Context(), NewDevice(m, "a model", v), func(c tiers.Chunk) {
+			call := tiers.Call{Observe: func(c tiers.Chunk) {
 				assert.Equal(t, c.Asked, c.Begun)
 				assert.Equal(t, c.Ended, c.Done)
 				got = append(got, c.Ended-c.Begun)
-			}, tiers.Object{Key: "k", Size: 3 * chunk})
-			assert.NoError(t, err)
+			}}
+			assert.NoError(t, x.Get(t.Context(), &call,
+				[]tiers.Object{{Key: "k", Size: 3 * chunk}}, nil))
 		})
 		v.Wait()
 		assert.Equal(t, want, got, "depth %d", depth)
@@ -199,11 +202,12 @@ func TestAFlushIsPartOfTheWrite(t *testing.T) {
 	assert.Equal(t, pass+m.Flush, write(false, func(d *Device, v *clock.Virtual) {
 		v.Go(func() {
 			assert.NoError(t, v.Sleep(t.Context(), 2*pass)) // into the flush
-			x := transfer.Transfer{Chunk: chunk, Depth: 1, Clock: v}
-			_, _, err := x.Read(t.Context(), d, func(c tiers.Chunk) {
+			x := transfer.New(d, &transfer.Settings{Chunk: chunk, Depth: 1, Clock: v})
+			call := tiers.Call{Observe: func(c tiers.Chunk) {
 				assert.Equal(t, pass, c.Ended-c.Begun)
-			}, tiers.Object{Key: "other", Size: chunk})
-			assert.NoError(t, err)
+			}}
+			assert.NoError(t, x.Get(t.Context(), &call,
+				[]tiers.Object{{Key: "other", Size: chunk}}, nil))
 		})
 	}))
 }

@@ -38,7 +38,7 @@ type Link struct {
 	held map[tiers.ID]struct{}
 }
 
-var _ tiers.Tier = (*Link)(nil)
+var _ tiers.Files = (*Link)(nil)
 
 // NewLink returns an empty tier. Bandwidth is in bytes/s in each direction.
 func NewLink(bandwidth float64, c clock.Clock) (*Link, error) {

@@ -1,8 +1,12 @@
-// Package spread stores the objects of one storage tier in several directories. The hash of an object's
-// key chooses the directory.
+// Package spread makes one storage tier of several: of directories, each of which has whole objects, and
+// of ranks, each of which has a part of every object.
 //
-//	spread.go  Config, Tier: the parts and their accounts; writer and reader of a part
+//	spread.go  Config, Tier: the files in several directories, and their accounts
+//	ranks.go   Ranks: the tiers of tensor-parallel ranks, or of groups of layers
 //
+// # Directories
+//
+// The hash of an object's key chooses its directory.
 // vLLM's filesystem tier with several roots (path_sharding by_block_hash, its PR#53133) and LMCache's
 // connector with several base directories (PR#1058) do the same: one directory has a whole block, and
 // no directory knows of the others.
@@ -12,6 +16,6 @@
 //
 // # Ownership
 //
-// Each part is a tier with its own directory. The Tier closes all parts and begins no goroutines. One
-// mutex guards its accounts; it is not held across a call of a part.
+// A Tier and Ranks close their parts. One mutex guards a Tier's accounts; it is not held across a call
+// of a part.
 package spread

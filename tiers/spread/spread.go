@@ -12,25 +12,13 @@ import (
 	"kvbench/tiers"
 )
 
-// Files is a storage tier in one directory.
+// Files are a storage tier's files in one directory.
 type Files interface {
-	tiers.Tier
+	tiers.Files
 	Direct() bool
 	Warnings() []string
 	Footprint() (held, waste int64)
 	LeaveFiles()
-}
-
-// Lookup looks up objects in a tier that has a Lookup. It returns how many objects exist before the
-// first missing one.
-func Lookup(ctx context.Context, f Files, objs ...tiers.Object) (int, error) {
-	l, ok := f.(interface {
-		Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
-	})
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
-	return l.Lookup(ctx, objs...)
 }
 
 // Part is one of the directories.
@@ -228,12 +216,9 @@ func (t *Tier) place(objs []tiers.Object) (run []*stored, part int) {
 			return []*stored{{o: o, part: part}}, part
 		}
 		t.at[o.ID()] = s
-		u := &t.uses[s.part]
-		u.Entries++
-		u.Bytes += o.Size
-		u.taken += t.room(o)
-		if s.part != home {
-			u.Elsewhere++
+		t.count(s, 1)
+		if s.part != home && entry(o) {
+			t.uses[s.part].Elsewhere++
 		}
 		run = append(run, s)
 	}
@@ -280,16 +265,26 @@ func (t *Tier) forget(list ...*stored) {
 			continue
 		}
 		delete(t.at, s.o.ID())
-		u := &t.uses[s.part]
+		t.count(s, -1)
 		// An object that was not committed does not count as taken for another directory.
-		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) {
-			u.Elsewhere--
+		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) && entry(s.o) {
+			t.uses[s.part].Elsewhere--
 		}
-		u.Entries--
-		u.Bytes -= s.o.Size
-		u.taken -= t.room(s.o)
 	}
 }
+
+// count adds an object to the account of its directory, or removes it. Callers hold mu.
+func (t *Tier) count(s *stored, sign int64) {
+	u := &t.uses[s.part]
+	u.Bytes += sign * s.o.Size
+	u.taken += sign * t.room(s.o)
+	if entry(s.o) {
+		u.Entries += sign
+	}
+}
+
+// entry reports whether an object counts as an entry: of the layers of an entry only the first does.
+func entry(o tiers.Object) bool { return o.Layer <= 1 }
 
 // where returns the directory of the first object, and how many of the objects from the first on are
 // there. For an unknown object it is the object's own directory.
@@ -342,7 +337,11 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for found < len(objs) {
 		part, n := t.where(objs[found:])
-		there, err := Lookup(ctx, t.parts[part].Files, objs[found:found+n]...)
+		looker, ok := t.parts[part].Files.(tiers.Looker)
+		if !ok {
+			return found, errors.ErrUnsupported
+		}
+		there, err := looker.Lookup(ctx, objs[found:found+n]...)
 		found += there
 		if err != nil || there < n {
 			return found, err

@@ -37,7 +37,7 @@ func TestContract(t *testing.T) {
 		"chunks, buffered": {Layout: tiertest.Layouts["chunks"]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tiertest.Run(t, func(t testing.TB) tiers.Tier { return over(t, 2, 1<<30, cfg) })
+			tiertest.RunFiles(t, func(t testing.TB) tiers.Files { return over(t, 2, 1<<30, cfg) })
 		})
 	}
 }
@@ -62,7 +62,7 @@ func TestHomes(t *testing.T) {
 }
 
 // put writes an object without its bytes.
-func put(t testing.TB, tier tiers.Tier, o tiers.Object) {
+func put(t testing.TB, tier tiers.Files, o tiers.Object) {
 	t.Helper()
 	w, err := tier.Create(t.Context(), o)
 	require.NoError(t, err)

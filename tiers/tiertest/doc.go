@@ -1,15 +1,15 @@
-// Package tiertest has the tests of the contract of tiers.Tier, and helpers for tests of tiers.
+// Package tiertest has the tests of the contracts of tiers.Tier and tiers.Files, and helpers for tests of tiers.
 //
-//	tiertest.go  Run: the tests of the contract
-//	every.go     Every: runs a test on each tier of this module; Dir, Files, Transfer: what tests
+//	tiertest.go  Run: the tests of the contract; RunFiles: the same for files
+//	files.go     the tests of the contract of tiers.Files
+//	every.go     Every: runs a test on all files of this module; Dir, Files, Transfer: what tests
 //	             need; Crowd: benchmarks with many goroutines; OneThread: tests without concurrency
-//	null.go      Null: a tier that takes no time and stores no bytes
-//	stream.go    Stream: a tiers.Streamer on top of another tier
+//	null.go      Null: files that take no time and store no bytes
 //	engine.go    Engine: an I/O engine that holds requests back
 //
 // # A new tier
 //
-// Add a line to without, or for a file layout to Layouts. Every then includes the tier, and
+// Add a line to without, or for a file layout to Layouts. Every then includes it, and
 // TestEveryTierKeepsTheContract shows what its implementation misses. A wrapper of tiers gets a line
 // in TestWrappersKeepTheContract. The tier's own package tests what goes beyond the contract, such as
 // the places of a layout, preferably with scripts in testdata.

@@ -1,6 +1,7 @@
 package tiertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ var Layouts = map[string]tiers.Layout{
 
 // Every runs a test on each kind of tier: memory, every file layout with direct and with buffered
 // I/O on each I/O engine, and tiers without bytes.
-func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
+func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Files)) {
 	without(t, run)
 	for name, l := range Layouts {
 		for _, direct := range []bool{true, false} {
@@ -41,7 +42,7 @@ func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier
 			name := name + map[bool]string{true: ", direct", false: ", buffered"}[direct]
 			files(t, name, cfg, run)
 			t.Run(name+", io_uring", func(t *testing.T) {
-				run(t, func(t testing.TB) tiers.Tier {
+				run(t, func(t testing.TB) tiers.Files {
 					cfg := cfg
 					cfg.Engine = URing(t)
 					return Files(t, cfg)
@@ -53,7 +54,7 @@ func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier
 
 // Some is a shorter Every, for tests of code that uses tiers: it omits tiers that differ only in how
 // they move bytes.
-func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
+func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Files)) {
 	without(t, run)
 	files(t, "files, direct", filetier.Config{Direct: true}, run)
 	files(t, "packed, buffered", filetier.Config{Layout: Layouts["packed"]}, run)
@@ -61,29 +62,26 @@ func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)
 }
 
 func files(t *testing.T, name string, cfg filetier.Config,
-	run func(*testing.T, func(testing.TB) tiers.Tier)) {
+	run func(*testing.T, func(testing.TB) tiers.Files)) {
 	t.Run(name, func(t *testing.T) {
-		run(t, func(t testing.TB) tiers.Tier { return Files(t, cfg) })
+		run(t, func(t testing.TB) tiers.Files { return Files(t, cfg) })
 	})
 }
 
 // without runs a test on the tiers without files.
-func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
+func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Files)) {
 	t.Run("memory", func(t *testing.T) {
-		run(t, func(t testing.TB) tiers.Tier { return Memory(t, 32<<20) })
-	})
-	t.Run("streams", func(t *testing.T) {
-		run(t, func(t testing.TB) tiers.Tier { return NewStream(Memory(t, 32<<20)) })
+		run(t, func(t testing.TB) tiers.Files { return Memory(t, 32<<20) })
 	})
 	t.Run("link", func(t *testing.T) {
-		run(t, func(t testing.TB) tiers.Tier {
+		run(t, func(t testing.TB) tiers.Files {
 			l, err := sim.NewLink(64e9, clock.NewWall())
 			require.NoError(t, err)
 			return l
 		})
 	})
 	t.Run("null", func(t *testing.T) {
-		run(t, func(testing.TB) tiers.Tier { return NewNull() })
+		run(t, func(testing.TB) tiers.Files { return NewNull() })
 	})
 }
 
@@ -110,9 +108,13 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 		cfg.Extent = Chunk
 	}
 	if cfg.Capacity == 0 {
-		cfg.Capacity = 8 << 20
+		cfg.Capacity = 16 << 20
 	}
-	tier, err := filetier.New(cfg)
+	if spec, _ := cfg.Layout.Spec(); spec.Tokens > 0 {
+		cfg.Layout.Bytes = cmp.Or(cfg.Layout.Bytes, 1<<20)
+		cfg.Layers, cfg.Model = cmp.Or(cfg.Layers, 4), cmp.Or(cfg.Model, "m")
+	}
+	tier, err := filetier.New(t.Context(), cfg)
 	// Skip only on macOS, which cannot punch holes. Elsewhere a skip would hide a failure.
 	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
 		t.Skip(err)
@@ -163,16 +165,36 @@ func Wall() clock.Clock { return clock.NewWall() }
 // Chunk is a usual size of chunks in tests.
 const Chunk = 64 << 10
 
-// Transfer returns settings for tests. Its pool fails the test if a buffer is missing at the end.
-func Transfer(t testing.TB, chunk, depth int) *transfer.Transfer {
+// Mover moves objects of any files, as package transfer does.
+type Mover struct {
+	*transfer.Settings
+	content.Verifier
+}
+
+// Transfer returns a Mover for tests. Its pool fails the test if a buffer is missing at the end.
+func Transfer(t testing.TB, chunk, depth int) *Mover {
 	t.Helper()
 	pool, err := buffer.NewPool(16, chunk)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, pool.Close(), "every buffer is back") })
-	return &transfer.Transfer{
-		Pool: pool, Content: Content, Chunk: chunk, Depth: depth, Verify: content.VerifyFull,
-		Clock: clock.NewWall(),
-	}
+	return &Mover{&transfer.Settings{Pool: pool, Chunk: chunk, Depth: depth,
+		Clock: clock.NewWall()}, content.Verifier{Content: Content, Verify: content.VerifyFull}}
+}
+
+// Write writes the first of the objects and returns how many the files took.
+func (m *Mover) Write(ctx context.Context, to tiers.Files, done func(tiers.Chunk),
+	objs ...tiers.Object) (int, tiers.Timing, error) {
+	c := tiers.Call{Observe: done}
+	err := transfer.New(to, m.Settings).Put(ctx, &c, objs, m.Content.Source())
+	return c.Done, c.Timing, err
+}
+
+// Read reads the first of the objects and compares them.
+func (m *Mover) Read(ctx context.Context, from tiers.Files, done func(tiers.Chunk),
+	objs ...tiers.Object) (int, tiers.Timing, error) {
+	c := tiers.Call{Observe: done}
+	err := transfer.New(from, m.Settings).Get(ctx, &c, objs, &m.Verifier)
+	return c.Done, c.Timing, err
 }
 
 // Crowd runs a benchmark with 1, 2, 4 … 64 concurrent goroutines, for operations that every worker

@@ -13,7 +13,7 @@ import (
 // has, so that opening or removing a missing one is an error as in any tier.
 type Null struct{ held sync.Map }
 
-var _ tiers.Tier = (*Null)(nil)
+var _ tiers.Files = (*Null)(nil)
 
 // NewNull returns an empty tier.
 func NewNull() *Null { return &Null{} }

@@ -2,42 +2,54 @@ package tiertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/content"
+	"kvbench/tiers/transfer"
 )
 
 // Content is the content of all objects in tests.
 var Content = content.New([16]byte{7}, 0)
 
-// Run tests that a tier does what tiers.Tier, Writer and Reader promise. Open returns an empty tier
-// with a capacity of at least 16 MiB.
+// Verified is a sink that compares all bytes.
+var Verified = &content.Verifier{Content: Content, Verify: content.VerifyFull}
+
+// Run tests that a tier does what tiers.Tier promises, and its files, if it has any, what tiers.Files,
+// Writer and Reader promise. Open returns an empty tier with a capacity of at least 16 MiB.
 func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	for _, c := range []struct {
 		name string
 		test func(*suite)
 	}{
-		{"an object is there from Commit to Remove", (*suite).visibility},
-		{"sizes need not be aligned", (*suite).padding},
-		{"neighbours share a Writer and a Reader", (*suite).severalObjects},
-		{"a request beyond the end is refused", (*suite).beyond},
+		{"an object is there from Put to Remove", (*suite).visibility},
+		{"sizes need not be aligned", (*suite).sizes},
+		{"neighbours move together", (*suite).severalObjects},
+		{"a failed write leaves nothing", (*suite).brokenWrites},
+		{"a failed read leaves the object", (*suite).brokenReads},
+		{"a read keeps what is removed", (*suite).removedWhileRead},
 		{"a cancelled context stops no removal", (*suite).cancelled},
-		{"closing does not wait for requests in flight", (*suite).inFlight},
-		{"a reader keeps what is removed", (*suite).removedWhileRead},
-		{"an aborted writer leaves nothing", (*suite).aborted},
 		{"Remove continues after a missing object", (*suite).removesTheRest},
-		{"objects move as streams", (*suite).streams},
-		{"a stream that fails leaves nothing", (*suite).brokenStreams},
+		{"an object exists from Commit on", (*suite).committed},
+		{"a request beyond the end is refused", (*suite).beyond},
+		{"closing does not wait for requests in flight", (*suite).inFlight},
+		{"an open reader keeps what is removed", (*suite).removedWhileOpen},
+		{"an aborted writer leaves nothing", (*suite).aborted},
 		{"traits", (*suite).traits},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &suite{T: t, tier: open(t), ctx: t.Context()}
+			if x, ok := s.tier.(*transfer.Tier); ok { // files of other tiers may have other objects
+				s.own = x.Files()
+			}
 			c.test(s)
 			require.NoError(t, s.tier.Close())
 			require.NoError(t, s.tier.Close(), "twice")
@@ -45,10 +57,23 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	}
 }
 
+// RunFiles is Run for files.
+func RunFiles(t *testing.T, open func(testing.TB) tiers.Files) {
+	Run(t, func(t testing.TB) tiers.Tier {
+		files := open(t)
+		chunk := max(Chunk, int(files.Traits().Chunk))
+		if !files.Traits().Holds {
+			chunk = Chunk
+		}
+		return transfer.New(files, Transfer(t, chunk, 3).Settings)
+	})
+}
+
 // suite is one test on a tier of its own.
 type suite struct {
 	*testing.T
 	tier tiers.Tier
+	own  tiers.Files // nil: the tier has none
 	ctx  context.Context
 }
 
@@ -57,156 +82,203 @@ func object(key string, size int64) tiers.Object {
 	return tiers.Object{Key: key, Gen: 1, Size: size}
 }
 
-// memory returns a buffer for n bytes with the tier's alignment and with capacity for the padding of
-// the last request. For a tier that holds no bytes it returns an empty one.
-func (s *suite) memory(n int64) tiers.Buffer {
-	traits := s.tier.Traits()
-	if !traits.Holds {
-		return tiers.Buffer{}
-	}
-	whole := int(tiers.AlignUp(n, int64(traits.Align)))
-	return tiers.Buffer{B: buffer.Aligned(make([]byte, whole+traits.Align), whole,
-		traits.Align)[:n]}
-}
+// layered reports whether the tier moves layers of objects as objects of their own.
+func (s *suite) layered() bool { return s.tier.Traits().Layers > 1 }
 
-// do submits one request and waits for it. The channel has capacity for a second completion, so that
-// a tier that completes a request twice fails the test and does not block.
-func (s *suite) do(to tiers.Submitter, b tiers.Buffer, off, n int64) error {
-	done := make(chan error, 2)
-	to.Submit(&tiers.IO{Buf: b, Off: off, N: int(n), Done: func(io *tiers.IO) { done <- io.Err }})
-	err := <-done
-	assert.Empty(s, done, "Done is called once")
-	return err
-}
-
-// fill writes all bytes of a writer's objects.
-func (s *suite) fill(w tiers.Writer, objs []tiers.Object) {
-	last := w.Len() - 1
-	size := w.Start(last) + objs[last].Size
-	b := s.memory(size)
-	for i, o := range objs[:w.Len()] {
-		if b.B != nil {
-			Content.Fill(b.B[w.Start(i):w.Start(i)+o.Size], o, 0)
-		}
-	}
-	require.NoError(s, s.do(w, b, 0, size))
-}
-
-// put writes objects and returns how many of them one Writer took.
+// put writes objects and returns how many of them one Put took. Their bytes are reported once.
 func (s *suite) put(objs ...tiers.Object) int {
-	w, err := s.tier.Create(s.ctx, objs...)
-	require.NoError(s, err)
-	s.fill(w, objs)
-	require.NoError(s, w.Commit(s.ctx))
-	assert.NoError(s, w.Abort(), "after Commit it does nothing")
-	return w.Len()
+	s.Helper()
+	var sum int64
+	c := tiers.Call{Observe: func(c tiers.Chunk) { sum += c.Bytes + c.Memory }}
+	require.NoError(s, s.tier.Put(s.ctx, &c, objs, Content.Source()))
+	require.Positive(s, c.Done)
+	assert.Equal(s, bytesOf(objs[:c.Done]), sum)
+	assert.GreaterOrEqual(s, min(c.Timing.Device, c.Timing.Generation), time.Duration(0))
+	return c.Done
 }
 
-// check reads the objects of a reader and compares them.
-func (s *suite) check(r tiers.Reader, objs []tiers.Object) {
-	last := r.Len() - 1
-	size := r.Start(last) + objs[last].Size
-	b := s.memory(size)
-	require.NoError(s, s.do(r, b, 0, size))
-	for i, o := range objs[:r.Len()] {
-		if b.B != nil {
-			assert.NoError(s, Content.Check(b.B[r.Start(i):r.Start(i)+o.Size], o, 0))
-		}
-	}
-}
-
-// get reads objects and returns how many of them one Reader took.
+// get reads and verifies objects and returns how many of them one Get took.
 func (s *suite) get(objs ...tiers.Object) int {
-	r, err := s.tier.Open(s.ctx, objs...)
-	require.NoError(s, err)
-	s.check(r, objs)
-	require.NoError(s, r.Close())
-	require.NoError(s, r.Close(), "twice")
-	return r.Len()
+	s.Helper()
+	var sum int64
+	c := tiers.Call{Observe: func(c tiers.Chunk) { sum += c.Bytes + c.Memory }}
+	dst := &counting{Sink: Verified}
+	require.NoError(s, s.tier.Get(s.ctx, &c, objs, dst))
+	require.Positive(s, c.Done)
+	assert.Equal(s, bytesOf(objs[:c.Done]), sum)
+	if s.tier.Traits().Holds {
+		assert.Equal(s, sum, dst.taken.Load())
+	}
+	assert.GreaterOrEqual(s, min(c.Timing.Device, c.Timing.Host), time.Duration(0))
+	return c.Done
+}
+
+func bytesOf(objs []tiers.Object) (n int64) {
+	for _, o := range objs {
+		n += o.Size
+	}
+	return n
+}
+
+// counting counts the bytes that it takes.
+type counting struct {
+	tiers.Sink
+	taken atomic.Int64
+}
+
+func (c *counting) Take(o tiers.Object, off int64, p []byte) error {
+	c.taken.Add(int64(len(p)))
+	return c.Sink.Take(o, off, p)
 }
 
 // absent tests that an object does not exist, and that the errors name it.
 func (s *suite) absent(o tiers.Object) {
 	s.Helper()
-	_, err := s.tier.Open(s.ctx, o)
+	err := s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{o}, Verified)
 	assert.ErrorIs(s, err, tiers.ErrNotFound)
 	assert.ErrorContains(s, err, o.Key)
 	assert.ErrorIs(s, s.tier.Remove(s.ctx, o), tiers.ErrNotFound)
 }
 
-// visibility writes an object, another generation of it, and the first one again after its removal.
-// A tier must refuse a second writer of the same generation, in Create or in Commit.
+// visibility writes an object, another generation of it, and the first one again after its removal. To
+// a concurrent reader other content under the same name would look like a torn read, so that a tier
+// refuses the same generation.
 func (s *suite) visibility() {
-	o := object("k", 10_000)
+	o, next := object("k", 10_000), tiers.Object{Key: "k", Gen: 2, Size: 10_000}
 	s.absent(o)
-	w, err := s.tier.Create(s.ctx, o)
-	require.NoError(s, err)
-	s.absent(o)
-	s.fill(w, []tiers.Object{o})
-	s.absent(o)
-	require.NoError(s, w.Commit(s.ctx))
+	s.put(o)
 	s.get(o)
-	s.absent(tiers.Object{Key: "k", Gen: 2, Size: o.Size})
-	if w, err = s.tier.Create(s.ctx, o); err == nil {
-		assert.Error(s, w.Commit(s.ctx), "the same generation twice")
-	}
+	s.absent(next)
+	assert.Error(s, s.tier.Put(s.ctx, &tiers.Call{}, []tiers.Object{o}, Content.Source()))
 	s.get(o)
-	s.put(tiers.Object{Key: "k", Gen: 2, Size: o.Size})
+	s.put(next)
 	require.NoError(s, s.tier.Remove(s.ctx, o))
 	s.absent(o)
-	s.get(tiers.Object{Key: "k", Gen: 2, Size: o.Size})
+	s.get(next)
 	s.put(o)
 	s.get(o)
 }
 
-// padding tests sizes around the boundaries of blocks and pages, to the byte.
-func (s *suite) padding() {
-	for i, size := range []int64{1, 15, 4095, 4096, 4097, 65535, 65536, 100_001} {
+// sizes tests sizes around the boundaries of blocks, pages, chunks and parts, to the byte.
+func (s *suite) sizes() {
+	for i, size := range []int64{1, 15, 4095, 4096, 4097, 65535, 65536, 100_001, 400_005} {
 		o := object(fmt.Sprint("k", i), size)
 		s.put(o)
 		s.get(o)
 	}
 }
 
-// severalObjects tests calls with several objects. The tier decides how many of them share a writer.
-// After Commit exactly these objects exist.
+// severalObjects tests calls with several objects. The tier decides how many of them move together.
+// Afterwards exactly these objects exist.
 func (s *suite) severalObjects() {
 	var objs []tiers.Object
 	for i, size := range []int64{4096, 5000, 1, 8192, 4096, 4096} {
-		objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: size})
+		objs = append(objs, object(fmt.Sprint("k", i), size))
 	}
 	for at := 0; at < len(objs); {
-		n := s.put(objs[at:]...)
-		require.Positive(s, n)
-		for _, o := range objs[at+n:] {
+		at += s.put(objs[at:]...)
+		for _, o := range objs[at:] {
 			s.absent(o)
 		}
-		at += n
 	}
 	for at := 0; at < len(objs); {
 		at += s.get(objs[at:]...)
 	}
-	_, err := s.tier.Open(s.ctx, object("none", 1), objs[0])
+	s.absent(object("none", 1))
+	err := s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{object("none", 1), objs[0]}, Verified)
 	assert.ErrorIs(s, err, tiers.ErrNotFound, "the first one counts")
-	assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "a missing neighbour is no error")
+	if !s.layered() { // else all objects of a call move
+		assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "a missing neighbour is no error")
+	}
 	require.NoError(s, s.tier.Remove(s.ctx, objs...))
 	for _, o := range objs {
 		s.absent(o)
 	}
 }
 
-// beyond reads beyond the end, where another object may lie.
-func (s *suite) beyond() {
-	if !s.tier.Traits().Holds {
-		s.Skip("a tier without bytes has no end")
+// hooked calls a function before it fills or takes bytes.
+type hooked struct {
+	tiers.Source
+	tiers.Sink
+	hook func() error
+}
+
+func (h hooked) Fill(o tiers.Object, off int64, p []byte) error {
+	if err := h.hook(); err != nil {
+		return err
 	}
-	o := object("k", 8192)
+	return h.Source.Fill(o, off, p)
+}
+
+func (h hooked) Take(o tiers.Object, off int64, p []byte) error {
+	if err := h.hook(); err != nil {
+		return err
+	}
+	return h.Sink.Take(o, off, p)
+}
+
+// brokenWrites tests sources that fail or panic, and contexts that end during a write.
+func (s *suite) brokenWrites() {
+	if !s.tier.Traits().Holds {
+		s.Skip("a tier without bytes needs no source")
+	}
+	o := object("k", 300_000)
+	broken := errors.New("broken")
+	ctx, cancel := context.WithCancel(s.ctx)
+	put := func(hook func() error) error {
+		return s.tier.Put(ctx, &tiers.Call{}, []tiers.Object{o},
+			hooked{Source: Content.Source(), hook: hook})
+	}
+	assert.ErrorIs(s, put(func() error { s.absent(o); return broken }), broken)
+	s.absent(o)
+	assert.ErrorAs(s, put(func() error { panic("on purpose") }), new(*tiers.PanicError))
+	s.absent(o)
+	// A store behind a network may have completed the object before it sees the end: then it exists.
+	if err := put(func() error { cancel(); return nil }); err == nil {
+		s.get(o)
+		require.NoError(s, s.tier.Remove(s.ctx, o))
+	} else {
+		assert.ErrorIs(s, err, context.Canceled)
+	}
+	s.absent(o)
+	o.Gen = 2 // a store may still complete the interrupted upload of the first one
 	s.put(o)
-	r, err := s.tier.Open(s.ctx, o)
-	require.NoError(s, err)
-	assert.ErrorContains(s, s.do(r, s.memory(8192), 4096, 8192), "k")
-	assert.NoError(s, s.do(r, s.memory(4096), 4096, 4096))
-	require.NoError(s, r.Close())
+	s.get(o)
+}
+
+// brokenReads tests sinks that fail or panic, and contexts that have ended.
+func (s *suite) brokenReads() {
+	if !s.tier.Traits().Holds {
+		s.Skip("a tier without bytes needs no sink")
+	}
+	o := object("k", 300_000)
+	s.put(o)
+	broken := errors.New("broken")
+	ctx, cancel := context.WithCancel(s.ctx)
+	get := func(hook func() error) error {
+		return s.tier.Get(ctx, &tiers.Call{}, []tiers.Object{o}, hooked{Sink: Verified, hook: hook})
+	}
+	assert.ErrorIs(s, get(func() error { return broken }), broken)
+	assert.ErrorAs(s, get(func() error { panic("on purpose") }), new(*tiers.PanicError))
+	cancel()
+	assert.ErrorIs(s, get(func() error { return nil }), context.Canceled)
+	s.get(o)
+}
+
+// removedWhileRead removes an object during its read. A tier of several tiers may not have begun to
+// read in all of them.
+func (s *suite) removedWhileRead() {
+	if !s.tier.Traits().Holds || s.layered() {
+		s.Skip("a tier without bytes needs no sink, and layers are read one after the other")
+	}
+	o := object("k", 300_000)
+	s.put(o)
+	remove := sync.OnceValue(func() error { return s.tier.Remove(s.ctx, o) })
+	err := s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{o}, hooked{Sink: Verified, hook: remove})
+	if s.own != nil || !errors.Is(err, tiers.ErrNotFound) {
+		require.NoError(s, err)
+	}
+	s.absent(o)
 }
 
 // cancelled removes with a context that has ended. Eviction has already counted the bytes as free: a
@@ -218,64 +290,6 @@ func (s *suite) cancelled() {
 	cancel()
 	require.NoError(s, s.tier.Remove(ctx, o))
 	s.absent(o)
-}
-
-// inFlight closes a reader after Submit. Whether the request is still in flight then depends on the
-// tier; in both cases it must complete without error and with the right bytes.
-func (s *suite) inFlight() {
-	o := object("k", 64<<10)
-	s.put(o)
-	r, err := s.tier.Open(s.ctx, o)
-	require.NoError(s, err)
-	done := make(chan error, 1)
-	b := s.memory(o.Size)
-	r.Submit(&tiers.IO{Buf: b, N: int(o.Size), Done: func(io *tiers.IO) { done <- io.Err }})
-	require.NoError(s, r.Close())
-	require.NoError(s, s.tier.Remove(s.ctx, o))
-	require.NoError(s, <-done)
-	if b.B != nil {
-		assert.NoError(s, Content.Check(b.B, o, 0))
-	}
-	w, err := s.tier.Create(s.ctx, o)
-	require.NoError(s, err)
-	w.Submit(&tiers.IO{Buf: b, N: int(o.Size), Done: func(io *tiers.IO) { done <- io.Err }})
-	require.NoError(s, w.Abort())
-	<-done
-	s.absent(o)
-}
-
-// removedWhileRead writes other objects after the removal, which would reuse the place of the removed
-// object if it were free.
-func (s *suite) removedWhileRead() {
-	o := object("k", 30_000)
-	s.put(o)
-	r, err := s.tier.Open(s.ctx, o)
-	require.NoError(s, err)
-	require.NoError(s, s.tier.Remove(s.ctx, o))
-	s.absent(o)
-	for i := range 4 {
-		s.put(object(fmt.Sprint("other", i), 30_000)) // does not get its place
-	}
-	s.check(r, []tiers.Object{o})
-	require.NoError(s, r.Close())
-}
-
-// aborted tests that an aborted object can be written again.
-func (s *suite) aborted() {
-	o := object("k", 30_000)
-	w, err := s.tier.Create(s.ctx, o)
-	require.NoError(s, err)
-	s.fill(w, []tiers.Object{o})
-	require.NoError(s, w.Abort())
-	require.NoError(s, w.Abort(), "twice")
-	s.absent(o)
-	if s.tier.Traits().Holds {
-		assert.Error(s, w.Commit(s.ctx), "after Abort")
-		assert.Error(s, s.do(w, s.memory(4096), 0, 4096), "after Abort")
-	}
-	s.absent(o)
-	s.put(o)
-	s.get(o)
 }
 
 // removesTheRest removes a missing object between two others. Object stores delete a thousand keys in

@@ -9,13 +9,12 @@ import (
 )
 
 func TestEveryTierKeepsTheContract(t *testing.T) {
-	tiertest.Every(t, tiertest.Run)
+	tiertest.Every(t, tiertest.RunFiles)
 }
 
 func TestWrappersKeepTheContract(t *testing.T) {
 	t.Run("faults", func(t *testing.T) {
-		tiertest.Run(t, func(t testing.TB) tiers.
-			Tier {
+		tiertest.RunFiles(t, func(t testing.TB) tiers.Files {
 			return faults.Wrap(tiertest.Memory(t, 32<<20), nil)
 		})
 	})

@@ -1,12 +1,10 @@
-// Package transfer moves objects in chunks between their content and a tier, or between two tiers,
-// and measures the time.
+// Package transfer makes a tiers.Tier of tiers.Files: it moves objects in chunks between their content
+// and the files, and measures the time.
 //
-//	transfer.go   Transfer: Read, Write and Move of adjacent objects, or layer by layer
+//	tier.go       Tier: Put and Get of adjacent objects, or layer by layer
+//	operation.go  operation: one Put or Get in progress
+//	stream.go     stream: the loop that moves one buffer, chunk by chunk
 //	pass.go       Pass: plain requests, one after the other, in one buffer
-//	operation.go  operation: one Read, Write or Move in progress
-//	stream.go     stream: the loop that moves one buffer from source to sink, chunk by chunk
-//	extent.go     the objects' bytes in a chunk: generation and verification
-//	streamed.go   Read, Write and Move for tiers with Traits.Stream
 //
 // # Goroutines
 //

@@ -14,15 +14,22 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// operation is one Read, Write or Move in progress.
+// operation is one Put or Get in progress.
 type operation struct {
-	t       *Transfer
-	ctx     context.Context
-	objs    []tiers.Object // the objects of this operation
-	ext     tiers.Extent   // their offsets
-	size    int64          // of the extent
-	chunk   int64
-	in, out side // source and sink; without a tier content is generated, or compared and dropped
+	*Tier
+	ctx  context.Context
+	call *tiers.Call
+	op   tiers.Op
+	src  tiers.Source // of a write
+	dst  tiers.Sink   // of a read
+
+	traits tiers.Traits
+	to     tiers.Submitter
+	part   int            // see tiers.PartOf
+	objs   []tiers.Object // the objects of this operation
+	ext    tiers.Extent   // their offsets
+	size   int64          // of the extent
+	chunk  int64
 
 	waited time.Duration // for buffers
 	wall   time.Duration // the time after waited
@@ -36,19 +43,7 @@ type operation struct {
 	parts   []stretch   // parts of the extent from which streams take chunks
 	all     [1]stretch  // memory for a single part
 	err     error       // the first failure
-	failed  *side       // the side that failed; nil: neither tier, or unknown
-	made    []made      // content streams that are not in use
 	left    bool        // the operation has returned: no more reports
-}
-
-// side is a tier at one end of an operation. Guarded by operation.mu.
-type side struct {
-	op     tiers.Op
-	tier   tiers.Tier // may be nil
-	traits tiers.Traits
-	to     tiers.Submitter
-	part   int // see tiers.PartOf
-	done   tiers.ChunkFunc
 
 	inside  int           // requests and calls in the tier
 	since   time.Duration // when inside became 1
@@ -56,54 +51,48 @@ type side struct {
 	waiting *stream       // waits until fewer than Depth are inside: streams are at most one more
 }
 
-func sideOf(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) side {
-	if done == nil {
-		done = func(tiers.Chunk) {}
-	}
-	return side{op: op, tier: tier, traits: tier.Traits(), done: done}
-}
-
-// timing returns the time in which a tier was busy, and the rest of the operation's time. A request
-// that still hangs there does not count. With a tier without bytes there is no other work, so that all
-// time is the tier's.
-func (op *operation) timing(s *side) (tm tiers.Timing, rest time.Duration) {
+// run executes the operation for the first of the objects and reports its time. After a write the
+// files have all of these objects or none.
+func (op *operation) run(objs []tiers.Object) error {
+	op.traits, op.objs = op.files.Traits(), objs[:1]
+	err := op.execute(objs)
 	op.mu.Lock() // a request may still be in flight
 	defer op.mu.Unlock()
-	tm = tiers.Timing{Admission: op.waited, Device: op.wall}
-	if op.holds() {
-		tm.Device = s.busy
+	// A request that still hangs does not count. Without bytes there is no other work, so that all
+	// time is the tier's.
+	tm := tiers.Timing{Admission: op.waited, Device: op.wall}
+	if op.traits.Holds {
+		tm.Device = op.busy
 	}
-	return tm, op.wall - tm.Device
+	if rest := op.wall - tm.Device; op.op == tiers.Read {
+		tm.Host = rest
+	} else {
+		tm.Generation = rest
+	}
+	if op.op == tiers.Write && op.Settings.FlushOnly && op.traits.Holds {
+		tm.Device, tm.Host = op.flush, tm.Device-op.flush
+	}
+	op.call.Timing, op.call.Done = tm, len(op.objs)
+	return err
 }
 
-// run executes the operation for the first of objs. After it the sink has all of these objects or
-// none.
-func (op *operation) run(objs []tiers.Object) (err error) {
+func (op *operation) execute(objs []tiers.Object) (err error) {
 	defer recoverInto(&err)
 	if err := op.admit(objs); err != nil {
 		return err
 	}
 	defer op.leave()
-	from := op.t.Clock.Now()
-	ended := sync.OnceFunc(func() { op.wall = op.t.Clock.Now() - from })
+	from := op.Settings.Clock.Now()
+	ended := sync.OnceFunc(func() { op.wall = op.Settings.Clock.Now() - from })
 	defer ended()
-	var r tiers.Reader
-	if s := &op.in; s.tier != nil {
-		err = op.call(s, func() (err error) { r, err = s.tier.Open(op.ctx, objs...); return err })
-		if err != nil {
-			op.failed = s
-			return err
-		}
-		defer func() { err = errors.Join(err, op.call(s, r.Close)) }()
-		op.lay(s, r, r, objs)
-	}
-	s := &op.out
-	if s.tier == nil {
-		return op.pump()
+	if op.op == tiers.Read {
+		return op.read(objs)
 	}
 	var w tiers.Writer
-	err = op.call(s, func() (err error) { w, err = s.tier.Create(op.ctx, objs...); return err })
-	if err != nil {
+	if err := op.inService(func() (err error) {
+		w, err = op.files.Create(op.ctx, objs...)
+		return err
+	}); err != nil {
 		return err
 	}
 	committed := false
@@ -115,34 +104,49 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	op.lay(s, w, w, objs)
+	op.lay(w, w, objs)
 	if err := op.pump(); err != nil {
 		return err
 	}
-	// Close the source before Commit, while the target can still be aborted: the last reader of a
-	// removed object deletes it, which may fail, and a failed move must leave nothing in its target.
-	if r != nil {
-		if err := op.call(&op.in, r.Close); err != nil {
-			op.failed = &op.in
-			return err
-		}
-	}
-	flushed := op.t.Clock.Now()
-	err = op.call(s, func() error { return w.Commit(op.ctx) })
-	now := op.t.Clock.Now()
-	op.flush = now - flushed
-	if committed = err == nil; committed {
-		c := tiers.Chunk{Op: s.op, Flush: true, Begun: flushed, Ended: now, Asked: flushed,
-			Done: now, Part: s.part}
-		// Bytes that were in the page cache reach the device only now.
-		if s.traits.CountsAtCommit {
-			size := op.payload(0, op.size)
-			c.Bytes = tiers.Committed(w, size)
-			c.Memory = size - c.Bytes
-		}
-		s.done(c)
-	}
+	err = op.commit(w)
+	committed = err == nil
 	return err
+}
+
+// read reads the first of the objects.
+func (op *operation) read(objs []tiers.Object) (err error) {
+	var r tiers.Reader
+	if err := op.inService(func() (err error) {
+		r, err = op.files.Open(op.ctx, objs...)
+		return err
+	}); err != nil {
+		return err
+	}
+	// The last reader of a removed object deletes it, which may fail.
+	defer func() { err = errors.Join(err, op.inService(r.Close)) }()
+	op.lay(r, r, objs)
+	return op.pump()
+}
+
+// commit ends a write and reports the flush.
+func (op *operation) commit(w tiers.Writer) error {
+	flushed := op.Settings.Clock.Now()
+	err := op.inService(func() error { return w.Commit(op.ctx) })
+	now := op.Settings.Clock.Now()
+	op.flush = now - flushed
+	if err != nil || op.call.Observe == nil {
+		return err
+	}
+	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: flushed, Ended: now, Asked: flushed,
+		Done: now, Part: op.part}
+	// Bytes that were in the page cache reach the device only now.
+	if op.traits.CountsAtCommit {
+		size := op.payload(0, op.size)
+		c.Bytes = tiers.Committed(w, size)
+		c.Memory = size - c.Bytes
+	}
+	op.call.Observe(c)
+	return nil
 }
 
 // leave ends the operation, except for streams whose requests hang.
@@ -150,35 +154,60 @@ func (op *operation) leave() {
 	op.mu.Lock()
 	op.left = true
 	op.mu.Unlock()
-	if op.holds() && len(op.bufs) > 0 {
-		op.t.Pool.Put(op.bufs...)
+	if op.traits.Holds && len(op.bufs) > 0 {
+		op.Settings.Pool.Put(op.bufs...)
 	}
 }
 
 // lay sets the objects of the operation and their extent.
-func (op *operation) lay(s *side, to tiers.Submitter, ext tiers.Extent, objs []tiers.Object) {
+func (op *operation) lay(to tiers.Submitter, ext tiers.Extent, objs []tiers.Object) {
 	n := ext.Len()
-	s.to, s.part, op.objs, op.ext = to, tiers.PartOf(to), objs[:n], ext
+	op.to, op.part, op.objs, op.ext = to, tiers.PartOf(to), objs[:n], ext
 	op.size = ext.Start(n-1) + objs[n-1].Size
 }
 
-// holds reports whether the operation moves bytes. In a Move both tiers hold bytes, see
-// Transfer.Move.
-func (op *operation) holds() bool { return op.in.traits.Holds || op.out.traits.Holds }
+// each calls do for the part of each object in [from, to) of the extent, with or without the padding
+// after the object: n bytes, at offset at of the range and offset off of the object.
+//
+// Chunks do not respect the objects' bounds: small objects share a chunk, and a chunk may end in the
+// middle of an object. Most extents are one object, which means one call.
+func (op *operation) each(from, to int64, padding bool,
+	do func(o tiers.Object, off, at, n int64) error) error {
+	for i, o := range op.objs {
+		begin := op.ext.Start(i)
+		end := begin + o.Size
+		if padding && i < len(op.objs)-1 {
+			end = op.ext.Start(i + 1)
+		} else if padding {
+			end = to
+		}
+		lo, hi := max(from, begin), min(to, end)
+		if lo >= hi {
+			continue
+		}
+		if err := do(o, lo-begin, lo-from, hi-lo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// payload returns how many bytes of objects lie in [from, to), without padding.
+func (op *operation) payload(from, to int64) (bytes int64) {
+	for i, o := range op.objs {
+		begin := op.ext.Start(i)
+		bytes += max(0, min(to, begin+o.Size)-max(from, begin))
+	}
+	return bytes
+}
 
 // admit checks the settings and waits for all buffers at once, so that no operation holds some while
 // it waits for more. It does not know yet how many objects the tier will take; the others are few and
 // small, so that an extra buffer does not matter.
 func (op *operation) admit(objs []tiers.Object) (err error) {
-	t, align := op.t, 1
-	op.chunk = int64(t.Chunk)
-	for _, s := range []*side{&op.in, &op.out} {
-		align = max(align, s.traits.Align)
-		if n := int64(s.traits.Chunk); n > 0 {
-			op.chunk = n // the sink's chunk size wins over the source's: small requests cost it more
-		}
-	}
-	if err := op.validate(objs[0], align); err != nil {
+	t := op.Settings
+	op.chunk = int64(cmp.Or(op.traits.Chunk, t.Chunk))
+	if err := op.validate(objs[0]); err != nil {
 		return err
 	}
 	var bytes int64
@@ -186,12 +215,12 @@ func (op *operation) admit(objs []tiers.Object) (err error) {
 		bytes += o.Size
 	}
 	n := int(min(int64(t.Depth), 1+(bytes-1)/op.chunk))
-	if !op.holds() {
+	if !op.traits.Holds {
 		op.bufs = make([]tiers.Buffer, n)
 		return nil
 	}
-	if op.out.tier != nil && int64(n)*op.chunk < bytes {
-		n++ // for the chunk that is generated, or read, while Depth are in flight
+	if op.op == tiers.Write && int64(n)*op.chunk < bytes {
+		n++ // for the chunk that is generated while Depth are in flight
 	}
 	from := t.Clock.Now()
 	n = min(n, t.Pool.Buffers())
@@ -203,24 +232,24 @@ func (op *operation) admit(objs []tiers.Object) (err error) {
 	return nil
 }
 
-func (op *operation) validate(o tiers.Object, align int) error {
-	t, chunk := op.t, op.chunk
+func (op *operation) validate(o tiers.Object) error {
+	t, chunk := op.Settings, op.chunk
 	switch {
 	case t.Clock == nil:
-		return errors.New("a Transfer needs a Clock")
+		return errors.New("a transfer needs a Clock")
 	case t.Depth < 1:
-		return fmt.Errorf("a Transfer's Depth (%d) must be at least 1", t.Depth)
+		return fmt.Errorf("a transfer's Depth (%d) must be at least 1", t.Depth)
 	case chunk < 1:
-		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be positive", chunk)
+		return fmt.Errorf("a transfer's Chunk (%d bytes) must be positive", chunk)
 	case o.Size < 1:
 		return fmt.Errorf("entry %s has %d bytes: it must have at least one", o.Key, o.Size)
-	case !op.holds():
+	case !op.traits.Holds:
 		return nil
-	case chunk%buffer.PageSize != 0 || chunk%int64(align) != 0:
-		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be a multiple of %d", chunk,
-			max(align, buffer.PageSize))
+	case chunk%buffer.PageSize != 0 || chunk%int64(op.traits.Align) != 0:
+		return fmt.Errorf("a transfer's Chunk (%d bytes) must be a multiple of %d", chunk,
+			max(op.traits.Align, buffer.PageSize))
 	case chunk > int64(t.Pool.Size()):
-		return fmt.Errorf("a Transfer's Chunk (%d bytes) must fit the pool's buffers (%d bytes)",
+		return fmt.Errorf("a transfer's Chunk (%d bytes) must fit the pool's buffers (%d bytes)",
 			chunk, t.Pool.Size())
 	}
 	return nil
@@ -232,14 +261,14 @@ func (op *operation) validate(o tiers.Object, align int) error {
 // only one in virtual time.
 func (op *operation) pump() error {
 	streams := make([]stream, len(op.bufs))
-	op.stretch(min(max(1, op.t.Stretches), len(streams)))
+	op.stretch(min(max(1, op.Settings.Stretches), len(streams)))
 	for i, b := range op.bufs {
 		l := &streams[i]
 		l.op, l.buf, l.io.Done, l.part = op, b, l.back, i%len(op.parts)
 	}
 	op.running, op.bufs = len(streams), nil
 	for i := range streams {
-		if l := &streams[i]; op.holds() && i < len(streams)-1 {
+		if l := &streams[i]; op.traits.Holds && i < len(streams)-1 {
 			go l.run() // copy memory and generate content concurrently
 		} else {
 			l.run()
@@ -256,15 +285,16 @@ func (op *operation) wait() error {
 		defer op.mu.Unlock()
 		return op.err
 	}
-	op.over = op.t.Clock.NewEvent()
+	clk := op.Settings.Clock
+	op.over = clk.NewEvent()
 	op.mu.Unlock()
 	if err := op.over.Wait(op.ctx); err != nil {
 		if op.ctx.Err() != nil {
 			err = tiers.Canceled(op.ctx, op.objs[0])
 		}
 		op.dismiss(err)
-		if op.holds() {
-			op.t.Clock.At(op.t.Clock.Now()+tiers.Grace, op.over.Fire)
+		if op.traits.Holds {
+			clk.At(clk.Now()+tiers.Grace, op.over.Fire)
 			_ = op.over.Wait(context.WithoutCancel(op.ctx))
 		}
 	}
@@ -273,17 +303,15 @@ func (op *operation) wait() error {
 	return op.err
 }
 
-// dismiss ends the streams that wait to enter a tier, which may never become possible.
+// dismiss ends the stream that waits to enter the tier, which may never become possible.
 func (op *operation) dismiss(err error) {
 	op.mu.Lock()
 	op.fail(err)
-	idle := [...]*stream{op.in.waiting, op.out.waiting}
-	op.in.waiting, op.out.waiting = nil, nil
+	idle := op.waiting
+	op.waiting = nil
 	op.mu.Unlock()
-	for _, l := range idle {
-		if l != nil {
-			op.end(l, nil)
-		}
+	if idle != nil {
+		op.end(idle, nil)
 	}
 }
 
@@ -299,32 +327,32 @@ func (op *operation) stopped() bool {
 	return op.err != nil
 }
 
-// call measures one call of a tier, also if it panics.
-func (op *operation) call(s *side, f func() error) error {
+// inService measures one call of the files, also if it panics.
+func (op *operation) inService(call func() error) error {
 	op.mu.Lock()
-	op.enter(s)
+	op.enter()
 	op.mu.Unlock()
-	defer op.exit(s)
-	return f()
+	defer op.exit()
+	return call()
 }
 
 // enter counts a request or call that begins. Callers hold mu. Enter and exit read the clock only for
 // the first and the last one inside: with many in flight that is rare.
-func (op *operation) enter(s *side) {
-	if s.inside++; s.inside == 1 {
-		s.since = op.t.Clock.Now()
+func (op *operation) enter() {
+	if op.inside++; op.inside == 1 {
+		op.since = op.Settings.Clock.Now()
 	}
 }
 
 // exit counts a request or call that has ended. If a stream waits to enter, it takes the place and
 // runs at once, since it only has to submit.
-func (op *operation) exit(s *side) {
+func (op *operation) exit() {
 	op.mu.Lock()
-	next := s.waiting
-	s.waiting = nil
+	next := op.waiting
+	op.waiting = nil
 	if next == nil {
-		if s.inside--; s.inside == 0 {
-			s.busy += op.t.Clock.Now() - s.since
+		if op.inside--; op.inside == 0 {
+			op.busy += op.Settings.Clock.Now() - op.since
 		}
 	}
 	op.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
-	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Files) {
 		tier := open(t)
 		x := tiertest.Transfer(t, chunk, 1)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 5 * chunk}

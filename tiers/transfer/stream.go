@@ -8,7 +8,7 @@ import (
 	"kvbench/tiers"
 )
 
-// stream moves one buffer from source to sink, chunk by chunk until no chunk is left. It is a state
+// stream moves one buffer, chunk by chunk until no chunk is left. It is a state
 // machine and not a goroutine. Where it has to wait, run returns. The event that ends the wait calls
 // run again: the completion of its request, or another stream that leaves the tier when Depth
 // requests are in flight. So a chain of requests needs no waiting goroutine and no wake-up, which
@@ -18,7 +18,6 @@ type stream struct {
 	buf   tiers.Buffer
 	io    tiers.IO // the request for its chunk
 	step  step
-	at    *side         // the tier that it waits for, or that has its request
 	state atomic.Int32  // counts the return of Submit and the call of Done: 2 = both
 	asked time.Duration // when the request was submitted
 	part  int           // the stretch of its chunks
@@ -45,7 +44,7 @@ type step uint8
 
 const (
 	take   step = iota // take the next chunk
-	enter              // enter the tier at
+	enter              // enter the tier
 	submit             // submit the request: fewer than Depth are in flight
 	finish             // process the completed request
 )
@@ -57,7 +56,7 @@ func (l *stream) run() {
 		return
 	}
 	if l.step == submit || l.step == finish { // the operation has stopped, or Submit has panicked
-		l.op.exit(l.at)
+		l.op.exit()
 	}
 	l.op.end(l, err)
 }
@@ -72,10 +71,9 @@ func (l *stream) advance() (waits bool, err error) {
 			if !op.take(l) {
 				return false, nil
 			}
-			l.step, l.at = enter, &op.in
-			if op.in.tier == nil {
-				op.make(l, l.io.Off)
-				l.at = &op.out
+			l.step = enter
+			if err := op.generate(l); err != nil {
+				return false, err
 			}
 		case enter:
 			l.step = submit
@@ -94,8 +92,8 @@ func (l *stream) advance() (waits bool, err error) {
 			// Submit, the stack does not grow with every chunk.
 			l.step = finish
 			l.state.Store(0)
-			l.io.Begun, l.io.Ended, l.io.Passed, l.asked = 0, 0, 0, op.t.Clock.Now()
-			l.at.to.Submit(&l.io)
+			l.io.Begun, l.io.Ended, l.io.Passed, l.asked = 0, 0, 0, op.Settings.Clock.Now()
+			op.to.Submit(&l.io)
 			if l.state.Add(1) < 2 {
 				return true, nil
 			}
@@ -137,36 +135,45 @@ func (op *operation) take(l *stream) bool {
 func (op *operation) letIn(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if l.at.inside >= op.t.Depth && !op.stopped() {
-		l.at.waiting = l
+	if op.inside >= op.Settings.Depth && !op.stopped() {
+		op.waiting = l
 		return false
 	}
-	op.enter(l.at)
+	op.enter()
 	return true
 }
 
-// finish processes a chunk that a tier has moved.
+// generate fills the buffer of a write with its chunk and the padding. Padding is written to the disk
+// too, and must not be old content of the buffer.
+func (op *operation) generate(l *stream) error {
+	if op.op == tiers.Read || l.buf.B == nil {
+		return nil
+	}
+	end := l.io.Off + tiers.AlignUp(int64(l.io.N), int64(op.traits.Align))
+	p := l.buf.B[:end-l.io.Off]
+	return op.each(l.io.Off, end, true, func(o tiers.Object, off, at, n int64) error {
+		return op.src.Fill(o, off, p[at:at+n])
+	})
+}
+
+// finish processes a completed request.
 func (op *operation) finish(l *stream) error {
 	if l.io.Err != nil {
 		return l.io.Err
 	}
 	op.report(l)
-	switch {
-	case l.at == &op.out:
+	if op.op == tiers.Write || l.buf.B == nil {
 		return nil
-	case op.out.tier == nil:
-		return op.verify(l)
 	}
-	// The source has no padding. Generated padding makes the files of a Move equal to those of a
-	// Write.
-	op.make(l, l.io.Off+int64(l.io.N))
-	l.step, l.at = enter, &op.out
-	return nil
+	p, from := l.buf.B[:l.io.N], l.io.Off
+	return op.each(from, from+int64(len(p)), false, func(o tiers.Object, off, at, n int64) error {
+		return op.dst.Take(o, off, p[at:at+n])
+	})
 }
 
 // back is the Done of the request. It continues the stream, unless Submit has not returned yet.
 func (l *stream) back(*tiers.IO) {
-	l.op.exit(l.at)
+	l.op.exit()
 	if l.state.Add(1) == 2 {
 		l.run()
 	}
@@ -177,16 +184,16 @@ func (l *stream) back(*tiers.IO) {
 func (op *operation) report(l *stream) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.left {
+	if op.left || op.call.Observe == nil {
 		return
 	}
-	c := chunk(l.at.op, &l.io, l.asked, op.t.Clock.Now())
-	c.Part = l.at.part
-	if l.at == &op.in || !l.at.traits.CountsAtCommit {
+	c := chunk(op.op, &l.io, l.asked, op.Settings.Clock.Now())
+	c.Part = op.part
+	if op.op == tiers.Read || !op.traits.CountsAtCommit {
 		c.Memory = int64(l.io.Memory)
 		c.Bytes = op.payload(l.io.Off, l.io.Off+int64(l.io.N)) - c.Memory
 	}
-	l.at.done(c)
+	op.call.Observe(c)
 }
 
 // chunk returns the Chunk of a completed request.
@@ -200,13 +207,10 @@ func chunk(op tiers.Op, io *tiers.IO, asked, done time.Duration) tiers.Chunk {
 // returns the buffer, perhaps long after the operation: until then the tier has owned it.
 func (op *operation) end(l *stream, err error) {
 	if l.buf.B != nil {
-		op.t.Pool.Put(l.buf)
+		op.Settings.Pool.Put(l.buf)
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.err == nil && l.io.Err != nil && err == l.io.Err {
-		op.failed = l.at
-	}
 	op.fail(err)
 	if op.running--; op.running == 0 && op.over != nil {
 		op.over.Fire()

@@ -23,21 +23,19 @@ import (
 	"kvbench/tiers/faults"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/memtier"
 	"kvbench/tiers/tiertest"
-	"kvbench/tiers/transfer"
 )
 
 const chunk = tiertest.Chunk
 
 // counted returns a ChunkFunc and the sum of the bytes that it receives.
-func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
+func counted() (func(tiers.Chunk), *[tiers.NumOps]atomic.Int64) {
 	var sums [tiers.NumOps]atomic.Int64
 	return func(c tiers.Chunk) { sums[c.Op].Add(c.Bytes) }, &sums
 }
 
 func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
-	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Files) {
 		tier := open(t)
 		rng := rand.New(rand.NewPCG(3, 5))
 		sizes := []int64{1, 15, 4095, 4096, 4097, chunk - 1, chunk, chunk + 1, 3 * chunk,
@@ -67,48 +65,9 @@ func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
 	})
 }
 
-func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
-	x := tiertest.Transfer(t, chunk, 3)
-	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
-		from := open(t)
-		tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
-			to := open(t)
-			_, streams := to.(tiers.Streamer)
-			if from.Traits().Stream {
-				return // stores are only the lowest tier of a cache
-			}
-			if _, files := from.(*filetier.Tier); files {
-				if _, memory := to.(*memtier.Tier); !memory {
-					return // files are only the lowest tier of a cache
-				}
-			}
-			for i, size := range []int64{100, 4097, chunk, 7*chunk + 77} {
-				o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 2, Size: size}
-				_, _, err := x.Write(t.Context(), from, nil, o)
-				require.NoError(t, err)
-				done, sums := counted()
-				rd, wr, err := x.Move(t.Context(), from, to, o, done, done)
-				require.NoError(t, err)
-				read := sums[tiers.Read].Load()
-				assert.GreaterOrEqual(t, read, size)
-				// Bytes that are sent again are read again.
-				assert.True(t, read == size || streams && from.Traits().Holds, read)
-				assert.Equal(t, size, sums[tiers.Write].Load())
-				assert.GreaterOrEqual(t, rd.Device, time.Duration(0))
-				assert.GreaterOrEqual(t, wr.Device, time.Duration(0))
-				_, _, err = x.Read(t.Context(), to, nil, o)
-				require.NoError(t, err, "verified in the target")
-				_, _, err = x.Read(t.Context(), from, nil, o)
-				require.NoError(t, err, "still in the source")
-				require.NoError(t, from.Remove(t.Context(), o))
-			}
-		})
-	})
-}
-
 func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 6*chunk - 100}
-	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Files) {
 		inner := open(t)
 		f := faults.Wrap(inner, nil)
 		for _, depth := range []int{1, 3} {
@@ -149,11 +108,9 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 			f.SetHook(faults.On(faults.Open, 0, unix.EIO))
 			_, _, err = x.Read(t.Context(), f, nil, o)
 			require.ErrorIs(t, err, unix.EIO)
-			if !inner.Traits().Stream { // a Streamer opens no readers
-				f.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
-				_, _, err = x.Read(t.Context(), f, nil, o)
-				require.ErrorIs(t, err, unix.EIO, "the last reader deletes what was removed")
-			}
+			f.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
+			_, _, err = x.Read(t.Context(), f, nil, o)
+			require.ErrorIs(t, err, unix.EIO, "the last reader deletes what was removed")
 			for n := int64(1); n <= 6 && inner.Traits().Holds; n++ {
 				f.SetHook(faults.On(faults.Read, f.Count(faults.Read)+n, unix.EIO))
 				_, _, err = x.Read(t.Context(), f, nil, o)
@@ -166,41 +123,6 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
-	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 5 * chunk}
-	x := tiertest.Transfer(t, chunk, 2)
-	for _, target := range []tiers.Tier{tiertest.Files(t, filetier.Config{}),
-		tiertest.NewStream(tiertest.Memory(t, 8<<20))} {
-		from, to := faults.Wrap(tiertest.Memory(t, 1<<20), nil), faults.Wrap(target, nil)
-		_, _, err := x.Write(t.Context(), from, nil, o)
-		require.NoError(t, err)
-		for n := int64(1); n <= 5; n++ {
-			from.SetHook(faults.On(faults.Read, from.Count(faults.Read)+n, unix.EIO))
-			_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
-			require.ErrorIs(t, err, unix.EIO)
-			require.ErrorAs(t, err, new(*transfer.SourceError), "it was the source's")
-			from.SetHook(nil)
-			to.SetHook(faults.On(faults.Write, to.Count(faults.Write)+n, unix.ENOSPC))
-			_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
-			require.ErrorIs(t, err, unix.ENOSPC)
-			assert.NotErrorAs(t, err, new(*transfer.SourceError))
-			to.SetHook(nil)
-			assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
-		}
-		from.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
-		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
-		require.ErrorAs(t, err, new(*transfer.SourceError))
-		from.SetHook(nil)
-		assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
-		for _, f := range []*faults.Tier{from, to} {
-			w, r := f.InUse()
-			assert.Zero(t, w+r)
-		}
-		_, _, err = x.Read(t.Context(), from, nil, o)
-		assert.NoError(t, err)
-	}
-}
-
 func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 20 * chunk}
 	stop := errors.New("the window's deadline")
@@ -208,7 +130,7 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 		x := tiertest.Transfer(t, chunk, depth)
 		inner := tiertest.Memory(t, 4<<20)
 		f := faults.Wrap(inner, nil)
-		try := func(call faults.Call, run func(ctx context.Context, done tiers.ChunkFunc) error) {
+		try := func(call faults.Call, run func(ctx context.Context, done func(tiers.Chunk)) error) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			before := f.Count(call)
 			f.SetHook(func(_ context.Context, e faults.Event) error {
@@ -229,7 +151,7 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 			w, r := f.InUse()
 			assert.Zero(t, w+r)
 		}
-		try(faults.Write, func(ctx context.Context, done tiers.ChunkFunc) error {
+		try(faults.Write, func(ctx context.Context, done func(tiers.Chunk)) error {
 			_, _, err := x.Write(ctx, f, done, o)
 			return err
 		})
@@ -237,7 +159,7 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 		assert.Zero(t, held+waste, "a cancelled write gives its memory back")
 		_, _, err := x.Write(t.Context(), f, nil, o)
 		require.NoError(t, err)
-		try(faults.Read, func(ctx context.Context, done tiers.ChunkFunc) error {
+		try(faults.Read, func(ctx context.Context, done func(tiers.Chunk)) error {
 			_, _, err := x.Read(ctx, f, done, o)
 			return err
 		})
@@ -384,12 +306,12 @@ func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 
 		engine.Hold(func(op *ioengine.Op) bool { return true })
 		stop := errors.New("a signal")
-		for _, run := range []func(ctx context.Context, done tiers.ChunkFunc) error{
-			func(ctx context.Context, done tiers.ChunkFunc) error {
+		for _, run := range []func(ctx context.Context, done func(tiers.Chunk)) error{
+			func(ctx context.Context, done func(tiers.Chunk)) error {
 				_, _, err := x.Read(ctx, tier, done, old)
 				return err
 			},
-			func(ctx context.Context, done tiers.ChunkFunc) error {
+			func(ctx context.Context, done func(tiers.Chunk)) error {
 				_, _, err := x.Write(ctx, tier, done,
 					tiers.Object{Key: "new", Gen: 2, Size: 9 * chunk})
 				return err

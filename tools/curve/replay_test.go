@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
@@ -55,7 +56,7 @@ func replayed(t *testing.T, path string, capacity int64) *result.Result {
 			Count: 1, Ranks: 1}, Sizer: smallTokens},
 		Storage: kvbench.StorageConfig{
 			Use: buffer.Use{Chunk: 256 << 10, Depth: 1, Workers: 1},
-			Levels: []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
+			Levels: []cache.Level{{Kind: tiers.Storage, Tier: transfer.New(tiertest.NewNull(), nil),
 				Capacity: capacity}}},
 	}, load)
 	require.NoError(t, err)

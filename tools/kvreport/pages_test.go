@@ -217,9 +217,12 @@ func TestFlagsInTheDocuments(t *testing.T) {
 			found++
 			name := strings.TrimPrefix(m[1], "-")
 			_, ok := known[name]
+			if ok { // the search below is slow
+				continue
+			}
 			kvreport := regexp.MustCompile(`(^|[^a-z-])` + regexp.QuoteMeta(m[1]) +
 				`($|[^a-z-])`).MatchString(texts.String())
-			assert.True(t, ok || kvreport || strings.HasSuffix(name, "."),
+			assert.True(t, kvreport || strings.HasSuffix(name, "."),
 				"%s names %s, which no command has", path, m[1])
 		}
 	}
@@ -229,6 +232,7 @@ func TestFlagsInTheDocuments(t *testing.T) {
 func TestLinksInTheDocuments(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
 	texts := documents(t, "/README.md", "/*/*.md", "/benchmarks/measurements/*.md")
+	headings := map[string][]string{} // of the pages that links name
 	for path, text := range texts {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
@@ -241,7 +245,10 @@ func TestLinksInTheDocuments(t *testing.T) {
 				assert.NoError(t, err, "a dead link in %s", path)
 			}
 			if m[2] != "" {
-				assert.Contains(t, anchors(texts[target]), m[2][1:], "a dead link in %s to %s",
+				if headings[target] == nil {
+					headings[target] = anchors(texts[target])
+				}
+				assert.Contains(t, headings[target], m[2][1:], "a dead link in %s to %s",
 					path, target)
 			}
 		}

@@ -39,7 +39,7 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 		if !ok {
 			continue
 		}
-		if v := rec.Result.Harness.Verdict; v.Kind == result.HarnessLimited {
+		if v := rec.Result.Harness.Verdict; v.Kind == result.CPULimited {
 			warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name,
 				v.Reason))
 		}
@@ -84,7 +84,7 @@ func (d *drives) add(run string, r *result.Result) {
 			d.refused = append(d.refused, fmt.Errorf("%s %s", run, fmt.Sprintf(format, args...)))
 		}
 	}
-	fs, device := r.Environment.Filesystem, r.DeviceWitness
+	fs, device := r.Environment.Filesystem, r.DeviceCounters
 	refuse(r.IO.Mode == "buffered", "was written and read through the page cache (-io buffered): "+
 		"its rates are of memory, too")
 	refuse(len(r.IO.Roots) > 1, "was spread over %d directories: its rates are of all of their "+
@@ -171,7 +171,7 @@ func read(r *result.Result) (m measured, ok bool) {
 		depth = min(depth, int((entry+chunk-1)/chunk))
 	}
 	m.kind = kind{r.Name, r.Workload.Workers * depth, chunk, entry,
-		r.PlainIO != nil && len(r.PlainIO.Ladder) > 0}
+		r.PlainIO != nil && len(r.PlainIO.Sweep) > 0}
 	t, l := r.Tiers[i], r.Latency.Levels[r.Tiers[i].Level]
 	m.read, m.write = units.OrZero(t.Read.BytesPerSecond), units.OrZero(t.Write.BytesPerSecond)
 	// The times of entries show a limiter's slices: the fast ones and those that had to wait.

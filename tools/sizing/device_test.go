@@ -281,8 +281,8 @@ func TestRunsOfOneDriveOnly(t *testing.T) {
 	one("StorageCeiling/op=read", func(*result.Result) {})
 	one("StorageCeiling/op=a", func(r *result.Result) { r.IO.Mode = "buffered" })
 	one("StorageCeiling/op=b", func(r *result.Result) {
-		r.DeviceWitness.ServedFromCache, r.DeviceWitness.ReadRatio = new(true), new(0.03)
-		r.DeviceWitness.Device = "nvme0n1"
+		r.DeviceCounters.ServedFromCache, r.DeviceCounters.ReadRatio = new(true), new(0.03)
+		r.DeviceCounters.Device = "nvme0n1"
 	})
 	one("StorageCeiling/op=c", func(r *result.Result) { r.Environment.Hostname = "other" })
 	one("StorageCeiling/op=d", func(r *result.Result) { r.Environment.Device.Name = "sda" })

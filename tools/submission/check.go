@@ -319,7 +319,7 @@ func (c *Check) remarks(t *merge.Tree) {
 	versions := make(map[string]bool)
 	for _, f := range t.Files {
 		versions[f.Result.Environment.Version] = true
-		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
+		if w := f.Result.DeviceCounters.ServedFromCache; w != nil && *w {
 			entry(&c.Remarks, "the device read only a part of what the application read; the rest "+
 				"came from a cache", f.Path)
 		}

@@ -20,9 +20,6 @@ func (machine) mounts() ([]Mount, error) { return nil, errors.ErrUnsupported }
 // ReadStat is available only on Linux.
 func (Disk) ReadStat() (BlockStat, error) { return BlockStat{}, errors.ErrUnsupported }
 
-// SyncFilesystem is not supported: macOS has no syncfs.
-func SyncFilesystem(string) error { return errors.ErrUnsupported }
-
 func statfs(path string) (Filesystem, error) {
 	var s unix.Statfs_t
 	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {

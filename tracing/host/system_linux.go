@@ -103,19 +103,6 @@ func (d Disk) ReadStat() (BlockStat, error) {
 	}}, nil
 }
 
-// SyncFilesystem flushes the filesystem of a directory, including delayed deletions. It may take long.
-func SyncFilesystem(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := unix.Syncfs(int(d.Fd())); err != nil {
-		return &fs.PathError{Op: "syncfs", Path: dir, Err: err}
-	}
-	return nil
-}
-
 func blockNode(path string) (major, minor uint32, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

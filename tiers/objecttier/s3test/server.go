@@ -48,6 +48,8 @@ type Config struct {
 	// testing/synctest only passes with pipes.
 	InMemory bool
 	Rules    []Rule
+	// Slots is the number of requests that are completed at a time; 0 = any.
+	Slots int
 }
 
 // Server is a store with one or more endpoints, which show the same objects. Its methods are safe
@@ -59,6 +61,7 @@ type Server struct {
 	rules     ruleSet
 	log       accessLog
 	endpoints []*Endpoint
+	slots     chan struct{} // holds one value per request in service; nil: no limit
 }
 
 // Start makes a server with n endpoints. The end of the test closes them.
@@ -67,6 +70,9 @@ func Start(t testing.TB, c Config, n int) *Server {
 	c.AccessKey = cmp.Or(c.AccessKey, "key")
 	s := &Server{config: c, backend: s3mem.New()}
 	s.store = gofakes3.New(s.backend).Server()
+	if c.Slots > 0 {
+		s.slots = make(chan struct{}, c.Slots)
+	}
 	s.log.opened = time.Now()
 	fail := func(err error) {
 		t.Helper()
@@ -239,6 +245,10 @@ type connectionKey struct{}
 
 // serve completes one request, or lets it fail.
 func (s *Server) serve(endpoint int, w http.ResponseWriter, r *http.Request) {
+	if s.slots != nil {
+		s.slots <- struct{}{}
+		defer func() { <-s.slots }()
+	}
 	if name, ok := strings.CutSuffix(r.Host, "."+s.config.Domain); ok && s.config.Domain != "" {
 		r.URL.Path = "/" + name + r.URL.Path
 	}

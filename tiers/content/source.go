@@ -1,0 +1,76 @@
+package content
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"kvbench/tiers"
+)
+
+// mostStreams is how many streams a Source keeps: more than an object has pieces in flight.
+const mostStreams = 32
+
+// Source generates objects that are written, see tiers.Source. A piece that follows another one costs
+// no allocation, so each write has a Source of its own.
+type Source struct {
+	content *Content
+
+	mu      sync.Mutex
+	streams []Stream // not in use, the latest last: 0.5 KiB each
+}
+
+// Source returns the source of one write.
+func (c *Content) Source() tiers.Source { return &Source{content: c} }
+
+// Fill implements tiers.Source.
+func (s *Source) Fill(o tiers.Object, off int64, p []byte) error {
+	stream := s.take(o.ID(), off)
+	stream.Fill(s.content, p, o, off)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.streams) == mostStreams {
+		s.streams = slices.Delete(s.streams, 0, 1)
+	}
+	s.streams = append(s.streams, stream)
+	return nil
+}
+
+// take removes and returns the stream that has reached an offset of an object, or a new one. Any
+// goroutine may generate the next piece, so that streams belong to offsets.
+func (s *Source) take(of tiers.ID, off int64) (stream Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.streams) - 1; i >= 0; i-- {
+		if m := s.streams[i]; m.next == off && m.of == of && m.ctr != nil {
+			s.streams = slices.Delete(s.streams, i, i+1)
+			return m
+		}
+	}
+	return stream
+}
+
+// Verifier compares objects that are read, see tiers.Sink.
+type Verifier struct {
+	*Content
+	Verify Verify
+	// Sample is the number of bytes in which VerifySample compares one block; 0 = each piece.
+	Sample int64
+}
+
+// Take implements tiers.Sink.
+func (v *Verifier) Take(o tiers.Object, off int64, p []byte) error {
+	switch v.Verify {
+	case VerifyNone:
+		return nil
+	case VerifyFull:
+		return v.Check(p, o, off)
+	}
+	for part := range slices.Chunk(p, int(cmp.Or(v.Sample, int64(len(p))))) {
+		if err := v.CheckSample(part, o, off); err != nil {
+			return err
+		}
+		off += int64(len(part))
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package filetier
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/ioengine"
+)
+
+func init() {
+	layouts["lmcache-fs"] = func(b base) layout {
+		l := &lmcacheFS{perFile{base: b, model: strings.ReplaceAll(b.t.cfg.Model, "/", "-SEP-")}}
+		l.path, l.look = l.name, l.calls.stat
+		return l
+	}
+	layouts["lmcache-raw"] = func(b base) layout { return &lmcacheRaw{engineSlots(b, pageSize)} }
+}
+
+// lmcacheFS is LMCache's fs adapter: one file per chunk and rank in a flat directory. It uses the
+// page cache unless use_odirect is set, which accepts only whole pages.
+type lmcacheFS struct{ perFile }
+
+func (l *lmcacheFS) start(context.Context) error {
+	if bytes := l.t.cfg.Layout.Bytes; l.t.direct && bytes%pageSize != 0 {
+		l.t.direct = false
+		l.t.warn("objects of %d bytes are no whole pages: LMCache writes them through the page "+
+			"cache, use_odirect or not", bytes)
+	}
+	return nil
+}
+
+// name contains world size, rank, local world size and local rank, one byte each.
+func (l *lmcacheFS) name(o tiers.Object) string {
+	rank, world := l.t.cfg.ranks()
+	name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", l.model, world&0xff,
+		rank&0xff, hash(o))
+	if o.Layer > 0 { // LayerCacheEngineKey counts from 0
+		name += fmt.Sprintf("@%d", o.Layer-1)
+	}
+	return name + ".data"
+}
+
+func (l *lmcacheFS) longest() string { return l.name(tiers.Object{}) + ".tmp" }
+
+func (l *lmcacheFS) create(_ context.Context, s *span) error {
+	path, err := l.missing(s.run[0].o)
+	if err != nil {
+		return err
+	}
+	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
+	if l.t.direct {
+		flags = unix.O_WRONLY | unix.O_CREAT | openDirect
+	}
+	return l.begin(s, path+".tmp", flags, 0o666)
+}
+
+// lmcacheRaw is LMCache's raw_block adapter on a file. A slot has a page of header before the chunk;
+// the engine writes it first and reads it only after a restart. The suite omits the index, which the
+// engine saves once a minute.
+type lmcacheRaw struct{ *slots }
+
+// start creates the file, which the engine's user has to provide.
+func (l *lmcacheRaw) start(context.Context) error {
+	const path = "raw_block"
+	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|past(l.t.direct), 0o644)
+	if err != nil {
+		return err
+	}
+	return l.keep(fd, path, l.allocate(fd, path))
+}
+
+// create writes the header, with a call of its own, as the engine does.
+func (l *lmcacheRaw) create(ctx context.Context, s *span) error {
+	if err := l.slots.create(ctx, s); err != nil {
+		return err
+	}
+	// The fields after the magic are the suite's own: the header is never read.
+	page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
+	copy(page, "LMCBLK01")
+	binary.LittleEndian.PutUint64(page[8:], uint64(s.run[0].o.Size))
+	copy(page[16:], hash(s.run[0].o))
+	return l.t.await(ctx, &l.t.limits.stores, &ioengine.Op{Kind: ioengine.Write, FD: s.fd,
+		Off: s.at - l.head, Buf: tiers.Buffer{B: page}, N: pageSize}, nil)
+}
