@@ -3,12 +3,15 @@ package merge
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -89,16 +92,15 @@ func write(t *testing.T, dir string, r *result.Result) string {
 	return path
 }
 
-// run6 writes the example, after each result was changed.
-func run6(t *testing.T, change func(r *result.Result)) string {
+// run6 writes the results of the example that change returns true for, after it changed them.
+func run6(t *testing.T, change func(r *result.Result) (written bool)) string {
 	dir := t.TempDir()
 	for trial := range example {
 		for rank, m := range example[trial] {
 			r := res(trial, rank, m)
-			if change != nil {
-				change(r)
+			if change == nil || change(r) {
+				write(t, dir, r)
 			}
-			write(t, dir, r)
 		}
 	}
 	return dir
@@ -109,15 +111,6 @@ func aggregated(t *testing.T, dir string) *Summary {
 	files, err := ReadTree(dir)
 	require.NoError(t, err)
 	return Aggregate(files)
-}
-
-// written is the text and the JSON of a summary.
-func written(t *testing.T, s *Summary) (text, doc string) {
-	t.Helper()
-	var a, b bytes.Buffer
-	require.NoError(t, s.WriteText(&a, "DIR/summary.json"))
-	require.NoError(t, s.WriteJSON(&b))
-	return a.String(), b.String()
 }
 
 func TestTwoRanksThreeTrialsByHand(t *testing.T) {
@@ -152,135 +145,73 @@ func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	assert.Nil(t, m.P999, "1,800 samples cannot carry it")
 }
 
-// TestCheckpointsHaveTheRateOfTheirRules: 8 GiB of two ranks in 2 s, by the slower of the two; the
-// window of 10 s has pauses in it.
-func TestCheckpointsHaveTheRateOfTheirRules(t *testing.T) {
-	s := aggregated(t, run6(t, func(r *result.Result) {
+// changes are what a line of the script testdata/summaries can change of a result.
+var changes = map[string]func(r *result.Result, value string){
+	"status": func(r *result.Result, v string) { r.Status, r.Error = v, "no space left on device" },
+	"unit":   func(r *result.Result, v string) { r.CompletionUnit = v },
+	"level": func(r *result.Result, v string) { // a level without entries
+		r.Tiers[0].Level, r.Tiers[0].Entries = v, 0
+	},
+	"wrote":        func(r *result.Result, _ string) { r.Tiers[0].Write.Bytes = 1 << 30 },
+	"io-used":      func(r *result.Result, v string) { r.IO.Mode = v },
+	"decode-reads": func(r *result.Result, v string) { r.Workload.DecodeReads = v },
+	"model":        func(r *result.Result, v string) { r.Model.Key = v },
+	"division":     func(r *result.Result, v string) { r.Division = v },
+	"write-device": func(r *result.Result, v string) { r.IO.WriteDevice = v },
+	"simulated": func(r *result.Result, v string) {
+		r.Simulation = &result.Simulation{}
+		if v == "device" {
+			r.Simulation.Device = &result.SimulatedDevice{}
+		}
+	},
+	"checkpoint": func(r *result.Result, _ string) { // of 4 GiB for each rank, in 1 and 2 s
 		r.Checkpoint = &result.Checkpoint{Accelerators: 8, First: new(4 * r.Rank), Count: new(4),
 			Writes: []result.CheckpointRun{{Index: 1, Start: r.StartTime, Bytes: 4 << 30,
 				DurationNS: int64(1+r.Rank) * 1e9}}}
-	}))
-	o := s.Options["1"]
-	assert.Equal(t, []float64{0, 4}, []float64{o.ReadBandwidth, o.WriteBandwidth})
-	assert.Nil(t, o.Window)
+	},
 }
 
-func TestFailedTrialCountsAsMissing(t *testing.T) {
-	dir := run6(t, func(r *result.Result) {
-		if r.Trial == 2 && r.Rank == 0 {
-			r.Status, r.Error = result.StatusFailed, "no space left on device"
-		}
-	})
-	s := aggregated(t, dir)
-	o := s.Options["1"]
-	path := "option_1/trial_2/rank_0/kvcache_results_20260908_120000.json"
-	assert.Equal(t, []string{path}, o.MissingFiles)
-	assert.Equal(t, "failed: no space left on device", o.Failed[path])
-	assert.Equal(t, map[string][]TrialFailure{"1": {{Trial: 2,
-		Error: "failed: no space left on device"}}}, s.TrialFailures)
-	assert.InDelta(t, (5+6+2.5)/3.0, o.ReadBandwidth, 1e-12)
-}
-
-func TestRankServedFromMemoryIsListed(t *testing.T) {
-	fromMemory := func(ranks ...int) func(r *result.Result) {
-		return func(r *result.Result) {
-			for _, rank := range ranks {
-				if r.Rank == rank {
-					r.Tiers[0].Entries = 0
+// TestSummaries runs the script testdata/summaries: a command sums up the example after the changes
+// of its lines, of all results or of one trial or rank; the word missing removes them. The output is
+// the text, what failed, and whether all is good. Rewrite it with -rewrite.
+func TestSummaries(t *testing.T) {
+	datadriven.RunTest(t, "testdata/summaries", func(t *testing.T, d *datadriven.TestData) string {
+		dir := run6(t, func(r *result.Result) bool {
+			for line := range strings.Lines(d.Input) {
+				words := strings.Fields(line)
+				for len(words) > 0 && (words[0] == fmt.Sprint("rank=", r.Rank) ||
+					words[0] == fmt.Sprint("trial=", r.Trial)) {
+					words = words[1:]
+				}
+				for _, word := range words {
+					name, value, _ := strings.Cut(word, "=")
+					if name == "rank" || name == "trial" {
+						break // of another one
+					}
+					if name == "missing" {
+						return false
+					}
+					require.Contains(t, changes, name)
+					changes[name](r, value)
 				}
 			}
+			return true
+		})
+		s := aggregated(t, dir)
+		var text, doc, again bytes.Buffer
+		require.NoError(t, s.WriteText(&text, "DIR/summary.json"))
+		require.NoError(t, s.WriteJSON(&doc))
+		require.NoError(t, aggregated(t, dir).WriteJSON(&again))
+		assert.Equal(t, doc.String(), again.String())
+		if d.HasArg("json") {
+			golden.Check(t, "summary.golden", doc.String())
 		}
-	}
-	o := aggregated(t, run6(t, fromMemory(1))).Options["1"]
-	assert.Len(t, o.CPUTierRanks, 3, "a file of each trial")
-	assert.Equal(t, []int{1}, o.memoryRanks)
-	assert.True(t, o.Valid)
-	assert.InDelta(t, 5.0, o.ReadBandwidth, 1e-12)
-
-	dir := run6(t, fromMemory(0, 1))
-	o = aggregated(t, dir).Options["1"]
-	assert.Equal(t, []int{0, 1}, o.memoryRanks)
-	assert.False(t, o.Valid)
-	plain := run6(t, func(r *result.Result) {
-		fromMemory(0, 1)(r)
-		r.CompletionUnit = result.UnitOperation
+		for _, group := range slices.Sorted(maps.Keys(s.TrialFailures)) {
+			fmt.Fprintf(&text, "failed of %s: %v\n", group, s.TrialFailures[group])
+		}
+		fmt.Fprintln(&text, "good:", s.Good())
+		return text.String()
 	})
-	assert.True(t, aggregated(t, plain).Options["1"].Valid, "plain I/O has no cache at all")
-	assert.Contains(t, o.Invalid, "served wholly from memory")
-	moved := aggregated(t, run6(t, func(r *result.Result) {
-		fromMemory(0, 1)(r)
-		r.Tiers = []result.Tier{{Level: "storage", Write: result.TierTraffic{Bytes: 1 << 30}}}
-	})).Options["1"]
-	assert.True(t, moved.Valid, "a window can end between two entries")
-	assert.Empty(t, moved.CPUTierRanks)
-	s := aggregated(t, dir)
-	assert.False(t, s.Good())
-	text, _ := written(t, s)
-	assert.Contains(t, text, "INVALID")
-}
-
-func TestSummaryIsGoldenAndTheSameAgain(t *testing.T) {
-	dir := run6(t, func(r *result.Result) {
-		if r.Rank == 1 {
-			r.Tiers[0].Entries = 0
-		}
-	})
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_2/rank_0")))
-	s := aggregated(t, dir)
-	assert.False(t, s.Good())
-	assert.False(t, s.Options["1"].Valid, "a result is missing")
-	assert.Equal(t, 1090.0, *s.Options["1"].P95MS)
-	text, doc := written(t, s)
-	golden.Check(t, "summary_text.golden", text)
-	golden.Check(t, "summary.golden", doc)
-	_, again := written(t, aggregated(t, dir))
-	assert.Equal(t, doc, again)
-}
-
-func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
-	for what, change := range map[string]func(*result.Result){
-		"io-used=%s direct buffered":   func(r *result.Result) { r.IO.Mode = "buffered" },
-		"decode-reads=%s batched once": func(r *result.Result) { r.Workload.DecodeReads = "once" },
-		"model=%s llama3.1-8b tiny-1b": func(r *result.Result) { r.Model.Key = "tiny-1b" },
-		"division=%s open quick":       func(r *result.Result) { r.Division = result.DivisionQuick },
-		"write-device=%s transfer+flush flush": func(r *result.Result) {
-			r.IO.WriteDevice = result.WriteDeviceFlush
-		},
-	} {
-		// Ranks that measured different things are no ranks of one trial: each lacks the other.
-		s := aggregated(t, run6(t, func(r *result.Result) {
-			if r.Rank == 1 {
-				change(r)
-			}
-		}))
-		words := strings.Fields(what)
-		require.Len(t, s.Options, 2, what)
-		for rank, value := range words[1:] {
-			o := s.Options["1 ["+fmt.Sprintf(words[0], value)+"]"]
-			require.NotNil(t, o, what)
-			assert.Len(t, o.MissingFiles, 3, what)
-			assert.Equal(t, []int{rank}, o.Trials[0].Ranks, what)
-		}
-		assert.False(t, s.Good())
-	}
-}
-
-func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
-	s := aggregated(t, run6(t, func(r *result.Result) {
-		if r.Trial == 1 {
-			r.Simulation = &result.Simulation{Device: &result.SimulatedDevice{}}
-		}
-	}))
-	assert.True(t, s.Options["1 [simulated=on a device model]"].Simulated)
-	assert.False(t, s.Options["1 [simulated=no]"].Simulated)
-
-	dir := run6(t, func(r *result.Result) { r.Simulation = &result.Simulation{} })
-	s = aggregated(t, dir)
-	assert.Equal(t, result.SimulatedNotice, s.Notice)
-	assert.True(t, s.Options["1"].Simulated)
-	text, _ := written(t, s)
-	assert.Contains(t, text, "SIMULATED")
-	assert.Contains(t, text, result.SimulatedNotice)
 }
 
 func TestSeveralResultsOfOneRank(t *testing.T) {

@@ -39,63 +39,6 @@ func TestResultIsPure(t *testing.T) {
 	assert.Equal(t, Build(fixtureInfo(), rec), Build(fixtureInfo(), rec))
 }
 
-func TestDefinitions(t *testing.T) {
-	r := fixtureResult()
-	assert.Equal(t, uint64(43), r.Seed, "base + rank")
-	assert.Equal(t, int64(fixtureWindow), r.WindowNS)
-	assert.Equal(t, result.StatusComplete, r.Status, "3 failures of 3,843 are fewer than 1 %%")
-
-	l := r.Lookups
-	assert.Zero(t, l.ByKind["user"], "what a request wrote itself, and re-reads, are no lookups")
-	assert.EqualValues(t, 150, l.ByKind["multi_turn"].Misses)
-	assert.EqualValues(t, 150, l.NotYetWritten)
-	assert.EqualValues(t, 240, l.ByKind["system"].Hits)
-
-	c := r.Python().Summary.CacheStats
-	assert.Equal(t, l.Hits+1137+1200, c.CacheHits,
-		"the Python benchmark counts re-reads and reads of what was just written as hits")
-	assert.Equal(t, c.CacheHits, c.SystemPromptHits+c.UserCacheHits+c.MultiTurnHits)
-	assert.Zero(t, c.GPUEntries, "no such tier")
-	assert.EqualValues(t, 1200, c.OffloadsCPU)
-	assert.EqualValues(t, 600, c.OffloadsStorage)
-
-	storage := r.Tiers[1]
-	assert.EqualValues(t, 0, storage.Write.Operations, "demotions are no operations")
-	assert.Equal(t, storage.Write.Bytes, storage.Write.DemotionBytes)
-	assert.EqualValues(t, 600, r.Latency.Levels["storage"].Write.Device.Count,
-		"but load the lower tier's device")
-	assert.EqualValues(t, 0, r.Latency.Levels["storage"].Write.IO.Count)
-	assert.InDelta(t, float64(storage.Read.Bytes)/(1<<30), c.StorageRead, 1e-9)
-	assert.InDelta(t, float64(storage.Read.Bytes+storage.Write.Bytes)/131072,
-		c.StorageTokensProcessed, 1e-3)
-
-	assert.EqualValues(t, 800, r.FirstReads.Operations)
-	assert.EqualValues(t, 1200+400+240, r.ReReads.Operations)
-
-	w := r.DeviceCounters
-	assert.InDelta(t, 0.9, *w.ReadRatio, 0.001)
-	assert.True(t, *w.ServedFromCache)
-	assert.Equal(t, result.LatencyLimited, r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
-}
-
-func TestLoadAccounting(t *testing.T) {
-	r := fixtureResult()
-	b := r.Load["batch"]
-	assert.InDelta(t, 400.0/(400+11+388), *b.ServedRatio, 1e-9)
-	assert.True(t, b.Censored)
-	assert.False(t, r.Load["interactive"].Censored)
-	all := r.Load["total"]
-	assert.EqualValues(t, []int64{3 * 605, 1200, 33, 388 + 194},
-		[]int64{all.Offered, all.Completed, all.InFlight, all.Queued})
-	assert.InDelta(t, 12, *all.OldestQueuedAgeS, 1e-9)
-
-	q := r.Python().Summary.QoSMetrics["batch"].SLA
-	h := newBuilder(&Info{}, fixtureRecorder()).hists["request_end_to_end_batch"]
-	assert.InDelta(t, float64(h.AtMost(int64(time.Second)))/(400+388), *q.Compliance, 1e-9,
-		"queued ones are violations")
-	assert.False(t, q.Met)
-}
-
 func TestSLACountsWhatHasMissedIt(t *testing.T) {
 	info := Info{QoS: users.Default().QoS}
 	info.Load = map[string]result.ClassOutcome{"batch": {Offered: 7, Queued: 7},
@@ -257,22 +200,6 @@ func TestTheClosedDivisionAllowsNoFailure(t *testing.T) {
 	assert.Contains(t, r.Error,
 		"; the closed division fixes all but the window of a rehearsal (-benchtime)")
 	assert.NotContains(t, r.Error, "fewer users", "which it refuses")
-}
-
-// A benchmark of single operations has no requests, no load and no lookups.
-func TestABenchmarkOfOperations(t *testing.T) {
-	rec := openRecorder(1, time.Second)
-	for i := range 30 {
-		at := time.Duration(i) * time.Millisecond
-		chunk(rec, at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
-		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20,
-			Timing: tiers.Timing{Device: 3 * time.Millisecond}})
-	}
-	r := Build(infoOf(result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation,
-		Division:       result.DivisionQuick,
-		DeviceCounters: result.DeviceCounters{Reason: "tmpfs has no device"}}), rec)
-	assert.Equal(t, result.StatusComplete, r.Status)
-	assert.Equal(t, result.Metric{Unit: "ns/op", Value: float64(time.Second) / 30}, r.Metrics()[0])
 }
 
 func TestMetricsLine(t *testing.T) {

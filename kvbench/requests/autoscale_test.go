@@ -15,7 +15,6 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
@@ -102,50 +101,42 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	assert.NotNil(t, last.WriteP95)
 }
 
-// Both modes on a real directory: users and workers really start and stop.
-func TestAutoscalersOnARealDirectory(t *testing.T) {
+// Users and workers start and stop in both modes, on a storage that takes no time.
+func TestAutoscalersStartAndStopUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := users.Default()
 		for i := range p.Templates {
 			p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64},
 				[2]int{4, 40}, [2]float64{0.01, 0.02}
 		}
-		model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1,
-			Attention: model.MHA}
 		for _, mode := range []string{result.AutoscaleQoS, result.AutoscaleCapacity} {
-			cfg := usersConfig(model, 2, 600*ms)
+			cfg := usersConfig(model.Model{}, 2, 600*ms)
 			cfg.Source = func() (workloads.Source, error) {
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 2, false),
 					Seed: 42, MultiTurn: true}), nil
 			}
-			cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20,
-				Use: buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: 64}}
+			cfg.Planner.Sizer, cfg.Storage.Levels = testSizer, plenty()
 			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 50 * ms, MaxUsers: 8}
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)
 			s := res.Autoscaler
-			require.NotNil(t, s)
-			require.NotEmpty(t, res.Rounds())
-			rounds := res.Rounds()
-			first, most := rounds[0], 0
+			rounds, most := res.Rounds(), 0
+			require.NotEmpty(t, rounds)
 			for _, r := range rounds {
 				most = max(most, r.Workers)
 				assert.LessOrEqual(t, r.Workers, r.Users, "no more workers than users")
 				assert.GreaterOrEqual(t, r.Goroutines, r.Workers)
 				assert.GreaterOrEqual(t, r.NextUsers, 1)
 			}
-			assert.Equal(t, 2, first.Workers)
+			assert.Equal(t, 2, rounds[0].Workers)
 			assert.Greater(t, most, 2, "%s: workers were added in %+v", mode, rounds)
-			// Files take no time in a bubble, so the largest number of users is served.
 			capacity := mode == result.AutoscaleCapacity
 			assert.Equal(t, capacity, s.Found)
 			assert.Equal(t, 8, s.PeakUsers)
 			assert.Equal(t, capacity, res.EndedBy == result.EndedByCapacity, res.EndedBy)
 			idle, busy := res.Harness.WorkerIdleNS, res.Harness.WorkerBusyNS
 			assert.Greater(t, idle+busy, 2*res.WindowNS, "the time of those who came counts")
-			total := res.Load["total"]
-			assert.Equal(t, total.Offered,
-				total.Completed+total.Failed+total.InFlight+total.Queued)
+			checkLoad(t, res)
 		}
 	})
 }

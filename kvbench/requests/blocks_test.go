@@ -113,73 +113,66 @@ const (
 	smallSession = "../../testdata/session-small.json"
 )
 
-// A cache larger than the trace has the hits of an unbounded cache, whatever its tiers are.
-func TestBlocksHitTheIdeal(t *testing.T) {
-	caches := map[string]func(*runConfig){"null": nullTiers(1 << 30),
-		"buffered": directory(t, 1<<30)}
-	for layout := range layouts {
-		caches[layout] = func(c *runConfig) {
-			laidOut(t, layout, 1<<26)(c)
-			if layout != "slots" { // under gpu and cpu
-				c.Storage.CPUBytes, c.Storage.GPUBytes, c.Storage.GPUBandwidth = 1<<20, 1<<20, 1e12
-			}
-		}
-	}
-	for name, cache := range caches {
-		res, _ := replayBlocks(t, smallTrace, 8, cache)
-		b := res.BlockCache
-		assert.EqualValues(t, 258, b.Blocks, name)
-		assert.EqualValues(t, 92, b.Hits)
-		assert.EqualValues(t, 166, b.Written)
-		assert.Equal(t, *b.IdealHitRatio, *b.HitRatio)
-		assert.Equal(t, *b.HitRatio, *res.Lookups.HitRate, "hit-ratio on the benchmark line")
-		assert.EqualValues(t, 92, res.Lookups.ByKind["block"].Hits)
-		assert.EqualValues(t, b.HitTokens*128, b.BytesSaved)
-		assert.Zero(t, res.Requests.FailedOperations)
-		assert.Equal(t, b.Hits, b.Reads.Blocks, name)
-		assert.Equal(t, b.Written, b.Writes.Blocks)
-		assert.Equal(t, res.Requests.Operations, b.Reads.Operations+b.Writes.Operations)
-		assert.Equal(t, b.BytesSaved, res.FirstReads.Bytes+res.ReReads.Bytes, "read once per hit")
-		var over int64
-		for _, n := range res.Timeline.BlockHits {
-			over += n
-		}
-		assert.Equal(t, b.Hits, over)
-		for _, n := range res.Timeline.BlockIdeal {
-			over -= *n
-		}
-		assert.Zero(t, over, "the ideal over time adds up to the ideal")
-	}
-}
-
-// With small caches the ratio falls with the size, and neither the storage nor the number of
-// workers changes a single hit.
+// Each request's hits follow from the trace and the capacity: neither the storage nor the number of
+// workers changes one. The ratio rises with the capacity, to that of an unbounded cache.
 func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 	last := int64(-1)
-	for _, blocks := range []int64{16, 20, 50, 170} {
+	for _, blocks := range []int64{16, 20, 50, 512} {
 		capacity := blocks * 512 * 128
 		res, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
 		assert.Greater(t, res.BlockCache.Hits, last, "capacity %d", capacity)
 		last = res.BlockCache.Hits
 		caches := map[string]func(*runConfig){"null": nullTiers(capacity)}
-		if blocks == 20 { // with many evictions
+		if blocks == 20 || blocks == 512 { // with many evictions, and none
 			for layout := range layouts {
 				caches[layout] = func(c *runConfig) {
 					laidOut(t, layout, capacity)(c)
-					if layout == "block" {
+					switch {
+					case blocks == 20 && layout == "block":
 						c.Storage.MaxWriters = 1
+					case blocks == 512 && layout != "slots": // under gpu and cpu
+						c.Storage.CPUBytes, c.Storage.GPUBytes, c.Storage.GPUBandwidth = 1<<20, 1<<20,
+							1e12
 					}
 				}
 			}
 		}
 		workers := 2
 		for name, cache := range caches {
-			_, got := replayBlocks(t, smallTrace, workers, cache)
+			res, got := replayBlocks(t, smallTrace, workers, cache)
 			assert.Equal(t, want, got, "%s, %d workers, capacity %d", name, workers, capacity)
+			if blocks == 512 {
+				checkIdeal(t, name, res)
+			}
 			workers++
 		}
 	}
 	assert.EqualValues(t, 92, last)
+}
+
+// checkIdeal checks the result of a cache larger than the small trace, whatever its tiers are.
+func checkIdeal(t *testing.T, name string, res *result.Result) {
+	t.Helper()
+	b := res.BlockCache
+	assert.EqualValues(t, []int64{258, 92, 166}, []int64{b.Blocks, b.Hits, b.Written}, name)
+	assert.Equal(t, *b.IdealHitRatio, *b.HitRatio)
+	assert.Equal(t, *b.HitRatio, *res.Lookups.HitRate, "hit-ratio on the benchmark line")
+	assert.EqualValues(t, 92, res.Lookups.ByKind["block"].Hits)
+	assert.EqualValues(t, b.HitTokens*128, b.BytesSaved)
+	assert.Zero(t, res.Requests.FailedOperations)
+	assert.Equal(t, b.Hits, b.Reads.Blocks, name)
+	assert.Equal(t, b.Written, b.Writes.Blocks)
+	assert.Equal(t, res.Requests.Operations, b.Reads.Operations+b.Writes.Operations)
+	assert.Equal(t, b.BytesSaved, res.FirstReads.Bytes+res.ReReads.Bytes, "read once per hit")
+	var over int64
+	for _, n := range res.Timeline.BlockHits {
+		over += n
+	}
+	assert.Equal(t, b.Hits, over)
+	for _, n := range res.Timeline.BlockIdeal {
+		over -= *n
+	}
+	assert.Zero(t, over, "the ideal over time adds up to the ideal")
 }
 
 // Blocks share packed files, and one request reads them where one request wrote them.

@@ -3,13 +3,9 @@ package requests
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +18,6 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
-	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/users"
 )
@@ -109,205 +104,6 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 	}
 }
 
-func TestTransientFailuresAreTriedAgainAndCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var failed atomic.Int64
-		cfg, tier := faulty(func(_ context.Context, e faults.Event) error {
-			// at most three in a row
-			if (e.Call == faults.Commit || e.Call == faults.Open) && e.N%10 < 3 {
-				failed.Add(1)
-				return syscall.ETIMEDOUT
-			}
-			return nil
-		}, 300)
-		cfg.Workers = 1
-		r, gauges, err := usage(t.Context(), t, cfg)
-		require.NoError(t, err)
-		assert.Equal(t, result.StatusComplete, r.Status)
-		assert.EqualValues(t, 300, r.Requests.Completed)
-		assert.Equal(t, failed.Load(), r.Requests.RetriedOperations)
-		assert.Positive(t, failed.Load())
-		assert.Zero(t, r.Requests.FailedOperations)
-		assert.Contains(t, strings.Join(r.Warnings, "\n"), "after transient errors")
-		checkLoad(t, r)
-		checkUsage(t, tier, gauges)
-	})
-}
-
-func TestAFourthTransientFailureIsAFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
-			if e.Call == faults.Commit && e.Object.Key == "u7/c1/t1" {
-				return syscall.EINTR
-			}
-			return nil
-		})
-		requests := singles(200, 1)
-		// nothing is there to decode: no lookup, no re-read
-		requests[7].Kind = workloads.PrefillDecode
-		requests[7].GenerateTokens = 100
-		cfg := testConfig(storage(tier, 1<<40), newScript(requests...), 4).finite()
-		cfg.Planner.Batched = true
-		r, gauges, err := usage(t.Context(), t, cfg)
-		require.NoError(t, err)
-		assert.Equal(t, result.StatusComplete, r.Status, "one of 200 is half a percent")
-		assert.EqualValues(t, 3, r.Requests.RetriedOperations)
-		assert.EqualValues(t, 1, r.Requests.FailedOperations)
-		assert.EqualValues(t, 199, r.Requests.Completed)
-		assert.EqualValues(t, 1, r.Requests.Failed)
-		assert.EqualValues(t, 199, r.Tiers[0].Entries)
-		assert.Zero(t, r.Lookups.Hits+r.Lookups.Misses, "a failed operation is no hit")
-		assert.Zero(t, r.Tiers[0].Read.Operations)
-		assert.EqualValues(t, 199, r.Latency.Levels["storage"].Write.IO.Count,
-			"and adds no latency")
-		assert.EqualValues(t, 199, r.Latency.Request.EndToEnd.Count)
-		assert.Equal(t, []result.ErrorCount{{Tier: "storage", Operation: "write", Errno: "EINTR",
-			Count: 1}}, r.Errors)
-		assert.Contains(t, strings.Join(r.Warnings, "\n"), "1 operation failed")
-		checkLoad(t, r)
-		checkUsage(t, tier, gauges)
-
-		cfg.Info.Division = result.DivisionClosed
-		cfg.Source = func() (workloads.Source, error) { return newScript(requests...), nil }
-		cfg.Storage.Levels = storage(faults.Wrap(tiertest.NewNull(),
-			faults.On(faults.Commit, 50, syscall.EACCES)), 1<<40)
-		r, _, _ = usage(t.Context(), t, cfg)
-		assert.Equal(t, result.StatusFailed, r.Status, "closed allows none")
-	})
-}
-
-// A block that was there and could not be loaded is no hit, and nothing was saved.
-func TestBlocksThatCannotBeLoadedAreNoHits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		run := func(hook faults.Hook) *result.BlockCache {
-			cfg := blockConfig(smallTrace, 1)
-			cfg.Storage.Levels = storage(faults.Wrap(tiertest.NewNull(), hook), 1<<40)
-			r, _, err := usage(t.Context(), t, cfg)
-			require.NoError(t, err)
-			assert.Equal(t, r.BlockCache.Hits, r.Lookups.Hits)
-			assert.Equal(t, r.BlockCache.Blocks, r.Lookups.Hits+r.Lookups.Misses)
-			return r.BlockCache
-		}
-		all := run(nil)
-		some := run(func(_ context.Context, e faults.Event) error {
-			if e.Call == faults.Open && e.N <= 2 {
-				return syscall.EACCES
-			}
-			return nil
-		})
-		assert.Equal(t, all.Hits-2, some.Hits)
-		assert.Equal(t, all.HitTokens-2*512, some.HitTokens)
-		assert.Equal(t, all.BytesSaved-2*smallTokens.Bytes(512), some.BytesSaved)
-		assert.Less(t, *some.HitRatio, *all.HitRatio)
-		assert.Equal(t, all.IdealHits, some.IdealHits)
-	})
-}
-
-// waterfall is a run of users on a small cpu tier above a storage tier, with demotions between
-// them. The hooks see the calls of both.
-func waterfall(cpu, storage faults.Hook) runConfig {
-	src := population(20, func(u *users.Config) {
-		u.Rate, u.MaxRequests, u.PrefillOnly, u.MultiTurn = 1e6, 300, true, false
-	})
-	null := func(hook faults.Hook) tiers.Files { return faults.Wrap(tiertest.NewNull(), hook) }
-	return testConfig([]cache.Level{
-		{Kind: tiers.CPU, Tier: transfer.New(null(cpu), nil), Capacity: 10000 * unit},
-		{Kind: tiers.Storage, Tier: transfer.New(null(storage), nil), Capacity: 1 << 40},
-	}, src, 8).finite()
-}
-
-// A demotion is tried again like any other operation, and its failure is that of the half that
-// failed.
-func TestDemotionsFailAsWhatFailed(t *testing.T) {
-	errno := func(e syscall.Errno, calls ...faults.Call) faults.Hook {
-		return func(_ context.Context, ev faults.Event) error {
-			if slices.Contains(calls, ev.Call) && ev.Object.Key == "u7/c1/t1" {
-				return e
-			}
-			return nil
-		}
-	}
-	for _, c := range []struct {
-		cpu, storage faults.Hook
-		want         result.ErrorCount
-		retried      int64
-	}{
-		{errno(syscall.EACCES, faults.Open), nil,
-			result.ErrorCount{Tier: "cpu", Operation: "read", Errno: "EACCES", Count: 1}, 0},
-		{nil, errno(syscall.EACCES, faults.Create),
-			result.ErrorCount{Tier: "storage", Operation: "write", Errno: "EACCES", Count: 1}, 0},
-		{nil, errno(syscall.ETIMEDOUT, faults.Commit),
-			result.ErrorCount{Tier: "storage", Operation: "write", Errno: "ETIMEDOUT", Count: 1},
-			3},
-		{errno(syscall.EACCES, faults.Remove), nil,
-			result.ErrorCount{Tier: "cpu", Operation: "delete", Errno: "EACCES", Count: 1}, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			cfg := waterfall(c.cpu, c.storage)
-			r, err := runLoad(t.Context(), cfg)
-			require.NoError(t, err)
-			assert.Positive(t, r.Tiers[0].DemotedOut.Entries, "entries sink")
-			assert.Equal(t, []result.ErrorCount{c.want}, r.Errors)
-			assert.Equal(t, c.retried, r.Requests.RetriedOperations)
-		})
-	}
-}
-
-func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
-	cfg, tier := faulty(func(_ context.Context, e faults.Event) error {
-		if e.Call == faults.Commit && e.N%20 == 0 {
-			return syscall.EACCES
-		}
-		return nil
-	}, 1e6)
-	var published bool
-	cfg.Publish = func(*result.Result) error { published = true; return nil }
-	r, gauges, err := usage(t.Context(), t, cfg)
-	require.ErrorIs(t, err, syscall.EACCES)
-	assert.ErrorContains(t, err, "more than 1 %")
-	assert.Equal(t, result.StatusFailed, r.Status)
-	assert.True(t, published)
-	assert.GreaterOrEqual(t, r.Requests.FailedOperations, int64(10),
-		"fewer are no share to speak of")
-	assert.LessOrEqual(t, len(r.ErrorSamples), 10)
-	checkLoad(t, r)
-	checkUsage(t, tier, gauges)
-}
-
-// Ten failures among thousands of operations of the warm-up are few.
-func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var commits atomic.Int64
-		enough := make(chan struct{})
-		tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
-			if e.Call != faults.Commit {
-				return nil
-			}
-			n := commits.Add(1)
-			if n == 4000 {
-				close(enough)
-			}
-			if n > 2000 && n <= 2012 {
-				return syscall.EACCES
-			}
-			return nil
-		})
-		src := population(20, func(u *users.Config) {
-			u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false
-		})
-		cfg := testConfig(storage(tier, 1<<50), src, 4)
-		cfg.Warmup, cfg.Window = time.Minute, time.Minute
-		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() {
-			<-enough
-			interrupt(cancel)
-		}()
-		_, _, err := usage(ctx, t, cfg)
-		assert.ErrorIs(t, err, assert.AnError, "interrupted by the test, not by the failures")
-		assert.EqualValues(t, 4000, min(commits.Load(), 4000))
-	})
-}
-
 func TestAPanicBecomesTheRunsError(t *testing.T) {
 	noLeaks(t)
 	for _, call := range []faults.Call{faults.Create, faults.Commit, faults.Open, faults.Remove} {
@@ -366,21 +162,4 @@ func TestWhatCannotWorkIsReportedAtOnce(t *testing.T) {
 	assert.ErrorContains(t, err, "window: 0s")
 	_, err = runLoad(t.Context(), testConfig([]cache.Level{}, newScript(), 1).finite())
 	assert.ErrorContains(t, err, "at least one tier")
-}
-
-// A request of which an operation failed is not counted: it adds no tokens.
-func TestAFailedRequestHasNoPrompt(t *testing.T) {
-	tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
-		if e.Call == faults.Open && e.Object.Key == "u200/c1/t1" {
-			return syscall.EINTR
-		}
-		return nil
-	})
-	all := append(singles(200, 1), conversation(200, 2, 10, workloads.PrefillOnly)...)
-	r := mustRun(t, testConfig(storage(tier, 1<<40), newScript(all...), 1).finite())
-	assert.EqualValues(t, 1, r.Requests.Failed)
-	assert.EqualValues(t, 201, r.Prompt.Requests)
-	require.Len(t, r.Prompt.ByKind, 1)
-	assert.EqualValues(t, []int64{210, 0},
-		[]int64{r.Prompt.ByKind["new"].Tokens, r.Prompt.ByKind["new"].Found})
 }

@@ -137,7 +137,18 @@ type script struct {
 	endless  bool // it never says that it is exhausted
 	written  map[int64]int
 	done     map[int64]int
-	log      []string
+	begin    time.Time
+	log      []event
+}
+
+// event is a call of a script, with the time since it was made.
+type event struct {
+	at   time.Duration
+	what string
+}
+
+func (s *script) note(what string, r *workloads.Request) {
+	s.log = append(s.log, event{time.Since(s.begin), what + " " + r.Own.Key})
 }
 
 var _ workloads.Source = (*script)(nil)
@@ -146,7 +157,7 @@ func newScript(requests ...*workloads.Request) *script {
 	for i, r := range requests {
 		r.Seq = int64(i)
 	}
-	return &script{requests: requests, written: map[int64]int{}, done: map[int64]int{}}
+	return &script{requests: requests, written: map[int64]int{}, done: map[int64]int{}, begin: time.Now()}
 }
 
 func (s *script) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
@@ -164,18 +175,18 @@ func (s *script) Take(now time.Duration) (*workloads.Request, workloads.State, t
 		return nil, workloads.Wait, r.Arrival
 	}
 	s.next++
-	s.log = append(s.log, "take "+r.Own.Key)
+	s.note("take", r)
 	return r, workloads.Ready, 0
 }
 
 func (s *script) Written(r *workloads.Request) {
 	s.written[r.Seq]++
-	s.log = append(s.log, "written "+r.Own.Key)
+	s.note("written", r)
 }
 
 func (s *script) Done(r *workloads.Request, _ time.Duration) {
 	s.done[r.Seq]++
-	s.log = append(s.log, "done "+r.Own.Key)
+	s.note("done", r)
 }
 
 func (s *script) Account(until time.Duration) []workloads.ClassLoad {

@@ -2,16 +2,20 @@ package requests
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
@@ -19,6 +23,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 	"kvbench/tracing/host"
@@ -44,29 +49,49 @@ func TestScripts(t *testing.T) {
 func scriptRun(t *testing.T, d *datadriven.TestData, out *strings.Builder) {
 	var show, stages []string
 	d.ScanArgs(t, "show", &show)
-	cfg := scriptConfig(t, d)
+	cfg, src := scriptConfig(t, d)
 	if slices.Contains(show, "stages") {
 		cfg.Progress = func(s kvbench.Snapshot) {
-			if len(stages) == 0 || stages[len(stages)-1] != s.Stage {
-				stages = append(stages, s.Stage)
+			stage := s.Stage
+			if s.Of > 0 {
+				stage += " " + tokens(s.Of)
+			}
+			if len(stages) == 0 || stages[len(stages)-1] != stage {
+				stages = append(stages, stage)
 			}
 		}
 	}
 	begin, published := time.Now(), time.Duration(0)
 	cfg.Publish = func(*result.Result) error { published = time.Since(begin); return nil }
-	r, err := runLoad(t.Context(), cfg)
+	r, gauges, err := usage(t.Context(), t, cfg)
+	for _, g := range gauges {
+		assert.Equal(t, g.Used, g.Bytes, "reservations are left in the %s tier", g.Level)
+	}
 	if err != nil {
 		fmt.Fprintf(out, "%s, ended by %s: %v\n", r.Status, r.EndedBy, err)
 		return
 	}
 	require.Equal(t, result.StatusComplete, r.Status)
 	checkLoad(t, r)
+	if !d.HasArg("dispatch") { // which is in no part of a request's time
+		checkSums(t, r)
+	}
+	for i := range src.next { // also when a request failed, found its entry, or was cut off
+		assert.Equal(t, []int{1, 1}, []int{src.written[int64(i)], src.done[int64(i)]}, "request %d", i)
+	}
 	for _, part := range show {
 		switch part {
 		case "stages":
 			fmt.Fprintln(out, "stages", strings.Join(stages, ", "))
 		case "took":
 			fmt.Fprintf(out, "the result after %v, the end after %v\n", published, time.Since(begin))
+		case "log":
+			slices.SortStableFunc(src.log, func(a, b event) int { // some are at one moment
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what))
+			})
+			for _, e := range src.log {
+				fmt.Fprintln(out, e.at, e.what)
+			}
 		default:
 			text := scriptPart(r, part)
 			require.NotEmpty(t, text, part)
@@ -77,7 +102,7 @@ func scriptRun(t *testing.T, d *datadriven.TestData, out *strings.Builder) {
 
 // scriptConfig reads the settings of a run. Capacities are in tokens; memory is a tier above the
 // storage.
-func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
+func scriptConfig(t *testing.T, d *datadriven.TestData) (runConfig, *script) {
 	src := newScript(scriptRequests(t, d.Input)...)
 	src.ordered, src.endless = d.HasArg("ordered"), d.HasArg("endless")
 	cfg := testConfig(nil, src, 1).finite()
@@ -93,6 +118,11 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
 		d.MaybeScanArgs(t, name, to)
 	}
 	d.MaybeScanArgs(t, "population", &cfg.Population.Entries, &cfg.Population.Tokens)
+	if d.HasArg("precondition") {
+		p := &cfg.Precondition
+		d.ScanArgs(t, "precondition", &p.Bytes, &p.Threads, &p.Tokens)
+		p.Bytes *= unit
+	}
 	cfg.Planner.Batched, cfg.Overtaking = d.HasArg("batched"), d.HasArg("overtaking")
 	if policy != nil {
 		cfg.Storage.Policy = kvbench.PolicyOf(policy[0], policy[1], policy[2])
@@ -113,8 +143,34 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) runConfig {
 		levels = append([]cache.Level{{Kind: tiers.CPU, Tier: transfer.New(tiertest.NewNull(), nil),
 			Capacity: memory * unit}}, levels...)
 	}
+	if d.HasArg("fail") {
+		for i, l := range levels {
+			levels[i].Tier = transfer.New(faults.Wrap(l.Files(), scriptFault(t, d, l.Kind.String())), nil)
+		}
+	}
 	cfg.Storage.Levels = levels
-	return cfg
+	return cfg, src
+}
+
+// scriptFault fails calls of a tier as fail=(TIER,CALL,KEY,ERRNO,FIRST,LAST) has it: the calls of these
+// numbers for that object, or for all of them.
+func scriptFault(t *testing.T, d *datadriven.TestData, tier string) faults.Hook {
+	var level, call, key, errno string
+	var first, last int64
+	d.ScanArgs(t, "fail", &level, &call, &key, &errno, &first, &last)
+	err := map[string]error{"EACCES": syscall.EACCES, "EINTR": syscall.EINTR,
+		"ETIMEDOUT": syscall.ETIMEDOUT}[errno]
+	require.Error(t, err, "unknown %s", errno)
+	var calls atomic.Int64
+	return func(_ context.Context, e faults.Event) error {
+		if tier != level || string(e.Call) != call || key != "all" && e.Object.Key != key {
+			return nil
+		}
+		if n := calls.Add(1); n < first || n > last {
+			return nil
+		}
+		return err
+	}
 }
 
 // inLayers is a tier that keeps objects layer by layer.
@@ -298,6 +354,19 @@ func scriptPart(r *result.Result, name string) string {
 			say("nothing to compare the policy with")
 		} else {
 			say("compared with the waterfall: %+v", *r.Policy.Compared)
+		}
+	case "errors":
+		say("%d retried, %d operations and %d requests failed, %d completed", r.Requests.RetriedOperations,
+			r.Requests.FailedOperations, r.Requests.Failed, r.Requests.Completed)
+		for _, e := range r.Errors {
+			say("%s %s %s: %d", e.Tier, e.Operation, e.Errno, e.Count)
+		}
+		lines = append(lines, r.Warnings...)
+	case "precondition":
+		p := r.Precondition
+		say("%s tokens by %d writers in %v", tokens(p.Bytes), p.Writers, ns(p.DurationNS))
+		for _, rate := range p.LastRates {
+			say("%.2f tokens/s", rate/unit)
 		}
 	case "verdict":
 		say("%s", strings.TrimSpace(r.Harness.Verdict.Kind+" "+r.Harness.Verdict.Bound))

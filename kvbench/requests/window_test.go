@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,40 +22,6 @@ import (
 	"kvbench/workloads/traces"
 	"kvbench/workloads/users"
 )
-
-func TestACountOfRequestsIsExact(t *testing.T) {
-	src := population(20, func(u *users.Config) { u.Rate = 1e6 })
-	cfg := testConfig(plenty(), src, 16)
-	cfg.Limit = 500
-	r := mustRun(t, cfg)
-	assert.EqualValues(t, 500, r.Requests.Completed)
-	assert.Equal(t, result.EndedByCount, r.EndedBy)
-	assert.Nil(t, r.NominalWindowNS)
-	assert.EqualValues(t, 500, r.Latency.Request.EndToEnd.Count)
-}
-
-func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "azure.csv")
-	rows := []string{"TIMESTAMP,ContextTokens,GeneratedTokens"}
-	for range 40 {
-		rows = append(rows, "2026-01-02 15:04:05.0000000,100,10")
-	}
-	rows = append(rows, "no row", "") // malformed, and allowed below
-	require.NoError(t, os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o644))
-	cfg := testConfig(plenty(), nil, 4).finite()
-	cfg.Source = func() (workloads.Source, error) {
-		return traces.New(formats.Azure, traces.Config{Paths: []string{path},
-			Cycles: 2, Profile: users.Default(), AllowMalformed: true})
-	}
-	r := mustRun(t, cfg)
-	assert.EqualValues(t, 80, r.Requests.Completed)
-	assert.Equal(t, result.EndedByInput, r.EndedBy)
-	require.NotNil(t, r.Input)
-	assert.EqualValues(t, 41, r.Input.Rows, "of the file, however often it was read")
-	assert.EqualValues(t, 1, r.Input.Malformed)
-	assert.EqualValues(t, 2, r.Input.Cycles)
-	assert.EqualValues(t, 80, r.Load["total"].Offered)
-}
 
 func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 	cfg := testConfig(plenty(), nil, 4).finite()
@@ -98,34 +63,6 @@ func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 		w, rd := tier.InUse()
 		assert.Zero(t, w+rd)
 		assert.Zero(t, r.Requests.FailedOperations, "cutting is no failure")
-	})
-}
-
-// The offer exceeds a slow tier's rate by far; the warm-up's backlog is carried in.
-func TestUnderOverloadNothingIsLostFromTheCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		levels := slow(wall, 1<<40)
-		cfg := testConfig(levels, population(50, nil), 50).lasting(30 * time.Second)
-		cfg.Clock, cfg.Warmup = wall, 7*time.Second
-		cfg.Planner.Sizer = model.Sizer{BytesPerToken: 1} // about a second for an entry
-		r := mustRun(t, cfg)
-		var offered int64
-		for _, c := range []string{"interactive", "responsive", "batch"} {
-			o := r.Load[c]
-			offered += o.Offered
-			require.Positive(t, o.Offered, c)
-			assert.InDelta(t, float64(o.Completed)/float64(o.Offered), *o.ServedRatio, 1e-9, c)
-			assert.True(t, o.Censored, c)
-		}
-		assert.Equal(t, r.Load["total"].Offered, offered)
-		batch := r.Load["batch"]
-		require.Positive(t, batch.Queued)
-		assert.Greater(t, *batch.OldestQueuedAgeS, 30.0,
-			"the patient class waits since the warm-up")
-		assert.Greater(t, *r.Load["interactive"].ServedRatio, *batch.ServedRatio)
-		assert.NotEqual(t, result.LoadLimited, r.Harness.Verdict.Kind)
-		assert.Positive(t, *r.Timeline.Queued[len(r.Timeline.Queued)-1])
 	})
 }
 
