@@ -17,9 +17,9 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// bucketConfig is the bucket that is the storage tier, nil where the tier is a directory. Endpoints,
-// keys and certificates come from the environment and from files; it sends no request to the store.
-// The error names everything that is wrong with them.
+// bucketConfig returns the configuration of the bucket that is the storage tier. It returns nil if the
+// tier is a directory. Endpoints, keys and certificates come from the parameters, the environment and
+// files. bucketConfig sends no request to the store. The error lists all mistakes in them.
 func bucketConfig(v *params.Values) (*kvbench.Bucket, error) {
 	name, prefix := v.Bucket()
 	if name == "" {
@@ -42,24 +42,25 @@ func bucketConfig(v *params.Values) (*kvbench.Bucket, error) {
 				Addressing: store.Addressing(s.Addressing), Payload: store.Payload(s.Payload),
 				Retries: s.Retries, Timeout: s.Timeout, ConnectTimeout: s.ConnectTimeout,
 				RootCAs: roots, SkipVerify: s.SkipVerify,
-				// To each endpoint as many as requests can be in flight. Plain I/O after a window
-				// tries up to four times the requests of the load, and 256 by itself.
+				// The connections per endpoint suffice for all requests in flight. Plain I/O after a
+				// window tries up to four times as many requests as the load, and 256 if it runs alone.
 				Connections: max(4*v.WorkerCount()*v.Depth(), 256) + 8,
 			},
 			Prefix: prefix,
-			// One tensor parallel rank is simulated, the first.
+			// Only the first tensor parallel rank is simulated.
 			Names: objecttier.Names{Format: objecttier.Format(s.Keys), Model: v.EngineName(),
 				Ranks: v.TensorParallel},
 			MultipartAbove: s.MultipartAbove, PartSize: s.PartSize, RangeSize: s.RangeSize,
 			Requests:    s.Requests,
-			AlwaysRange: s.Keys == string(objecttier.VLLM), // as it does
+			AlwaysRange: s.Keys == string(objecttier.VLLM), // vLLM always sends a Range header
 		},
 		URLs: at.URLs, From: at.From, Balance: endpoint.Balance(s.Balance),
 		Lookup: s.Lookup == "head",
 	}, errors.Join(errs...)
 }
 
-// certificates are the system's and the file's, nil for the system's alone.
+// certificates returns the system's certificates with the certificates of the file. Without a path it
+// returns nil, which means the system's certificates.
 func certificates(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
@@ -79,7 +80,7 @@ func certificates(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// bucketWarnings are the warnings of a run on an object store.
+// bucketWarnings returns the warnings of a run on an object store.
 func bucketWarnings(v *params.Values) (list []string) {
 	if !v.OnObjects() || v.Simulated() {
 		return nil
@@ -93,7 +94,7 @@ func bucketWarnings(v *params.Values) (list []string) {
 		list = append(list, fmt.Sprintf("endpoints are those of %s: %s is set, too, and ignored",
 			at.From, strings.Join(at.Ignored, ", ")))
 	}
-	// A proxy would be what is measured.
+	// kvbench uses no proxy: otherwise the run would measure the proxy.
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		if cmp.Or(os.Getenv(name), os.Getenv(strings.ToLower(name))) != "" {
 			list = append(list, name+" is set, and not used: requests go to the store directly")

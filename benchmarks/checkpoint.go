@@ -19,10 +19,11 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// checkpointParts are the directions, which have a line and a result each.
+// checkpointParts returns the parts of a checkpoint benchmark, write and read. Each has a line and a
+// result.
 func checkpointParts(v *params.Values) (list []part) {
 	model := "model=" + v.Checkpoint.Model + "/"
-	// The point has it, or there is no model.
+	// The name of the point contains the model, or the benchmark has no model.
 	if strings.Contains(v.Point, "checkpoint-model=") || v.Bench.Name != "Checkpoint" {
 		model = ""
 	}
@@ -42,8 +43,8 @@ func checkpointParts(v *params.Values) (list []part) {
 	return list
 }
 
-// checkpointStorage is where checkpoints lie: files of their own names, which need the capacity of as
-// many as are kept at a time.
+// checkpointStorage sets the storage of checkpoints: files with the checkpoints' own names, and the
+// capacity of as many checkpoints as are kept at a time.
 func checkpointStorage(v *params.Values, c *kvbench.StorageConfig) error {
 	spec, err := v.CheckpointSpec()
 	if err != nil {
@@ -55,7 +56,8 @@ func checkpointStorage(v *params.Values, c *kvbench.StorageConfig) error {
 	c.Advice = map[string]filetier.Advice{"none": filetier.AdviseNothing,
 		"sequential": filetier.AdviseSequential}[v.Fadvise]
 	if c.Bucket, err = bucketConfig(v); c.Bucket != nil {
-		// A part is a chunk, on its way from its buffer. A request reads as much as its range says.
+		// A multipart part is one chunk, sent from its buffer. RangeSize is the bytes that one GET
+		// reads.
 		b := c.Bucket
 		b.MultipartAbove, b.PartSize, b.RangeSize = v.Stream.Chunk, v.Stream.Chunk, v.StreamRange()
 		b.Store.Connections = max(v.Stream.Writers, v.StreamDepth())*spec.Accelerators + 8
@@ -66,8 +68,8 @@ func checkpointStorage(v *params.Values, c *kvbench.StorageConfig) error {
 	return err
 }
 
-// checkpointsKept is how many there are at a time. Reading alone needs no capacity; its result shows how
-// large the tier is.
+// checkpointsKept returns the largest number of checkpoints that exist at a time. If the run only
+// reads, it needs no free space, and its result shows this capacity as the size of the tier.
 func checkpointsKept(v *params.Values) int {
 	writes, reads, _ := v.CheckpointRuns()
 	kept := max(writes, reads)
@@ -77,8 +79,8 @@ func checkpointsKept(v *params.Values) int {
 	return kept
 }
 
-// checkpointRoom is what the filesystem of a directory has to hold of a checkpoint: what the ranks write
-// that share it. Ranks differ, so that the ones that write most are counted.
+// checkpointRoom returns how many bytes of a checkpoint the filesystem of dir has to hold: the sum over
+// the ranks that share it. Ranks write different amounts, so it counts the ranks that write most.
 func checkpointRoom(v *params.Values, spec files.Spec, dir string) int64 {
 	count := spec.Accelerators / max(1, v.Ranks)
 	each := make([]int64, max(1, v.Ranks))
@@ -95,19 +97,19 @@ func checkpointRoom(v *params.Values, spec files.Spec, dir string) int64 {
 	return sum
 }
 
-// checkpointFeasible checks what depends on this machine: the capacity for the checkpoints and for the
-// buffers.
+// checkpointFeasible checks what depends on this machine: the free space for the checkpoints, the limit
+// of open files, and the memory for the buffers.
 func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (bad params.Violations) {
 	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
 	if err != nil {
 		return params.Violations{err.Error()}
 	}
 	spec, _ := v.CheckpointSpec()
-	if c.Bucket != nil { // which shows no free space
+	if c.Bucket != nil { // an object store reports no free space
 		return append(bad, checkpointMemory(v, c)...)
 	}
-	// One percent for what the filesystem itself needs of so much: a disk that is full in the last
-	// file costs the whole run.
+	// Add one percent for the filesystem's metadata: a disk that is full in the last file costs the
+	// whole run.
 	writes, _, _ := v.CheckpointRuns()
 	need := checkpointRoom(v, spec, c.CacheDir) * int64(checkpointsKept(v))
 	need += need / 100
@@ -117,31 +119,31 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 	switch {
 	case err != nil:
 		say("-cache-dir: %v", err)
-	// Reading alone reads what another run has written.
+	// A run that only reads needs no free space.
 	case writes > 0 && need > fs.Free:
 		say("-cache-dir: must have room for the checkpoints, %s with 1 %% for the filesystem, and "+
 			"%s has %s free; give fewer -checkpoint-writes, -checkpoint-keep, or a smaller "+
 			"-checkpoint-scale", units.Bytes.Text(need), c.CacheDir, units.Bytes.Text(fs.Free))
 	}
-	// Refused now and not after an hour of writing.
+	// Refuse this now, not after an hour of writing.
 	if v.Checkpoint.Flush == "drop" && os.Geteuid() != 0 {
 		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
 			"root may empty the page cache of the machine")
 	}
 	bad = append(bad, resultsApart(v)...)
-	var open syscall.Rlimit // Go's runtime has raised it to as much as this process may have
+	var open syscall.Rlimit // Go's runtime has raised the soft limit to the hard limit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err == nil && writes > 0 {
 		bad = append(bad, checkpointFiles(v, spec, open.Cur)...)
 	}
 	return append(bad, checkpointMemory(v, c)...)
 }
 
-// otherFiles are open besides those of a checkpoint: of the runtime, the results, and links to other
-// ranks.
+// otherFiles is the number of files that are open besides the files of a checkpoint: of the runtime,
+// the results, and connections to other ranks.
 const otherFiles = 64
 
-// checkpointFiles checks the limit of open files: all of a checkpoint's are made before the first
-// one is written.
+// checkpointFiles checks the limit of open files: all files of a checkpoint are created before the
+// first is written.
 func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Violations {
 	first, count := v.CheckpointShare(spec)
 	need := uint64(otherFiles)
@@ -157,10 +159,10 @@ func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Viol
 		units.Plural(int64(need), "file"), most)}
 }
 
-// checkpointMemory checks the memory for the buffers: not as for entries, because other parameters
-// help.
+// checkpointMemory checks the memory for the buffers. It differs from the check for entries, because
+// other parameters help.
 func checkpointMemory(v *params.Values, c kvbench.StorageConfig) (bad params.Violations) {
-	// The ranks of this host need it at the same time.
+	// All ranks of this host need their buffers at the same time.
 	local := max(1, v.LocalRanks)
 	need := params.EstimateMemory(c.Use.Bytes(), 0, kvbench.Shards()).Total() * int64(local)
 	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
@@ -197,13 +199,13 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, both boo
 	c.HostMemory, _ = host.ReadLimits().Available()
 	if op == tiers.Read {
 		c.Number = reads
-		cfg.Storage.Depth = c.Depth // of requests for an object, too
-		// Another run's stay, whatever happens.
+		cfg.Storage.Depth = c.Depth // also the number of requests in flight per object
+		// Keep the files of another run in any case.
 		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay
 	}
 	cfg.Storage.Folder = checkpoint.Folder(spec, cfg.Storage.Nonce, op == tiers.Read,
 		v.Rank)
-	// Nothing was removed before reading: waiting for the device would only make the gap longer.
+	// Nothing was removed before a read, so waiting for discards would only lengthen the gap.
 	cfg.AwaitDiscards = op == tiers.Write
 	return checkpoint.New(c), nil
 }

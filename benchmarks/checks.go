@@ -19,8 +19,8 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// feasible keeps the storage of a point in the plan and checks what depends on this machine: directory,
-// disk and memory. Other ranks check their own host.
+// feasible stores the storage configuration of a point in the plan and checks what depends on this
+// machine: directory, disk and memory. It checks this host only.
 func (p *plan) feasible(v *params.Values) params.Violations {
 	if v.Bench.Name == "DataGen" || v.Skip() != "" {
 		return nil
@@ -35,19 +35,19 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 		return append(bad, simulationFeasible(v)...)
 	}
 	if err != nil {
-		bad = append(bad, strings.Split(err.Error(), "\n")...) // with what else is wrong
+		bad = append(bad, strings.Split(err.Error(), "\n")...) // report these with the other violations
 	} else if v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
 	use := c.Use
 	buffers := use.Bytes()
 	if l, ok := v.EngineLayout(); ok && l.Buckets {
-		// One is filled, one is written, one is full, one is read; and what each worker has begun
-		// keeps another one from being written.
+		// There are four buckets: one is being filled, one written, one is full, one is read. Each
+		// worker's operations in flight keep another bucket from being written.
 		buffers += 4*tiers.BucketBytes + int64(use.Workers)*int64(use.Chunk)*int64(use.Depth)
 	}
 	memory := params.EstimateMemory(buffers, c.CPUBytes, kvbench.Shards())
-	// The run would be killed by the kernel half-way, with its files left behind.
+	// Without this check the kernel would kill the run half-way and leave its files behind.
 	if err := params.CheckMemory(memory, use.Workers, v.LocalRanks,
 		host.ReadLimits()); err != nil {
 		bad = append(bad, err.Error())
@@ -55,9 +55,9 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	return append(bad, resultsApart(v)...)
 }
 
-// memoryFits refuses a tier above the storage that can hold no object of a load whose objects have one
-// known size: the run would be one without the tier. Entries of users have many sizes, and a tier may be
-// for the small ones.
+// memoryFits returns violations for a cpu or gpu tier that can hold no object, if all objects of the
+// load have one size: such a run equals a run without the tier. Entries of users have many sizes, and a
+// tier may be for the small ones.
 func memoryFits(v *params.Values) (bad params.Violations) {
 	tokens := v.CutTokens()
 	switch {
@@ -66,12 +66,12 @@ func memoryFits(v *params.Values) (bad params.Violations) {
 	case tokens == 0 && v.OfSessions():
 		tokens = v.SessionBlock()
 	case tokens == 0 && v.Bench.Blocks():
-		if sizes, err := v.BlockSizes(); err == nil { // else others say what is wrong
+		if sizes, err := v.BlockSizes(); err == nil { // otherwise another check reports the error
 			tokens = sizes[0]
 		}
 	}
 	size := v.Sizer().Bytes(tokens)
-	// -gpu-mem-gb is of each GPU; an object may lie in the memory of several.
+	// -gpu-mem-gb is the memory of each GPU. The memories of several GPUs may hold parts of one object.
 	for _, tier := range []struct {
 		name  string
 		bytes int64 // of one part
@@ -88,13 +88,14 @@ func memoryFits(v *params.Values) (bad params.Violations) {
 	return bad
 }
 
-// sessionsOnly refuses of a trace without sessions what is said of live ones.
+// sessionsOnly returns a violation if -num-users or -arrival closed-loop is given with a block trace
+// that has requests outside of sessions.
 func sessionsOnly(v *params.Values) params.Violations {
 	if !v.Bench.Blocks() {
 		return nil
 	}
 	var said []string
-	// The environment and the YAML file serve other runs, too.
+	// -num-users from the environment or the YAML file may be meant for other runs.
 	if v.Origin("num-users").Kind >= params.FromFlag {
 		said = append(said, "-num-users")
 	}
@@ -106,7 +107,7 @@ func sessionsOnly(v *params.Values) params.Violations {
 	}
 	files, err := formats.Blocks.Files(v.BlockTracePath)
 	if err != nil {
-		return nil // which others report
+		return nil // another check reports this error
 	}
 	if err := formats.OnlySessions(strings.Join(said, " and "), files); err != nil {
 		return params.Violations{err.Error()}
@@ -114,7 +115,8 @@ func sessionsOnly(v *params.Values) params.Violations {
 	return nil
 }
 
-// resultsApart refuses, in the closed division, results that are written to what is measured.
+// resultsApart returns a violation if, in the closed division, the results directory is on the measured
+// filesystem.
 func resultsApart(v *params.Values) params.Violations {
 	dir := cacheDir(v)
 	if v.Division != params.Closed || !host.SameFilesystem(dir, v.ResultsDir) {
@@ -124,14 +126,15 @@ func resultsApart(v *params.Values) params.Violations {
 		"cache directory in the closed division: %s and %s share one", v.ResultsDir, dir)}
 }
 
-// resultRoom is what must be free for a result: histograms and timeline of a long trial take a MiB.
+// resultRoom is the free space that a result needs, in bytes: histograms and timeline of a long trial
+// take a MiB.
 const resultRoom = 4 << 20
 
-// writable refuses a results directory that cannot take what a run of hours has found: nothing
-// else notices before the end. A file is really written and removed, because quotas, servers and
-// read-only mounts show in nothing else.
+// writable returns a violation if a result cannot be written to the results directory, before a run of
+// hours fails at its end. It writes and removes a file, because quotas, servers and read-only mounts
+// show only then.
 func writable(dir string) params.Violations {
-	// The directory is made with the first result: until then the nearest one above it is tried.
+	// The run creates the directory with the first result: test its nearest existing parent.
 	at := dir
 	info, err := os.Stat(at)
 	for errors.Is(err, os.ErrNotExist) && at != filepath.Dir(at) {
@@ -151,7 +154,7 @@ func writable(dir string) params.Violations {
 		"be written, given %s: %v", resultRoom>>20, dir, err)}
 }
 
-// tryWriting leaves nothing behind.
+// tryWriting writes and syncs a file of resultRoom bytes in dir, and removes it.
 func tryWriting(dir string) error {
 	f, err := os.CreateTemp(dir, ".kvbench-can-write-*")
 	if err != nil {
@@ -164,13 +167,14 @@ func tryWriting(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// describesNoStorage reports whether a directory was given, and the quick division is the default.
+// describesNoStorage reports whether the user gave a cache directory but no division, so that the
+// default quick division applies.
 func describesNoStorage(v *params.Values) bool {
 	return v.Division == params.Quick && v.Origin("division").Kind < params.FromFile &&
 		v.Origin("cache-dir").Kind >= params.FromFile && !v.Simulated()
 }
 
-// warnings are what a run should know of its surroundings before it starts.
+// warnings returns the warnings of a point, known before the run starts.
 func warnings(v *params.Values) (list []string) {
 	warn := func(when bool, format string, args ...any) {
 		if when {
@@ -179,7 +183,7 @@ func warnings(v *params.Values) (list []string) {
 	}
 	warn(describesNoStorage(v), "-cache-dir was given and -division was not: the quick division is "+
 		"small and short, and its numbers describe no storage; add -division open")
-	// Allowed, because a model of one's own may want it; odd enough to be said.
+	// Allowed, because the user's own model may need it, but unusual.
 	tp := v.TensorParallel
 	warn(tp&(tp-1) != 0, "tensor parallel %d is not a power of two: no engine runs so", tp)
 	warn(v.NotCounted() != "", "%s", v.NotCounted())
@@ -194,7 +198,7 @@ func warnings(v *params.Values) (list []string) {
 	l, _ := v.EngineLayout()
 	warn(l.Full != "", "where the tier is full objects are evicted here (-evict %s); the engine of "+
 		"%s %s", v.Evict, l.Name, l.Full)
-	// Such a bucket is never full, and only full ones are written.
+	// Only full buckets are written, and such a bucket is never full.
 	warn(l.Buckets && v.StorageBytes > 0 && v.StorageBytes < tiers.BucketBytes,
 		"-storage-capacity-gb is less than a bucket of %s, which is %s: the storage may never be "+
 			"written", l.Name, units.Bytes.Text(int64(tiers.BucketBytes)))
@@ -206,9 +210,8 @@ func warnings(v *params.Values) (list []string) {
 	return list
 }
 
-// bound warns of a rank that its launcher has bound to fewer processors than its share of the
-// machine, and of ranks that were started on fewer processors than there are ranks: what is
-// measured may be these processors.
+// bound returns a warning if the CPUs may limit the run: a launcher has bound this rank to fewer CPUs
+// than its share of the machine, or there are more ranks than CPUs that they may use.
 func bound(v *params.Values) []string {
 	from := v.Launcher
 	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()

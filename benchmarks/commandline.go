@@ -14,12 +14,12 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// goFlag is a flag of the testing package whose text is also a parameter: a wrong one is reported with
-// all other parameters.
+// goFlag is a flag of the testing package that is also a parameter. It keeps the error of a wrong
+// value, which is reported with the errors of all other parameters.
 type goFlag struct {
 	flag.Value
 	name, typed string
-	err         error // of the testing package
+	err         error // the testing package's error for the value
 }
 
 func (g *goFlag) String() string { return g.typed }
@@ -39,15 +39,15 @@ func wrap(set *flag.FlagSet, name string) *goFlag {
 	return g
 }
 
-// commandLine is what this package reads of the command line.
+// commandLine holds the flags that this package reads.
 type commandLine struct {
 	params           *params.Set
 	benchtime, count *goFlag
 }
 
-// readCommandLine registers the parameters and reads the flags as flag.Parse does. Its errors have
-// three lines: what is wrong, what may have been meant, and where the flags are listed; the flag package
-// prints all of them, 220 lines. flag.ErrHelp stays what it is.
+// readCommandLine registers the parameters and parses the flags. Its errors have at most three lines:
+// what is wrong, a suggestion, and where the flags are listed. The flag package would print all flags,
+// 220 lines. readCommandLine returns flag.ErrHelp unchanged.
 func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 	c := &commandLine{params.Register(set), wrap(set, "test.benchtime"), wrap(set, "test.count")}
 	args = joinFilter(args)
@@ -67,8 +67,8 @@ func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 	return c, nil
 }
 
-// joinFilter makes one word of -help-parameters and the filter behind it. For the flag package it is a
-// boolean flag, behind which a word ends the flags.
+// joinFilter joins -help-parameters and the filter after it to one argument, -help-parameters=FILTER.
+// For the flag package -help-parameters is a boolean flag, and a word after it ends the flags.
 func joinFilter(args []string) []string {
 	for i := range len(args) - 1 {
 		isHelp := strings.TrimLeft(args[i], "-") == "help-parameters"
@@ -79,7 +79,7 @@ func joinFilter(args []string) []string {
 	return args
 }
 
-// The errors of the flag package, which has no types for them.
+// These match the texts of the flag package's errors, which have no types.
 var (
 	unknownFlag = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
 	invalidFlag = regexp.MustCompile(
@@ -104,10 +104,11 @@ func threeLines(what, hint string) error {
 		what, hint)
 }
 
-// testPrefix begins the testing package's flags in the binary; users of the go command leave it out.
+// testPrefix is the prefix of the testing package's flags in the binary. Users of the go command omit
+// it.
 const testPrefix = "test."
 
-// nearestFlag says which flag may have been meant.
+// nearestFlag returns a hint about the flag that may have been meant, "" for none.
 func nearestFlag(set *flag.FlagSet, typed string) string {
 	if other := params.Instead[typed]; other != "" {
 		return other
@@ -119,7 +120,7 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 			known = append(known, short)
 		}
 	})
-	// A flag that was typed with its value in one word is an unknown name as a whole.
+	// If a flag was typed with its value as one word, look up the part before the space.
 	name, _, _ := strings.Cut(typed, " ")
 	best, distance := units.Nearest(name, known)
 	switch {
@@ -133,14 +134,15 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 	return "did you mean -" + best + "?"
 }
 
-// strayError refuses a word that is no flag: Go stops reading there, and would ignore what follows.
+// strayError returns the error for a word that is no flag: the flag package stops there and would
+// ignore the rest.
 func strayError(set *flag.FlagSet, before []string, word string) error {
 	behind, hint := "", ""
 	if len(before) > 0 {
 		last := strings.TrimLeft(before[len(before)-1], "-")
 		if f := set.Lookup(last); f != nil {
 			behind = " behind -" + last
-			// Only a boolean flag takes no word behind it as its value.
+			// Only after a boolean flag a word is not the flag's value.
 			if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
 				hint = fmt.Sprintf("did you mean -%s=%s?", last, word)
 			}
@@ -150,13 +152,13 @@ func strayError(set *flag.FlagSet, before []string, word string) error {
 		behind), hint)
 }
 
-// flagValue is a flag of the testing package.
+// flagValue returns the value of a flag of the testing package.
 func flagValue(name string) string { return flag.Lookup(testPrefix + name).Value.String() }
 
 // startedByGo reports whether this process is a child of the go command.
 func startedByGo() bool { return isGoCommand(os.Getppid()) }
 
-// howToRun is printed by the binary that was started without arguments.
+// howToRun is the text that the binary prints without arguments.
 const howToRun = `kvbench.test measures the storage behind an LLM's KV cache. For example:
   kvbench.test -test.run '^$' -test.bench MaxStorageStress -division open -cache-dir DIR
   kvbench.test -help-parameters     lists the flags; Go's own begin with -test. here

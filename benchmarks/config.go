@@ -15,19 +15,19 @@ import (
 	"kvbench/workloads"
 )
 
-// trialConfig is the engine's configuration for a trial, whatever its workload: storage is that of the
-// plan, which was checked.
+// trialConfig returns the configuration of a trial, for every workload. storage is the checked storage
+// configuration from the plan.
 func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kvbench.Config, error) {
 	var err error
 	if !v.Simulated() {
-		// A drive that deduplicates must not recognise what an earlier trial wrote.
+		// Each trial writes other bytes, so that a drive cannot deduplicate them.
 		storage.Nonce = v.TrialNonce()
 		if storage.Bucket == nil && !v.Bench.Checkpoints() {
-			err = chooseRoom(v, &storage) // the free space changes
+			err = chooseRoom(v, &storage) // the free space has changed since the plan
 		}
 	}
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
-		AwaitDiscards: v.Division != result.DivisionClosed, // whose rules have pauses
+		AwaitDiscards: v.Division != result.DivisionClosed, // its rules require a pause instead
 		Unloaded:      300 * time.Millisecond}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
@@ -36,8 +36,8 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 	return cfg, err
 }
 
-// requestLoad turns the values in force into the load of requests. The source is made per trial, so
-// that each trial of a benchmark has the same requests.
+// requestLoad returns the load of requests for the parameters v. It creates a new source per trial, so
+// that all trials of a benchmark have the same requests.
 func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Load, error) {
 	cfg := requests.Config{
 		Source: func() (workloads.Source, error) { return source(v) }, Input: v.Text(v.Bench.Needs),
@@ -54,7 +54,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.EndedBy = result.EndedByInput
 	}
 	if v.MaxRequests > 0 {
-		// All of them finish: the window lasts as long as that takes.
+		// All requests finish: the window lasts as long as they take.
 		cfg.EndedBy, cfg.Window = result.EndedByMaxRequests, 0
 	}
 	if v.Bench.Load == params.LoadUsers {
@@ -64,14 +64,14 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation,
 			Interval: v.AutoscalerInterval}
 	}
-	if v.DecodeOnly && v.Bench.Load == params.LoadUsers { // others read what they recorded
+	if v.DecodeOnly && v.Bench.Load == params.LoadUsers { // only users read a population
 		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
 	if v.Precondition {
 		cfg.Precondition = requests.Precondition{Threads: v.PreconditionThreads,
 			Bytes: cmp.Or(v.PreconditionBytes, 2*storage.StorageBytes)}
 		cfg.Precondition.Tokens = v.CutTokens()
-		if v.LayoutSpec().Blocks && storage.Layout.Bytes > 0 { // it takes nothing larger
+		if v.LayoutSpec().Blocks && storage.Layout.Bytes > 0 { // largest entry of the block layout
 			sizes, err := v.BlockSizes()
 			if err != nil {
 				return nil, err
@@ -82,7 +82,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	return requests.New(cfg)
 }
 
-// runInfo is what the command line knows of a trial.
+// runInfo returns what the parameters say about a trial, for its result.
 func runInfo(v *params.Values, trial int) record.Info {
 	in := record.Info{
 		Result: result.Result{

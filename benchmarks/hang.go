@@ -18,8 +18,8 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// access says which files or directories a goroutine accesses now. That goroutine sets it, and the goroutine
-// in await reads it.
+// access holds the names of the files or directories that a goroutine accesses now. That goroutine sets
+// them, and the goroutine in await reads them.
 type access struct {
 	what  atomic.Value // string: names of the files and directories, for messages
 	limit atomic.Int64 // -io-timeout in ns, 0 = none
@@ -90,7 +90,7 @@ func threadRan(thread string) string {
 	return ran
 }
 
-// places names the directories and files that a trial accesses, one after the other.
+// places returns the names of the directories and files that a trial accesses, for messages.
 func places(v *params.Values) string {
 	var names []string
 	if !v.Simulated() && !v.OnObjects() {
@@ -109,19 +109,19 @@ func places(v *params.Values) string {
 
 const namedFiles = "one of the files and directories that the parameters name"
 
-// A process that ends, or that nothing was run in, waits for at most patience: for a filesystem that may hang,
-// and for other ranks, which have to be informed, or have to clean up. It waits for the reader of its output for
-// at most promptly. (The times of a trial are in kvbench/watchdog.go.)
+// A process that ends, or that ran no benchmark, waits at most patience for a filesystem that may hang
+// and for other ranks, which need its message or still remove files. It waits at most promptly for the
+// reader of its output. (kvbench/watchdog.go has the times of a trial.)
 const (
 	patience = 2 * time.Second
 	promptly = 300 * time.Millisecond
 )
 
-// inPatience is patience after any end.
+// inPatience returns patience for every reason of an end.
 func inPatience(error) time.Duration { return patience }
 
-// within runs work, which may hang, and reports whether work ended within the limit. If it did not, the caller
-// must not read anything that work writes.
+// within runs work and reports whether work ended within the limit. work may hang. If within returns
+// false, the caller must not read anything that work writes.
 func within(limit time.Duration, work func()) (ended bool) {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()

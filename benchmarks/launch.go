@@ -11,16 +11,16 @@ import (
 	"kvbench/kvbench/environment"
 )
 
-// launchDir returns the directory in which the user typed the command, which is what relative paths
-// in flags, environment and configuration mean. `go test` starts test binaries in the directory of
-// their package, where the working directory is not the answer:
+// launchDir returns the directory in which the user typed the command. Relative paths in flags,
+// environment and configuration start there. `go test` starts a test binary in the directory of its
+// package, so the working directory is not always the answer:
 //
-//   - started by a go command: that command's working directory (Linux);
-//   - else by go test through something else (-exec), or where that is unknown: the module's root;
-//   - else (a compiled test binary that a user or a script runs): the working directory.
+//   - if a go command is the parent: the working directory of the go command (Linux);
+//   - otherwise, under go test (with -exec, or if that directory is unknown): the root of the module;
+//   - otherwise (a user or a script runs a compiled test binary): the working directory.
 //
-// The directory is absolute. Call it before anything changes the working directory, and while the
-// parent still lives.
+// The directory is absolute. Call launchDir before anything changes the working directory, and while
+// the parent process lives.
 func launchDir() string {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -31,8 +31,8 @@ func launchDir() string {
 
 func dirOf(p proc, parent int, cwd string, args []string) string {
 	if p.isGoCommand(parent) {
-		// Unreadable when the go command belongs to another user, and its directory may have been
-		// removed meanwhile; then the next rule applies.
+		// The link is unreadable if the go command belongs to another user. The directory may have been
+		// removed. In both cases the next rule applies.
 		typed, err := os.Readlink(p.file(parent, "cwd"))
 		if info, statErr := os.Stat(typed); err == nil && statErr == nil && info.IsDir() {
 			return typed
@@ -44,20 +44,21 @@ func dirOf(p proc, parent int, cwd string, args []string) string {
 	return cmp.Or(environment.ModuleRoot(cwd), cwd)
 }
 
-// proc is the directory in which the kernel shows processes: /proc, or a test's.
+// proc is the path of the proc filesystem: /proc, or a directory of a test.
 type proc string
 
 func (p proc) file(pid int, name string) string {
 	return filepath.Join(string(p), strconv.Itoa(pid), name)
 }
 
-// isGoCommand looks at a process's name, and at its executable, because a process may be renamed. It is false where there is no /proc.
+// isGoCommand reports whether a process is the go command. It checks the process's name, and its
+// executable, because a process can be renamed. Without /proc it returns false.
 func (p proc) isGoCommand(pid int) bool {
 	if comm, err := os.ReadFile(p.file(pid, "comm")); err == nil &&
 		strings.TrimSpace(string(comm)) == "go" {
 		return true
 	}
 	exe, err := os.Readlink(p.file(pid, "exe"))
-	// A toolchain that was replaced while it runs reads "/usr/local/go/bin/go (deleted)".
+	// If the toolchain was replaced while it runs, the link reads "/usr/local/go/bin/go (deleted)".
 	return err == nil && filepath.Base(strings.TrimSuffix(exe, " (deleted)")) == "go"
 }

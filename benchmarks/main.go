@@ -22,14 +22,14 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// session is what all benchmarks of one process share. They run one after another, so that it needs no
-// lock.
+// session holds what all benchmarks of one process share. The benchmarks run one after another, so
+// session needs no lock.
 type session struct {
 	set     *params.Set
 	suite   Suite
 	inputs  params.Inputs
-	files   access // before the run and between trials
-	*plan          // nil until it is known
+	files   access // accessed before the run and between trials
+	*plan          // nil until makePlan has returned
 	results []*result.Result
 
 	ctx    context.Context // ends with a signal or the go command's death
@@ -43,32 +43,32 @@ type session struct {
 	ceiling   map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
 	lastOpt   int                           // the MLPerf option that ran last
 	tty       *os.File                      // the controlling terminal, nil without one
-	removal   workdir.Removal               // of the files of the current trial
+	removal   workdir.Removal               // removal of the current trial's files
 	running   atomic.Bool                   // a trial runs and has no result yet
 	unsaved   atomic.Pointer[result.Result] // the result of the current trial until it is written
-	path      atomic.Value                  // where it was written, "" until then
+	path      atomic.Value                  // path of the result, "" until it is written
 	unwritten map[*result.Result]error      // results that were not written, and why
 	kept      string                        // why the kernel keeps this process, "" if it does not
-	failed    bool                          // a benchmark has, see watch
-	hung      error                         // the storage did not answer a trial: no other is begun
-	meeting   atomic.Pointer[group.Meeting] // of ranks that this process does not start
-	printed   [2]*os.File                   // standard output and error, where a log replaces them
-	clients   *clients                      // the ranks of the run, nil = this one is alone
+	failed    bool                          // a benchmark failed, see watch
+	hung      error                         // error of a trial whose storage did not answer, see attempt
+	meeting   atomic.Pointer[group.Meeting] // for ranks that this process does not start
+	printed   [2]*os.File                   // standard output and error, if a log replaces them
+	clients   *clients                      // nil if there is only this rank
 	metrics   *metricsServer                // nil without -metrics-listen
 }
 
-// current is the session of this process: the testing package passes nothing from TestMain to a
-// benchmark function.
+// current is the session of this process. It is a variable because the testing package passes nothing
+// from TestMain to a benchmark function.
 var current *session
 
-// Main is TestMain's body: it reads the flags, makes and checks the plan, prints the lines that
-// benchstat needs, runs, and reports. It returns the exit code.
+// Main is the body of TestMain. It reads the flags, makes and checks the plan, prints the lines that
+// benchstat needs, runs the benchmarks, and prints the summaries. It returns the exit code.
 func Main(m *testing.M, suite Suite) int {
 	meeting, err := group.TakeMeeting() // before anything else reads the environment
 	if err != nil {
 		return refuse(err)
 	}
-	// The flags have to be there before the testing package parses, which m.Run would do.
+	// Register the flags before the testing package parses them in m.Run.
 	line, err := readCommandLine(flag.CommandLine, os.Args[1:])
 	set := line.params
 	switch {
@@ -95,7 +95,7 @@ func Main(m *testing.M, suite Suite) int {
 			Count: line.count.typed,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
 	s.meeting.Store(meeting)
-	// From here on a signal ends the run in order: its result is written and its files are removed.
+	// From here on the first signal ends the run in order: it writes the result and removes the files.
 	defer s.watchSignals()()
 	if help {
 		return s.help(filter)
@@ -103,13 +103,13 @@ func Main(m *testing.M, suite Suite) int {
 	return s.run(m)
 }
 
-// unitTests runs what runs without -bench: the tests of this package.
+// unitTests runs the tests of this package, which is what a run without -bench does.
 func unitTests(m *testing.M, line *commandLine) int {
 	if typed := line.params.Typed(); len(typed) > 0 {
 		return refuse(fmt.Errorf("-%s is for benchmarks, and none is selected: -bench says which, "+
 			"such as -bench MaxStorageStress, or -bench . for all", typed[0]))
 	}
-	// The binary alone has no tests to run: their data lies in the source.
+	// Without arguments the binary prints a help text: its tests need the data in the source tree.
 	if len(os.Args) == 1 {
 		fmt.Fprint(os.Stderr, howToRun)
 		return exitParameters
@@ -120,7 +120,7 @@ func unitTests(m *testing.M, line *commandLine) int {
 	return m.Run()
 }
 
-// refuse says why nothing is done.
+// refuse prints why nothing is run. It returns exitParameters.
 func refuse(err error) int {
 	if violations(err) != nil {
 		err = fmt.Errorf("nothing was run or made, because of the parameters:\n%w\n"+
@@ -130,14 +130,14 @@ func refuse(err error) int {
 	return exitParameters
 }
 
-// violations are those in an error, nil where there are none.
+// violations returns the violations in an error, nil if there are none.
 func violations(err error) (bad params.Violations) {
 	errors.As(err, &bad)
 	return bad
 }
 
 func (s *session) run(m *testing.M) int {
-	environment.Version() // before the checkout has another commit
+	environment.Version() // cache the version before the checkout changes
 	plan, err := checked(s, s.makePlan)
 	if err != nil || s.ctx.Err() != nil {
 		return s.unchecked(err)
@@ -157,10 +157,11 @@ func (s *session) run(m *testing.M) int {
 		return refuse(err)
 	}
 	defer s.metrics.close()
-	// Nothing is printed before all ranks are there: without them there is no run.
+	// Print nothing before all ranks are connected: without them there is no run.
 	if err := s.join(); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
-		// Ctrl-C goes to all ranks: that one of them died of it may be known first.
+		// Ctrl-C goes to all ranks. This process may notice the death of a rank before it gets the
+		// signal.
 		if s.points[0].Starts() {
 			select {
 			case <-s.ctx.Done():
@@ -179,11 +180,11 @@ func (s *session) run(m *testing.M) int {
 		code = max(code, exitFailed)
 	}
 	passed := code == 0
-	// A trial that was ended has said why; here none was.
+	// A trial that was ended has printed the reason. Here no trial was ended.
 	if code = s.exitCode(code); passed && code != 0 {
 		fmt.Fprintf(os.Stderr, "\nthe run was ended: %v\n", context.Cause(s.ctx))
 	}
-	// All leave before any prints a summary: what a rank did later would be in no log.
+	// All ranks leave before any rank prints a summary: no log has what a rank does later.
 	s.clients.leave()
 	s.epilogue()
 	if s.kept != "" {
@@ -195,8 +196,8 @@ func (s *session) run(m *testing.M) int {
 	return code
 }
 
-// setGoFlags makes the testing package run the plan: it calls the functions of the benchmarks, which
-// run their lines, as often as there are trials, each once.
+// setGoFlags sets the testing package's flags to the plan. The testing package then calls each selected
+// benchmark once per trial.
 func (s *session) setGoFlags() {
 	var names []string
 	for _, l := range s.lines {
@@ -209,15 +210,16 @@ func (s *session) setGoFlags() {
 	}
 }
 
-// serveMetrics opens the endpoint if there is to be one: rank 0's shows the ranks that this run starts
-// or that meet. Ranks that do not meet may share a host, so that each has a port.
+// serveMetrics opens the metrics endpoint of -metrics-listen. If the ranks are connected, only rank 0
+// has an endpoint, for all ranks. Ranks that are not connected may share a host, so rank N uses the
+// port plus N.
 func (s *session) serveMetrics() (err error) {
 	v := s.points[0]
 	if v.MetricsListen == "" || s.meeting.Load() != nil && v.Rank != 0 {
 		return nil
 	}
 	address := v.MetricsListen
-	host, port, _ := net.SplitHostPort(address) // which has been checked
+	host, port, _ := net.SplitHostPort(address) // the parameters have checked it
 	if n, _ := strconv.Atoi(port); n > 0 && !v.Starts() {
 		address = net.JoinHostPort(host, strconv.Itoa(n+v.Rank))
 	}
@@ -227,8 +229,7 @@ func (s *session) serveMetrics() (err error) {
 	return err
 }
 
-// join calls gather, which looks at the directories of all ranks: a signal ends the run also where
-// they hang.
+// join calls gather. A signal ends join even if gather hangs in a directory.
 func (s *session) join() error {
 	ctx, stop := kvbench.After(s.ctx, inPatience)
 	defer stop()
@@ -239,8 +240,8 @@ func (s *session) join() error {
 	return err
 }
 
-// checked runs work, which finds out about the parameters and this machine. Standard error shows once
-// which file or directory does not answer.
+// checked runs work, which checks the parameters and this machine. If a file or directory does not
+// answer, checked prints its name once to standard error.
 func checked[T any](s *session, work func() (T, error)) (T, error) {
 	s.files.what.Store(namedFiles)
 	s.files.limit.Store(int64(s.set.IOTimeout(s.inputs)))
@@ -259,15 +260,15 @@ func checked[T any](s *session, work func() (T, error)) (T, error) {
 	}, work)
 }
 
-// unchecked says why nothing is done: the run was ended, something did not answer, or the parameters are
-// wrong.
+// unchecked prints why nothing is run: the run was ended, something did not answer, or the parameters
+// are wrong. It returns the exit code.
 func (s *session) unchecked(err error) int {
 	if s.ctx.Err() != nil {
 		fmt.Fprintf(os.Stderr, "kvbench: nothing was run or made: the run was ended (%v) while "+
 			"it looked at %s\n", whyEnded(s.ctx), s.files.path())
 		return s.exitCode(exitFailed)
 	}
-	// The coordinator has checked the same on its own host, and does not know what is wrong here.
+	// The coordinator has checked only its own host: tell it what is wrong here.
 	if meeting := s.meeting.Load(); meeting != nil {
 		decline(meeting, err)
 	}
@@ -278,7 +279,7 @@ func (s *session) unchecked(err error) int {
 	return refuse(err)
 }
 
-// place finds where the command was typed.
+// place sets the directory in which the user typed the command.
 func (s *session) place() {
 	s.inputs.Base = launchDir()
 	if m := s.meeting.Load(); m != nil && m.Started {
@@ -286,7 +287,7 @@ func (s *session) place() {
 	}
 }
 
-// meet finds out where ranks meet that a launcher or the user has started.
+// meet finds the address of the coordinator for ranks that a launcher or the user has started.
 func (s *session) meet(v *params.Values) params.Violations {
 	if !v.Meets() {
 		return nil
@@ -299,13 +300,13 @@ func (s *session) meet(v *params.Values) params.Violations {
 	return nil
 }
 
-// help prints -help-parameters with the values in force, for the first selected benchmark if there is
-// one; with a filter, those with it in their names.
+// help prints -help-parameters with the values in force for the first selected benchmark, if there is
+// one. With a filter it prints only the parameters whose names contain the filter.
 func (s *session) help(filter string) int {
 	v, err := checked(s, func() (*params.Values, error) {
 		s.place()
 		in := s.inputs
-		// A wrong pattern is no reason to withhold the help.
+		// With a wrong pattern print the help, too.
 		if list, _, _, err := selected(); err == nil {
 			in.Bench = list[0]
 		}
@@ -323,8 +324,8 @@ func (s *session) help(filter string) int {
 	return shown()
 }
 
-// shown is the exit code after what the user wants to see was printed. Without -bench or -v the go
-// command prints nothing of a package that passes, so that it has to fail.
+// shown returns the exit code after the text that the user asked for was printed. Without -bench or -v
+// the go command prints no output of a package that passes, so shown returns a failure.
 func shown() int {
 	if !startedByGo() || flagValue("bench") != "" || flagValue("v") != "false" {
 		return 0

@@ -15,15 +15,15 @@ import (
 	"kvbench/kvbench/environment"
 )
 
-// metricsServer shows the progress of a run as OpenMetrics, for Prometheus and Grafana, for as long as
-// the run.
+// metricsServer serves the progress of a run as OpenMetrics, for Prometheus and Grafana, until the run
+// ends.
 //
-// The engine takes a snapshot about once a second, as it does for the live line; a scrape prints the
-// latest, so that it costs the load nothing, and without an endpoint none is taken. Counters count what
-// results count, the measured windows, and go on from trial to trial: warm-up, filling and removal are
-// stages, and not counted. When a trial is over its counters are those of its result.
+// The engine takes a snapshot about once a second, also for the live line. A scrape returns the latest
+// snapshot, so it costs the load nothing. Counters count the measured windows, as results do, and
+// continue from trial to trial. Warm-up, filling and removal are stages and not counted. After a trial
+// its counters have the values of its result.
 //
-// Its methods may be called from any goroutine; those of the nil metricsServer do nothing.
+// Any goroutine may call the methods. Methods of a nil *metricsServer do nothing.
 type metricsServer struct {
 	listener net.Listener
 	http     *http.Server
@@ -32,8 +32,8 @@ type metricsServer struct {
 	series []*series
 }
 
-// listenMetrics opens the endpoint at an address such as 127.0.0.1:9464; port 0 is any that is free. The
-// caller decides where it may listen.
+// listenMetrics opens the endpoint at an address such as 127.0.0.1:9464. Port 0 picks any free port.
+// The caller checks that the address is allowed.
 func listenMetrics(address string) (*metricsServer, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -46,14 +46,15 @@ func listenMetrics(address string) (*metricsServer, error) {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/metrics", http.StatusFound)
 	})
-	// A client that never finishes its request must not hold the process.
+	// The timeouts close the connection of a client that never finishes its request.
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = s.http.Serve(l) }() // until Close
 	return s, nil
 }
 
-// handler answers in OpenMetrics, or in Prometheus' text format if a client does not accept that.
+// handler returns a handler that answers in OpenMetrics, or in Prometheus' text format if the client
+// does not accept OpenMetrics.
 func (s *metricsServer) handler(version string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -62,10 +63,10 @@ func (s *metricsServer) handler(version string) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// url is where the metrics are.
+// url returns the URL of the metrics.
 func (s *metricsServer) url() string { return "http://" + s.listener.Addr().String() + "/metrics" }
 
-// close ends the endpoint; scrapes in flight have a second.
+// close closes the endpoint. Scrapes in flight get up to one second.
 func (s *metricsServer) close() error {
 	if s == nil {
 		return nil

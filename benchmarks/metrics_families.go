@@ -8,10 +8,11 @@ import (
 	"kvbench/tiers"
 )
 
-// Describe implements prometheus.Collector: without descriptions the registry checks each collection.
+// Describe implements prometheus.Collector. It sends no descriptions, so that the registry checks each
+// collection.
 func (s *metricsServer) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector. The lock is not held while a slow client reads.
+// Collect implements prometheus.Collector. It does not hold the lock while a slow client reads.
 func (s *metricsServer) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,37 +20,37 @@ func (s *metricsServer) Collect(to chan<- prometheus.Metric) {
 		of := values{to: to, names: []string{"benchmark", "rank"},
 			labels: []string{one.benchmark, strconv.Itoa(one.rank)}}
 		one.counters(of)
-		if one.running { // between two trials the last values would be stale
+		if one.running { // between two trials the gauges are stale
 			one.gauges(of)
 		}
 	}
 }
 
-// values sends values with some labels.
+// values sends metrics with a fixed set of labels.
 type values struct {
 	to            chan<- prometheus.Metric
 	names, labels []string
 }
 
-// with returns values with one more label.
+// with returns a copy of v with one more label.
 func (v values) with(name, label string) values {
 	v.names = append(v.names[:len(v.names):len(v.names)], name)
 	v.labels = append(v.labels[:len(v.labels):len(v.labels)], label)
 	return v
 }
 
-// gauge sends the value of a gauge. The unit is a suffix of its name; "" is a plain number.
+// gauge sends a gauge. unit is a suffix of the name, "" for a plain number.
 func (v values) gauge(name, unit string, value float64, help string) {
 	v.send(prometheus.GaugeValue, name, unit, "", value, help)
 }
 
-// counter sends the value of a counter.
+// counter sends a counter.
 func (v values) counter(name, unit string, value float64, help string) {
 	v.send(prometheus.CounterValue, name, unit, "_total", value, help)
 }
 
 func (v values) send(kind prometheus.ValueType, name, unit, suffix string, value float64, help string) {
-	// The prefix separates the names from those of the inference server on the same dashboard.
+	// The prefix separates the names from the metrics of the inference server on the same dashboard.
 	name = "kvbench_" + name
 	if unit != "" {
 		name += "_" + unit
@@ -59,16 +60,16 @@ func (v values) send(kind prometheus.ValueType, name, unit, suffix string, value
 	v.to <- prometheus.MustNewConstMetric(d, kind, value, v.labels...)
 }
 
-// Names are those of vLLM's OffloadingConnector and its tiers (vllm/v1/kv_offload) and of its engine
-// (docs/usage/metrics.md), where the counted events are the same or nearly so: blocks there, entries here.
-// They begin with kvbench_ instead of vllm:, because OpenMetrics keeps colons for rules, and have the units in
-// which Prometheus counts: bytes and seconds. A metric without a value is absent, never 0.
+// The names are the metric names of vLLM's OffloadingConnector and its tiers (vllm/v1/kv_offload) and
+// of vLLM's engine (docs/usage/metrics.md), if they count the same events or nearly the same: vLLM
+// counts blocks, kvbench counts entries. They begin with kvbench_ instead of vllm:, because OpenMetrics
+// reserves colons for rules. Units are bytes and seconds. A metric without a value is absent, never 0.
 
-// counters sends what was counted from the first trial of the run on.
+// counters sends the counters since the first trial of the run.
 func (s *series) counters(v values) {
 	t := s.total()
 	for kind := range tiers.Kind(tiers.NumKinds) {
-		// A tier without traffic does not belong to this load, unless it has a gauge.
+		// Skip a tier that has no traffic and no gauge: the load does not use it.
 		exists := t.Bytes[kind] != [tiers.NumOps]int64{} || kind == tiers.Storage
 		for _, g := range s.now.Tiers {
 			exists = exists || g.Level == kind

@@ -20,16 +20,17 @@ type series struct {
 	running   bool // a trial runs: only then now is valid
 }
 
-// total are the counters of all trials.
+// total returns the sums of the counters over all trials.
 func (s *series) total() record.Live {
 	t := s.before
 	t.Add(s.live)
 	return t
 }
 
-// of finds a series, or begins it; a new trial goes on from where the last one ended.
+// of returns the series of a benchmark and rank. It creates the series if there is none. At the first
+// call for a new trial it adds the counters of the previous trial to before.
 func (s *metricsServer) of(benchmark string, trial, rank int) *series {
-	// A run has some tens of benchmarks and ranks: nothing to look up.
+	// A run has some tens of benchmarks and ranks: a linear search is fast enough.
 	for _, one := range s.series {
 		if one.benchmark != benchmark || one.rank != rank {
 			continue
@@ -44,7 +45,7 @@ func (s *metricsServer) of(benchmark string, trial, rank int) *series {
 	return one
 }
 
-// observe takes what a rank does in a trial.
+// observe stores the latest snapshot of a rank in a trial.
 func (s *metricsServer) observe(benchmark string, trial, rank int, now kvbench.Snapshot) {
 	if s == nil {
 		return
@@ -53,13 +54,15 @@ func (s *metricsServer) observe(benchmark string, trial, rank int, now kvbench.S
 	defer s.mu.Unlock()
 	one := s.of(benchmark, trial, rank)
 	one.now, one.running = now, true
-	// Stages before and after the window count nothing, and a counter never falls.
+	// Outside the window the snapshot's counters are 0. Skip them, because a Prometheus counter must
+	// not decrease.
 	if now.Live != (record.Live{}) {
 		one.live = now.Live
 	}
 }
 
-// ended takes the result of a rank's trial: the last snapshot was taken before the window's end.
+// ended sets the counters of a trial to the values of its result. The last snapshot misses the end of
+// the window.
 func (s *metricsServer) ended(benchmark string, r *result.Result) {
 	if s == nil || r.MergedRanks != nil {
 		return
@@ -69,7 +72,7 @@ func (s *metricsServer) ended(benchmark string, r *result.Result) {
 	s.of(benchmark, r.Trial, r.Rank).live = counted(r)
 }
 
-// rest notes that no trial runs: the gauges of an ended trial would be stale.
+// rest marks that no trial runs, so that no gauges are sent: the gauges of an ended trial are stale.
 func (s *metricsServer) rest() {
 	if s == nil {
 		return
@@ -81,9 +84,9 @@ func (s *metricsServer) rest() {
 	}
 }
 
-// counted are a result's numbers as the counters of a snapshot.
+// counted converts a result to the counters of a snapshot.
 func counted(r *result.Result) record.Live {
-	// Levels of one kind are one tier here, as in the snapshot's arrays.
+	// All levels of one kind count as one tier, as in the snapshot's arrays.
 	l := record.Live{Requests: r.Requests.Completed, Tokens: r.Requests.GeneratedTokens,
 		Failures: r.Requests.FailedOperations}
 	for _, t := range r.Tiers {

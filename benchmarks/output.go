@@ -25,11 +25,11 @@ func (s *session) header() error {
 	fmt.Fprintf(&b, "kvbench-format: %s\n", result.LineFormat)
 	v := s.points[0]
 	fmt.Fprintf(&b, "division: %s\n", v.Division)
-	// A sweep of the seed stands in the names.
+	// If the seed is swept, the names contain it.
 	if !slices.ContainsFunc(s.points, func(p *params.Values) bool { return p.Seed != v.Seed }) {
 		fmt.Fprintf(&b, "seed: %d\n", v.Seed)
 	}
-	// A rate of four clients is no rate of one: such outputs are never one table.
+	// Results of different numbers of ranks must not be in one table.
 	if v.Ranks > 1 {
 		fmt.Fprintf(&b, "ranks: %d\n", v.Ranks)
 	}
@@ -73,8 +73,8 @@ func noImage(plans []*params.Values, revision string) string {
 		"image; " + environment.VersionRemedy
 }
 
-// common are the overrides that hold for all benchmarks of the process. What a
-// sweep changes stands in the benchmark's name instead.
+// common returns the overrides that are equal for all benchmarks of the process. The names of the
+// benchmarks contain swept parameters.
 func common(plans []*params.Values) []result.Parameter {
 	// benchstat applies such a line to every result that follows, so it must hold for all benchmarks. An
 	// override that no benchmark uses is left out: it would make two tables of the same numbers.
@@ -109,11 +109,11 @@ func (s *session) epilogue() {
 	// what limited them.
 	list("trials of each benchmark, the median with the least and the most",
 		report.Trials(s.results))
-	// With what was measured before an interruption, too.
+	// The ranking includes what was measured before an interruption.
 	if err := s.rank(); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
 	}
-	// Of several ranks: what MLPerf's tools look for, when the last result has come.
+	// With several ranks, write the summary that MLPerf's tools read, after the last result.
 	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
@@ -130,8 +130,8 @@ func (s *session) epilogue() {
 	list("set, and ignored by this run", s.ignored)
 }
 
-// summaries prints the warnings, verdicts and rates of every trial. Of the trials of one benchmark the
-// one that stands for them has its whole summary.
+// summaries prints the warnings, verdicts and rates of every trial. For one trial of each benchmark,
+// the typical one, it prints the whole summary.
 func summaries(results []*result.Result) {
 	trials := map[string][]*result.Result{}
 	for _, r := range results {
@@ -172,7 +172,7 @@ func (s *session) left() string {
 			units.Plural(n.Others, "other file") + " there"
 	}
 	if strings.Contains(n.Dirs[0], "://") {
-		// An object that is being written counts, and one whose deletion is in flight.
+		// The count includes objects that are being written or deleted.
 		files, most = "objects", "at most "
 		also = "/, which aws s3 rm --recursive removes (--endpoint-url names a store that is not AWS)"
 	}
@@ -227,7 +227,7 @@ func (s *session) lastWords() {
 		if r := s.unsaved.Swap(nil); r != nil {
 			printUnsaved(r, "another signal came before it was written")
 		}
-		// What is being written under another name would stay there.
+		// Remove the temporary file of a result that is being written.
 		if path, _ := saving.Load().(string); path != "" {
 			dir, name := filepath.Split(path)
 			parts, _ := filepath.Glob(filepath.Join(dir, "."+name+"*"))

@@ -20,22 +20,23 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// part is what a benchmark measures at one point of its sweep. A benchmark without sub-benchmarks has
-// one part without a name.
+// part is one measurement of a benchmark at one point of its sweep. A benchmark without sub-benchmarks
+// has one part without a name.
 type part struct {
 	name string // key=value elements of the line's name
-	skip string // why it cannot run, "" if it can
-	// follows: each of its trials reads what the same trial of the part before it wrote.
+	skip string // reason for which it cannot run, "" if it can
+	// follows: each trial of this part reads what the same trial of the previous part wrote.
 	follows bool
-	// load makes the workload of a trial, and may change the trial's configuration.
+	// load returns the workload of a trial. It may change the trial's configuration.
 	load func(*session, *trial, *kvbench.Config) (kvbench.Workload, error)
-	// done, if not nil, gets the result of each trial of this rank, nil where there is none.
+	// done, if not nil, gets the result of each trial of this rank, nil for a trial without a result.
 	done func(*result.Result)
-	// bench, in place of load, measures something that has no result.
+	// bench replaces load for a part that measures something without a result.
 	bench func(*testing.B, *params.Values)
 }
 
-// Suite is the parts of each benchmark. A benchmark that is not in it replays requests.
+// Suite maps the names of benchmarks to functions that return their parts. A benchmark that is not in
+// it replays requests.
 type Suite map[string]func(*params.Values) []part
 
 func (s Suite) parts(v *params.Values) []part {
@@ -49,10 +50,10 @@ func (s Suite) parts(v *params.Values) []part {
 type line struct {
 	part
 	v      *params.Values
-	path   string   // below the benchmark's name: the swept keys, then the part's own
-	group  []*line  // lines whose trials run in turn, this one among them
-	trials []*trial // in the order in which the testing package calls for them
-	called int      // trials that it has called for
+	path   string   // name below the benchmark: the swept keys, then the part's own keys
+	group  []*line  // lines whose trials take turns, including this line
+	trials []*trial // in the order in which the testing package calls them
+	called int      // number of trials that the testing package has called
 }
 
 func (l *line) name() string { return strings.TrimSuffix(l.v.Bench.Name+"/"+l.path, "/") }
@@ -62,17 +63,17 @@ type trial struct {
 	*line
 	number  int
 	procs   int       // of -cpu, 0 = all
-	name    string    // the line's, with the suffix of -cpu
+	name    string    // name of the line, with the suffix of -cpu
 	queue   *[]*trial // trials of the group that have not run, in the order in which they run
-	source  *trial    // whose files this one reads, nil = none
-	outcome *outcome  // nil: it has not run
+	source  *trial    // trial whose files this trial reads, nil = none
+	outcome *outcome  // nil until the trial has run
 }
 
-// plan is what a run does. It is made and checked before anything is run.
+// plan describes what a run does. It is made and checked before the run starts.
 type plan struct {
 	points  []*params.Values // of all selected benchmarks, each at every point of its sweep
 	lines   []*line          // in the order of the output
-	groups  [][]*line        // lines with and without output whose trials run in turn
+	groups  [][]*line        // lines whose trials take turns, including lines without output
 	cpus    []int            // of -cpu
 	ignored []string         // parameters that were set and have no effect
 	quick   bool             // the numbers describe no storage
@@ -84,7 +85,7 @@ func newPlan() *plan {
 	return &plan{storage: map[*params.Values]kvbench.StorageConfig{}}
 }
 
-// linesOf are the lines of a benchmark.
+// linesOf returns the lines of a benchmark.
 func (p *plan) linesOf(bench string) (lines []*line) {
 	for _, l := range p.lines {
 		if l.v.Bench.Name == bench {
@@ -94,7 +95,7 @@ func (p *plan) linesOf(bench string) (lines []*line) {
 	return lines
 }
 
-// add adds the lines of a benchmark that the patterns select, and returns the names of all.
+// add adds the selected lines of a benchmark, and returns the names of all its lines.
 func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names []string) {
 	turns := base.Bench.Name == result.BenchmarkEngines
 	first := len(p.groups)
@@ -109,13 +110,14 @@ func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names
 				!skip.matches(base.Sweep, elements...))
 		}
 		for i, l := range lines {
-			// What is read has to be written, also where that has no line.
+			// A selected read needs the trials that write its files, even if the line of these trials
+			// is not selected.
 			read := i+1 < len(lines) && lines[i+1].follows && selected[i+1]
 			if selected[i] {
 				p.lines = append(p.lines, l)
 			}
 			switch last := len(p.groups) - 1; {
-			case !selected[i] && !read, v.Skip() != "": // it has no trials
+			case !selected[i] && !read, v.Skip() != "": // the line has no trials
 			case l.follows || turns && last >= first:
 				p.groups[last] = append(p.groups[last], l)
 			default:
@@ -126,8 +128,8 @@ func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names
 	return names
 }
 
-// schedule gives each line its trials and decides in which order they run. The testing package calls
-// for all trials of a line, with one after the other of -cpu, before those of the next line.
+// schedule creates the trials of each line and the order in which they run. The testing package calls
+// all trials of a line, for one value of -cpu after the other, before the trials of the next line.
 func (p *plan) schedule(count int) {
 	for _, group := range p.groups {
 		for i := range max(1, len(p.cpus)) {
@@ -153,8 +155,8 @@ func (p *plan) schedule(count int) {
 	}
 }
 
-// run runs the trials of the queue up to this one. What was written is read at once: later, only the files
-// of the last trial would be left.
+// run runs the trials in the queue up to and including t, and reads that follow its writes. A read runs
+// directly after its write: later only the files of the last trial would be left.
 func (t *trial) run(measure func(*trial) outcome) outcome {
 	for t.outcome == nil || len(*t.queue) > 0 && (*t.queue)[0].source != nil {
 		next := (*t.queue)[0]
@@ -165,9 +167,9 @@ func (t *trial) run(measure func(*trial) outcome) outcome {
 	return *t.outcome
 }
 
-// round is the order in which the lines of a group have trial n. A drive that becomes slower with
-// time would rank the engines: their order is drawn anew for every second round and reversed in the
-// round after it, so that an even drift affects all lines alike.
+// round returns the order in which the lines of a group run trial n. A drive that becomes slower over
+// time would bias the ranking of engines. So every second round has a new random order, and the round
+// after it has the reverse order: a linear drift affects all lines alike.
 func round(group []*line, n int) []*line {
 	v := group[0].v
 	if v.Bench.Name != result.BenchmarkEngines {
@@ -183,8 +185,8 @@ func round(group []*line, n int) []*line {
 	return order
 }
 
-// write prints the plan: a row for each line of the output, in its order, then what will be skipped and
-// which parameters have no effect.
+// write prints the plan: a row for each line of the output, then the skipped lines and the parameters
+// that have no effect.
 func (p *plan) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "benchmark\ttrials\twindow\tstorage\torder")
@@ -216,7 +218,8 @@ func (p *plan) write(out io.Writer) error {
 	return err
 }
 
-// storageOf names the tiers of a point with their capacities, and the directories of the storage tier.
+// storageOf returns the tiers of a point with their capacities, and the directories of the storage
+// tier.
 func (p *plan) storageOf(v *params.Values) string {
 	c, measures := p.storage[v]
 	if !measures {
@@ -235,13 +238,13 @@ func (p *plan) storageOf(v *params.Values) string {
 		where = ", simulated"
 	}
 	add("", c.StorageBytes, where)
-	if c.StorageBytes == 0 { // a checkpoint's
+	if c.StorageBytes == 0 { // no capacity: name only the directories
 		tiers = append(tiers, strings.TrimPrefix(where, " in "))
 	}
 	return strings.Join(tiers, ", ")
 }
 
-// order describes the order of a line's trials, "" where they run one after the other.
+// order returns a description of the order of a line's trials, "" if they run one after the other.
 func (l *line) order() string {
 	switch {
 	case l.follows:
@@ -252,8 +255,8 @@ func (l *line) order() string {
 	return ""
 }
 
-// check returns why every line cannot run, if that is so of all: a run that measures nothing must not
-// pass. Where others run, the epilogue lists these.
+// check returns the reasons if no line can run: a run that measures nothing must not pass. If some
+// lines can run, the epilogue lists the reasons of the skipped lines.
 func (p *plan) check() (bad params.Violations) {
 	for _, l := range p.lines {
 		why := l.v.Skip()
@@ -267,25 +270,25 @@ func (p *plan) check() (bad params.Violations) {
 	return bad
 }
 
-// pattern is a -bench or a -skip: its alternatives.
+// pattern is the value of -bench or -skip, as alternatives.
 type pattern []*alternative
 
-// alternative selects names whose elements, between slashes, match its own, one after the other, as in
-// the testing package. The names of a sweep have its keys before the benchmark's own elements: where
-// each element but the first begins with a key, as op=read does, those with swept keys match these,
-// and the others the benchmark's own, so that StorageCeiling/op=read selects
-// StorageCeiling/io-depth=1/op=read.
+// alternative selects names. Its elements, separated by slashes, match the elements of the name, one
+// after the other, as in the testing package. In the names of a sweep, the swept keys come before the
+// benchmark's own elements. If each element but the first begins with a key, as op=read does, elements
+// with swept keys match the swept keys, and the other elements match the benchmark's own. So
+// StorageCeiling/op=read selects StorageCeiling/io-depth=1/op=read.
 type alternative struct {
 	text     string // as it was typed
 	elements []*regexp.Regexp
 	keys     []string // of the elements but the first, nil unless each has one
-	matched  bool     // a name of a line
+	matched  bool     // the name of at least one line matched
 }
 
-// elementKey is the key at the beginning of an element, be it anchored or grouped.
+// elementKey matches the key at the beginning of an element, also after ^ and an opening parenthesis.
 var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
 
-// readPattern reads the flag of a pattern; without text there are no alternatives.
+// readPattern parses the value of -bench or -skip. An empty text has no alternatives.
 func readPattern(flag, text string) (p pattern, err error) {
 	if text == "" {
 		return nil, nil
@@ -310,8 +313,8 @@ func readPattern(flag, text string) (p pattern, err error) {
 	return p, nil
 }
 
-// splitPattern cuts s at sep where it stands outside of brackets and parentheses, as the testing
-// package does: (a/b|c) is one element.
+// splitPattern splits s at each sep outside of brackets and parentheses, as the testing package does:
+// (a/b|c) is one element.
 func splitPattern(s string, sep byte) []string {
 	var parts []string
 	depth, square, from := 0, 0, 0
@@ -335,8 +338,8 @@ func splitPattern(s string, sep byte) []string {
 	return append(parts, s[from:])
 }
 
-// matches reports whether an alternative matches a name of a sweep or what lies above it, and notes
-// which alternatives do.
+// matches reports whether an alternative matches a name of a sweep or a prefix of the name. It marks
+// the alternatives that match.
 func (p pattern) matches(sweep []params.Axis, name ...string) (matches bool) {
 	for _, a := range p {
 		if a.matches(sweep, name) {
@@ -347,7 +350,7 @@ func (p pattern) matches(sweep []params.Axis, name ...string) (matches bool) {
 }
 
 func (a *alternative) matches(sweep []params.Axis, name []string) bool {
-	own := len(sweep) // elements of the name before the benchmark's own
+	own := len(sweep) // index of the last element before the benchmark's own
 	for i, element := range a.elements {
 		at := i
 		if i > 0 && a.keys != nil {
@@ -364,8 +367,8 @@ func (a *alternative) matches(sweep []params.Axis, name []string) bool {
 	return true
 }
 
-// selected are the benchmarks that -bench and -skip select by their first elements, in the order of
-// the table, which is also the order of the functions. The error lists all benchmarks.
+// selected returns the benchmarks that -bench and -skip select by their first elements, in the order of
+// the table of benchmarks. If an alternative selects none, the error lists the names of benchmarks.
 func selected() (list []params.Bench, bench, skip pattern, err error) {
 	if bench, err = readPattern("-bench", flagValue("bench")); err == nil {
 		skip, err = readPattern("-skip", flagValue("skip"))
@@ -381,7 +384,7 @@ func selected() (list []params.Bench, bench, skip pattern, err error) {
 			list = append(list, b)
 		}
 	}
-	// Each alternative by itself: the other ones would hide a slip in one.
+	// Check each alternative: the others would hide a typo in one.
 	for _, a := range bench {
 		if !slices.ContainsFunc(names, a.selects) {
 			return nil, nil, nil, nothingSelected(a.text, "benchmark", names)
@@ -393,13 +396,13 @@ func selected() (list []params.Bench, bench, skip pattern, err error) {
 	return list, bench, skip, err
 }
 
-// selects reports whether its first element matches a benchmark.
+// selects reports whether the first element matches a benchmark.
 func (a *alternative) selects(bench string) bool {
 	return a.elements[0].MatchString("Benchmark" + bench)
 }
 
-// nothingSelected is the error of an alternative of -bench that selects none of the names, with the
-// nearest of them first.
+// nothingSelected returns the error for an alternative of -bench that selects none of the names. It
+// lists the names, the most similar first.
 func nothingSelected(selection, what string, names []string) error {
 	word := strings.TrimPrefix(strings.Trim(selection, "^$()"), "Benchmark")
 	distance := func(name string) int {
@@ -422,14 +425,14 @@ func errNothingLeft() error {
 		flagValue("bench"))
 }
 
-// readCPUs reads Go's -cpu. The testing package would refuse a wrong list after the header, and with
+// readCPUs parses Go's -cpu. The testing package would refuse a wrong list only after the header, with
 // the exit code of a failure.
 func readCPUs(list string) (cpus []int, bad params.Violations) {
 	for text := range strings.SplitSeq(list, ",") {
 		text = strings.TrimSpace(text)
 		n, err := strconv.Atoi(text)
 		switch {
-		case text == "": // which the testing package passes over
+		case text == "": // the testing package ignores empty elements
 		case err != nil || n < 1:
 			return nil, params.Violations{fmt.Sprintf("-cpu: must be numbers of at least 1 with "+
 				"commas between them, given %s (flag)", list)}
@@ -440,8 +443,8 @@ func readCPUs(list string) (cpus []int, bad params.Violations) {
 	return cpus, nil
 }
 
-// makePlan resolves every selected benchmark at every point of its sweep and checks what it needs.
-// The error holds every violation once, or says that nothing is selected.
+// makePlan resolves the parameters of every selected benchmark at every point of its sweep and checks
+// them. The error lists every violation once, or says that nothing is selected.
 func (s *session) makePlan() (*plan, error) {
 	selected, bench, skip, err := selected()
 	if err != nil {
@@ -457,7 +460,7 @@ func (s *session) makePlan() (*plan, error) {
 	for _, in.Bench = range selected {
 		base, err := s.set.Resolve(in)
 		s.files.limit.Store(int64(base.IOTimeout))
-		// Which sub-benchmarks there are is known now, with the division and the sweep.
+		// The division and the sweep are known now, and so are the sub-benchmarks.
 		before := len(p.lines)
 		names = append(names, p.add(base, s.suite, bench, skip)...)
 		if len(p.lines) == before {
@@ -469,8 +472,8 @@ func (s *session) makePlan() (*plan, error) {
 			bad = bad.Merge(s.meet(base.Points[0]))
 		}
 		p.points = append(p.points, base.Points...)
-		// Each point of a sweep has its own needs: one of them may not fit this machine. What is
-		// wrong with its other values hides none of that, unless it says where to look.
+		// Check each point of a sweep, because each needs other resources. Skip this if the violations
+		// so far are about the keys that the check depends on.
 		for _, v := range base.Points {
 			p.quick = p.quick || describesNoStorage(v)
 			if !wrong.About("config", "cache-dir", "layout", "block-trace-path") {
@@ -488,7 +491,7 @@ func (s *session) makePlan() (*plan, error) {
 	if len(p.points) == 0 {
 		return nil, errNothingLeft()
 	}
-	// What concerns all benchmarks together: a file that two of them would write, and what no
+	// Check all benchmarks together: a file that two benchmarks would write, and parameters that no
 	// benchmark uses.
 	bad = bad.Merge(oneTrace(p.points))
 	useless, ignored := params.Unused(p.points)

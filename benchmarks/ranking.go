@@ -41,10 +41,11 @@ type rankedLine struct {
 	median      benchmath.Summary
 }
 
-// ranking is the table of the lines of Engines by their median of found tokens per second, best
-// first: one table for each point of what else was swept. Found tokens are tokens of prompts that
-// need not be computed: a fast storage with few hits finds few of them per second, as does a slow
-// one with many. "" where there are fewer than two lines to compare.
+// ranking returns one table per combination of the other swept parameters. Each row is an engine or a
+// layout. The rows are sorted by median found tokens per second, highest first. Found tokens are prompt
+// tokens that the cache had, so that no prefill computes them. The rate is low if the storage is fast
+// and the hit rate is low. It is also low if the hit rate is high and the storage is slow. ranking
+// returns "" if there are fewer than two rows to compare.
 func ranking(results []*result.Result) string {
 	var lines []*rankedLine
 	for _, r := range results {
@@ -76,7 +77,8 @@ func ranking(results []*result.Result) string {
 	return text.String()
 }
 
-// subject splits a name: Engines/engine=vllm/num-users=8 is engine=vllm at num-users=8.
+// subject splits a line's name into the ranked elements and the other elements:
+// Engines/engine=vllm/num-users=8 gives "engine=vllm" and "num-users=8".
 func subject(name string) (ranked, where string) {
 	var own, others []string
 	for part := range strings.SplitSeq(strings.TrimPrefix(name, result.BenchmarkEngines+"/"), "/") {
@@ -89,7 +91,7 @@ func subject(name string) (ranked, where string) {
 	return strings.Join(own, " "), strings.Join(others, " ")
 }
 
-// rank writes one table and what makes its rows incomparable.
+// rank writes one table, and notes about what makes its rows incomparable.
 func rank(text *strings.Builder, lines []*rankedLine) {
 	var notes []string
 	for _, l := range lines {
@@ -118,7 +120,7 @@ func rank(text *strings.Builder, lines []*rankedLine) {
 	partly, paced := 0, ""
 	for _, l := range lines {
 		t.Rows = append(t.Rows, l.row(lines[0].median.Center))
-		// After a number of requests all were at the same place in the trace.
+		// With a number of requests as the limit, all rows end at the same request of the trace.
 		if slices.ContainsFunc(l.results, func(r *result.Result) bool {
 			return r.PartOfInput() && r.EndedBy != result.EndedByMaxRequests
 		}) {
@@ -152,9 +154,9 @@ func rank(text *strings.Builder, lines []*rankedLine) {
 	}
 }
 
-// row is the row of a line: its median and what its trials did, summed before it is divided: the share
-// of the prompts' tokens that were found, bytes of a read request, requests in flight at the storage, the
-// share of the bytes read that the device did not see, and what limited the trials.
+// row returns the table row of a line: the median, and sums over the trials. The columns are the share
+// of prompt tokens that were found, bytes per read request, requests in flight at the storage, the
+// share of the read bytes that the device did not serve, and what limited the trials.
 func (l *rankedLine) row(first float64) []any {
 	interval := units.Unknown
 	if !math.IsInf(l.median.Lo, 0) && !math.IsInf(l.median.Hi, 0) {

@@ -20,13 +20,14 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// clients are the ranks of a run, as the process of one of them sees them. Every rank runs the same
-// benchmarks in the same order, since all have the same arguments; a trial that failed for one of them
-// has failed for all, so that they go on alike. Rank 0 coordinates: it alone has a leader, prints, and
-// writes all results, each as soon as it has come. The nil clients is a run with one rank.
+// clients holds what one rank's process knows of all ranks of a run. Every rank runs the same
+// benchmarks in the same order, because all have the same arguments. A trial that failed for one rank
+// has failed for all ranks, so all continue with the same trial. Rank 0 is the coordinator: only rank 0
+// has a leader, prints, and writes the results of all ranks, each as soon as it arrives. A nil *clients
+// is a run with one rank.
 //
-// Methods are for the goroutine that runs the benchmarks, but for keep and lastShown, which the
-// coordinator's connections call.
+// Only the goroutine that runs the benchmarks calls the methods, except keep and lastShown: the
+// coordinator's connections call these two.
 type clients struct {
 	*group.Meeting
 	s        *session
@@ -35,32 +36,32 @@ type clients struct {
 	listener net.Listener // of the leader
 	gathered group.Gathering
 
-	// The lock is held for moments: rank 0's heartbeat takes it, which the coordinator waits for but
-	// some seconds. Results are parsed and written outside of it, and one at a time: each takes
-	// some MiB, and there may be a thousand.
+	// Hold mu only for moments: rank 0's heartbeat takes it, and the coordinator waits for a heartbeat
+	// only some seconds. Results are parsed and written without mu, one at a time: each takes some MiB,
+	// and there may be a thousand.
 	mu     sync.Mutex
-	shown  []byte // what the coordinator's live line shows of this rank
+	shown  []byte // JSON of progress, for the coordinator's live line
 	trial  *collection
-	at     string // the trial that this rank has come to
-	saved  bool   // there is a result of all ranks
+	at     string // the name of the trial that this rank has entered
+	saved  bool   // a merged result was written
 	saving sync.Mutex
 
 	started []*group.Process
-	missing []string // directories of files that were not there before the run
+	missing []string // directories that did not exist before the run
 }
 
-// collection is the results of a trial, as the coordinator keeps them until all ranks have done it.
-// clients.saving is held by every reader and writer.
+// collection holds the results of a trial at the coordinator, until all ranks have finished the trial.
+// Every reader and writer holds clients.saving.
 type collection struct {
-	// save writes the result of a rank, rank_3, or that of all_ranks, and returns where.
+	// save writes a result and returns its path. whose is rank_<N> or all_ranks.
 	save    func(whose string, r *result.Result) (path string, err error)
-	results []*result.Result // that have come, in any order
-	paths   map[int]string   // where they were written, by rank
-	failed  []error          // to write one
+	results []*result.Result // in order of arrival
+	paths   map[int]string   // path of each written result, by rank
+	failed  []error          // errors of reading or writing a result
 }
 
-// gather starts the other ranks, or meets them, where there are several that know of each other, and
-// returns when all are connected. All but the coordinator print into a file from here on.
+// gather starts the other ranks, or connects to them, and returns when all ranks are connected. It does
+// nothing if there are no ranks to connect. Afterwards all ranks but the coordinator print into a file.
 func (s *session) gather() error {
 	v, meeting := s.points[0], s.meeting.Load()
 	if meeting == nil && !v.Starts() {
@@ -83,11 +84,11 @@ func (s *session) gather() error {
 		return err
 	}
 	s.clients = c
-	// A signal to this process is one to all: those of a terminal reach the others by themselves.
+	// A signal to the coordinator ends all ranks. The terminal sends its signals to all ranks itself.
 	if c.leader != nil {
 		context.AfterFunc(s.ctx, func() { c.leader.Stop(whyEnded(s.ctx).Error()) })
 	}
-	// All ranks find the same, and each comes to its end.
+	// Every rank gets the same error, and each rank ends by itself.
 	if err := c.share(s.points, s.feasible); err != nil {
 		c.leave()
 		return err
@@ -95,18 +96,20 @@ func (s *session) gather() error {
 	if c.coordinates() {
 		return nil
 	}
-	s.tty = nil // the coordinator's
+	s.tty = nil // only the coordinator has a live line
 	log, err := c.adopt()
 	if log != nil {
-		// A crash is still printed on the old descriptors, where the launcher shows it. A file without
-		// a reference would be closed, and an entry's file get its number, and the crash's text.
+		// The Go runtime prints a crash on the old descriptors, where the launcher shows it. Keep
+		// references to their files: an unreferenced file is closed, an entry's file may get its
+		// number, and the crash would be printed into that entry.
 		s.printed = [2]*os.File{os.Stdout, os.Stderr}
 		os.Stdout, os.Stderr = log, log
 	}
 	return err
 }
 
-// meetAll returns when all ranks are connected. Nothing else of the run was made before.
+// meetAll connects all ranks and returns when all are connected. Call it before the run creates
+// anything else.
 func (c *clients) meetAll() (err error) {
 	v, starts := c.s.points[0], c.Meeting == nil
 	ctx, stop := context.WithTimeout(c.s.ctx, v.RendezvousTimeout)
@@ -140,13 +143,13 @@ func (c *clients) meetAll() (err error) {
 		err = c.leader.Gather(ctx)
 	}
 	if err == nil {
-		// The coordinator's clock alone decides which rank is late.
+		// Only the coordinator's clock decides which rank is late.
 		c.gathered, err = c.member.Gathered(c.s.ctx)
 	}
 	return err
 }
 
-// lead makes this process coordinate.
+// lead makes this process the coordinator.
 func (c *clients) lead(h group.Hello) {
 	v := c.s.points[0]
 	h.Stamp = c.s.inputs.Stamp
@@ -166,7 +169,7 @@ func (c *clients) start() error {
 		return fmt.Errorf("making the results directory: %w", err)
 	}
 	for rank := 1; rank < c.Ranks && c.leader.Stopped() == ""; rank++ {
-		// What a rank prints is of use when something goes wrong.
+		// The log of a rank helps to find an error.
 		log, err := os.Create(logPath(dir, rank))
 		if err != nil {
 			return fmt.Errorf("making the log of rank %d: %w", rank, err)
@@ -184,18 +187,18 @@ func (c *clients) start() error {
 	return nil
 }
 
-// endedByOther is why another rank, or the coordinator, has ended the run.
+// endedByOther is the reason for which another rank, or the coordinator, has ended the run.
 type endedByOther struct{ error }
 
 func (e endedByOther) Unwrap() error { return e.error }
 
-// ofOthers reports whether a run was ended by another rank, or by the coordinator.
+// ofOthers reports whether another rank, or the coordinator, ended the run.
 func ofOthers(ctx context.Context) bool {
 	var by endedByOther
 	return errors.As(context.Cause(ctx), &by)
 }
 
-// whyEnded is what ended a run here.
+// whyEnded returns the reason for which the run was ended here.
 func whyEnded(ctx context.Context) error {
 	if i := (kvbench.Interrupted{}); errors.As(context.Cause(ctx), &i) {
 		return i.Why
@@ -203,11 +206,11 @@ func whyEnded(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// coordinates reports whether this process's exit code and output are those of all ranks, which is
-// so of rank 0 and of a run with one rank.
+// coordinates reports whether this process's exit code and output count for all ranks. It is true for
+// rank 0 and for a run with one rank.
 func (c *clients) coordinates() bool { return c == nil || c.leader != nil }
 
-// othersHere are the other ranks on the coordinator's host; none for a rank that does not
+// othersHere returns the other ranks on the coordinator's host. It returns none on a rank that does not
 // coordinate.
 func (c *clients) othersHere() (ranks []int) {
 	if c == nil || c.leader == nil {
@@ -221,8 +224,8 @@ func (c *clients) othersHere() (ranks []int) {
 	return ranks
 }
 
-// leave reports that this rank has come to its end; the coordinator waits for all of them. A rank that
-// a signal has ended before its time gives that reason: it is lost to the others.
+// leave tells the coordinator that this rank has ended. The coordinator waits for this message of all
+// ranks. A rank that a signal ended early sends that reason, and the coordinator counts it as lost.
 func (c *clients) leave() {
 	if c == nil {
 		return
@@ -237,8 +240,8 @@ func (c *clients) leave() {
 	c.close()
 }
 
-// close ends what a coordinator has with other ranks, when they have left, or soon. A second call
-// does nothing.
+// close closes the coordinator's connections and waits for the ranks that it started, at most patience.
+// Then it kills them. A second call does nothing.
 func (c *clients) close() {
 	late := time.Now().Add(patience)
 	if c.leader != nil {
@@ -254,15 +257,15 @@ func (c *clients) close() {
 			p.Kill()
 		}
 	}
-	// The ranks made these together, and each has left them to the others. Others than empty ones
-	// stay.
+	// The ranks create these directories together, and no rank removes them. Rmdir removes only empty
+	// ones.
 	for _, dir := range c.missing {
 		_ = syscall.Rmdir(dir)
 	}
 }
 
-// enter comes to a trial together with the others, and takes over what all agree about. It comes
-// also with a failure instead of a configuration: the others must not wait.
+// enter starts a trial together with the other ranks, and sets in cfg what all ranks agree on. Call it
+// also with the failure of preparing cfg, because the other ranks wait for this rank.
 func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	save func(whose string, r *result.Result) (path string, err error)) error {
 	if c == nil {
@@ -288,8 +291,8 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)
 	}
-	// The nonce is one for all: content depends on it and on the rank, so that no two ranks write
-	// the same.
+	// All ranks use one nonce. Content depends on the nonce and on the rank, so no two ranks write the
+	// same bytes.
 	nonce, err := hex.DecodeString(agreed.Nonce)
 	if err != nil || len(nonce) != len(st.Nonce) {
 		return fmt.Errorf("the ranks agreed about a nonce that is none: %q", agreed.Nonce)
@@ -309,8 +312,8 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	return nil
 }
 
-// publish sends a rank's result to the coordinator. A run with one rank keeps it itself, and so does a
-// rank whose coordinator is gone.
+// publish sends a rank's result to the coordinator. It calls keep instead if there is only one rank, or
+// if the coordinator is gone.
 func (c *clients) publish(r *result.Result, keep func() error) error {
 	if c == nil {
 		return keep()
@@ -325,7 +328,7 @@ func (c *clients) publish(r *result.Result, keep func() error) error {
 	return nil
 }
 
-// keep writes a rank's result, as soon as it has come.
+// keep writes the result of a rank when it arrives at the coordinator.
 func (c *clients) keep(rank int, doc []byte) {
 	c.saving.Lock()
 	defer c.saving.Unlock()
@@ -349,8 +352,8 @@ func (c *clients) keep(rank int, doc []byte) {
 	}
 }
 
-// conclude sends how the trial went for this rank, and returns how it went for all: at the
-// coordinator with the result of all, elsewhere with the rank's own.
+// conclude sends the outcome of a trial for this rank, and returns the outcome for all ranks. At the
+// coordinator it holds the merged result, at another rank the rank's own result.
 func (c *clients) conclude(own outcome) outcome {
 	if c == nil {
 		return own
@@ -359,8 +362,8 @@ func (c *clients) conclude(own outcome) outcome {
 	if own.err != nil {
 		text = own.err.Error()
 	}
-	// When its files are gone: the next trial of all ranks begins with what the filesystem then has
-	// free.
+	// This rank's files are gone now: the next trial of all ranks starts with the free space that they
+	// left.
 	c.member.Done(text)
 	patient, stop := kvbench.After(c.s.ctx, inPatience)
 	defer stop()
@@ -373,7 +376,7 @@ func (c *clients) conclude(own outcome) outcome {
 		c.leader.Conclude(text)
 		return all
 	}
-	// The outcome of all counts; a rank that failed has its own reason in its log.
+	// The outcome of all ranks counts. If this rank failed, keep its own error for its log.
 	text, err := c.member.Outcome(patient)
 	if text != "" {
 		err = errors.New(text)
@@ -384,14 +387,16 @@ func (c *clients) conclude(own outcome) outcome {
 	return own
 }
 
-// progress is what a rank does, and in which trial: a rank that is behind is at another one.
+// progress is a rank's snapshot, with the name of its trial. A slow rank may still be in an earlier
+// trial.
 type progress struct {
 	Trial string
 	kvbench.Snapshot
 }
 
-// show returns the progress function of a trial. The coordinator's live line shows what all ranks do,
-// and observe gets what each does. Another rank sends what it does to the coordinator.
+// show returns the progress function of a trial. At the coordinator that function passes the sum over
+// all ranks to show (the live line) and the snapshot of each rank to observe. At another rank it stores
+// the snapshot for the coordinator.
 func (c *clients) show(rank int, show func(kvbench.Snapshot),
 	observe func(rank int, now kvbench.Snapshot)) func(kvbench.Snapshot) {
 	if !c.coordinates() {
@@ -419,8 +424,8 @@ func (c *clients) show(rank int, show func(kvbench.Snapshot),
 	}
 }
 
-// add adds what another rank does, if it is in the same stage: numbers of another one mean
-// something else.
+// add adds the snapshot of another rank if both ranks are in the same stage. Numbers of different
+// stages have different meanings.
 func add(now *kvbench.Snapshot, other kvbench.Snapshot) {
 	if other.Stage != now.Stage {
 		return

@@ -21,12 +21,13 @@ import (
 	"kvbench/tracing/host"
 )
 
-// obey makes this process the rank that its coordinator has started, as if a launcher had. It writes
-// none of the testing package's files, which have one name for all ranks: rank 0 writes them.
+// obey configures this process as a rank that its coordinator has started, as if a launcher had started
+// it. It disables the testing package's output files, which have the same names for all ranks: only
+// rank 0 writes them.
 func obey(m *group.Meeting, in *params.Inputs) {
 	for _, name := range []string{"cpuprofile", "memprofile", "blockprofile", "mutexprofile",
 		"trace", "coverprofile", "testlogfile"} {
-		_ = flag.Set(testPrefix+name, "") // the testing package has them all
+		_ = flag.Set(testPrefix+name, "") // the testing package defines all these flags
 	}
 	value := func(n int) group.Value {
 		return group.Value{Text: strconv.Itoa(n), Variable: group.Variable}
@@ -36,8 +37,8 @@ func obey(m *group.Meeting, in *params.Inputs) {
 		Local: value(m.Ranks)}
 }
 
-// meetingOf is the meeting of ranks that a launcher or the user has started. The error is about
-// -rendezvous.
+// meetingOf returns the address, the job and the rank for ranks that a launcher or the user has
+// started. The error is about -rendezvous.
 func meetingOf(v *params.Values) (*group.Meeting, error) {
 	m := &group.Meeting{Launcher: "by hand", Rank: v.Rank, Ranks: v.Ranks}
 	first := ""
@@ -48,7 +49,8 @@ func meetingOf(v *params.Values) (*group.Meeting, error) {
 	case v.Rendezvous != "auto":
 		m.Address = v.Rendezvous
 	case v.AllHere():
-		// A launcher without a name for the job has started all of them itself.
+		// If the launcher has no job name, it started all ranks of this host itself: its PID identifies
+		// the job.
 		m.Job = cmp.Or(m.Job, fmt.Sprintf("%s of process %d", m.Launcher, os.Getppid()))
 		m.Address = group.LocalAddress(m.Job)
 	case first != "":
@@ -61,8 +63,9 @@ func meetingOf(v *params.Values) (*group.Meeting, error) {
 	return m, nil
 }
 
-// decline sends the coordinator why this rank cannot take part, so that it does not wait for it. If rank 0 is not
-// there within patience, it has most likely found the same mistake.
+// decline sends the coordinator the reason for which this rank cannot take part, so that the
+// coordinator does not wait for it. It waits at most patience for rank 0: a missing rank 0 has most
+// likely found the same mistake.
 func decline(m *group.Meeting, why error) {
 	if m.Rank == 0 {
 		return
@@ -74,8 +77,8 @@ func decline(m *group.Meeting, why error) {
 	_, _ = group.Dial(ctx, m.Address, m.Started, h, group.MemberConfig{Clock: group.System{}})
 }
 
-// hello identifies this process to the others. Plans are what it is going to run, none where it
-// cannot; dirs are the directories in which it is going to work.
+// hello returns what identifies this process to the other ranks. plans are the points that it is going
+// to run, nil if it cannot run. dirs are its cache directories.
 func hello(m *group.Meeting, plans []*params.Values, dirs []string) group.Hello {
 	h := group.Hello{Job: m.Job, Rank: m.Rank, Ranks: m.Ranks, PID: os.Getpid(), Build: build(),
 		Parameters: decisive(plans)}
@@ -87,7 +90,8 @@ func hello(m *group.Meeting, plans []*params.Values, dirs []string) group.Hello 
 	return h
 }
 
-// dirs are those of files that other ranks may see.
+// dirs returns the cache directories, which other ranks may share. It returns nil for object stores and
+// simulations.
 func (c *clients) dirs() []string {
 	if v := c.s.points[0]; !v.Simulated() && !v.OnObjects() {
 		return cacheDirs(v)
@@ -95,8 +99,8 @@ func (c *clients) dirs() []string {
 	return nil
 }
 
-// decisive are the parameters that decide what is measured, over all selected benchmarks: of each
-// its values in the order of the plans.
+// decisive returns the parameters that decide what is measured, over all selected benchmarks. The text
+// of a parameter has its distinct values in the order of the plans, separated by commas.
 func decisive(plans []*params.Values) map[string]string {
 	values := map[string][]string{}
 	add := func(name, value string) {
@@ -105,7 +109,7 @@ func decisive(plans []*params.Values) map[string]string {
 		}
 	}
 	for _, v := range plans {
-		// These are no rows of the parameter table.
+		// The parameter table does not have these three.
 		add("bench", strings.TrimSuffix(v.Bench.Name+"/"+v.Point, "/"))
 		add("benchtime", v.Text("benchtime"))
 		add("count", strconv.Itoa(v.Count))
@@ -122,8 +126,8 @@ func decisive(plans []*params.Values) map[string]string {
 	return joined
 }
 
-// build identifies this binary by the linker's build id, which depends on its source, or by the
-// version where there is none.
+// build returns the last 24 hex digits of the linker's build ID, which depends on the source. Without a
+// build ID it returns the version.
 func build() string {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -138,7 +142,7 @@ func build() string {
 	return cmp.Or(id[max(0, len(id)-24):], environment.Version())
 }
 
-// missing are a directory and those above it that do not exist, the innermost first.
+// missing returns dir and its parents that do not exist, innermost first.
 func missing(dir string) (list []string) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); !os.IsNotExist(err) {
@@ -148,10 +152,10 @@ func missing(dir string) (list []string) {
 	}
 }
 
-// share sets in the plans how many ranks are on this host, where it was a guess, and how many
-// directories of all ranks share the filesystem of each of theirs: the free space is theirs
-// together. The error is what ranks cannot run that do not share a filesystem, or are so many here.
-// feasible checks the plans again of which more is known now.
+// share sets in the plans how many ranks are on this host, if that was a guess, and how many
+// directories of all ranks share the filesystem of each directory, because they share its free space.
+// The error lists parameters that do not work with ranks on different filesystems, or with that many
+// ranks on this host. share calls feasible again for plans whose number of local ranks has changed.
 func (c *clients) share(plans []*params.Values, feasible func(*params.Values) params.Violations,
 ) error {
 	var wrong params.Violations
@@ -161,8 +165,8 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 			for _, s := range sharing {
 				v.FilesystemShares = append(v.FilesystemShares, s.Directories)
 			}
-			// The filesystems of another point of a sweep are not known: each takes as little as if
-			// all ranks shared them.
+			// The filesystems are unknown for a point of the sweep with other directories. Assume that
+			// all ranks share one filesystem, the smallest possible share.
 			if !slices.Equal(v.CacheDirs, plans[0].CacheDirs) {
 				dirs := max(1, len(v.CacheDirs))
 				v.Filesystems, v.FilesystemShares = 0, slices.Repeat([]int{v.Ranks * dirs}, dirs)
@@ -181,16 +185,16 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 	return nil
 }
 
-// stampForm is the form of a run's stamp, which becomes the name of a directory.
+// stampForm matches a run's stamp, which becomes the name of a directory.
 var stampForm = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9]+$`)
 
-// adopt makes the default results directory of this rank that of the run: where both are on one
-// filesystem there is one, and elsewhere it has the same name. It opens the file into which this rank
-// prints, nil for a rank that the coordinator has started, which has one.
+// adopt gives the default results directory of this rank the name that the coordinator's has. On one
+// filesystem all ranks then have one directory. adopt also opens the log file of this rank. log is nil
+// for a rank that the coordinator started, because the coordinator opened its log.
 func (c *clients) adopt() (log *os.File, err error) {
 	if stampForm.MatchString(c.gathered.Stamp) {
 		for _, v := range c.s.points {
-			if !v.Typed("results-dir") { // a given one may differ between hosts
+			if !v.Typed("results-dir") { // the user's -results-dir may differ between hosts
 				v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), c.gathered.Stamp)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// merged merges the ranks' results into one and writes it next to them. The error is why there is no
-// merged result, or why it is not a complete one of all ranks.
+// merged merges the ranks' results into one and writes it next to them. The error says why there is no
+// merged result, or why the merged result is incomplete.
 func (c *clients) merged(t group.Trial) (o outcome) {
 	c.saving.Lock()
 	defer c.saving.Unlock()
@@ -24,17 +24,17 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 	all := c.trial
 	c.trial = nil
 	c.mu.Unlock()
-	// They came in any order.
+	// The results are in order of arrival.
 	slices.SortFunc(all.results, func(a, b *result.Result) int { return a.Rank - b.Rank })
 	errs := slices.Clone(all.failed)
 	for _, l := range t.Lost {
 		errs = append(errs, errors.New(l.String()))
 	}
 	for rank, text := range t.Text {
-		// The result of a rank contains the rank's error.
+		// A rank's result contains the rank's error.
 		has := slices.ContainsFunc(all.results,
 			func(r *result.Result) bool { return r.Rank == rank })
-		// A rank that waited for this one quotes this one's error. It is listed only there.
+		// If another rank quotes this error, because it waited for this rank, list only the quotation.
 		said := slices.ContainsFunc(t.Text,
 			func(o string) bool { return o != text && strings.Contains(o, text) })
 		if text != "" && !has && !said {
@@ -50,9 +50,9 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 		return o
 	}
 	r := o.res
-	// A reader of the merged result alone must not take it for one of all ranks.
+	// The merged result must show that it lacks ranks.
 	for _, e := range errs {
-		if !strings.Contains(r.Error, e.Error()) { // else the other ranks have ended because of it
+		if !strings.Contains(r.Error, e.Error()) { // otherwise an error of a rank quotes it
 			r.Error = strings.TrimPrefix(r.Error+"; "+e.Error(), "; ")
 		}
 	}
@@ -72,8 +72,8 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 	return o
 }
 
-// summarize writes the run's summary next to its results, as kvreport aggregate does, and prints
-// it. It does nothing unless this process coordinates and there is a result.
+// summarize writes the run's summary next to its results, as kvreport aggregate does, and prints it. It
+// does nothing on a rank that does not coordinate, or without a merged result.
 func (c *clients) summarize(w io.Writer) error {
 	if c == nil || c.leader == nil || !c.saved {
 		return nil
@@ -96,17 +96,18 @@ func (c *clients) summarize(w io.Writer) error {
 	return s.WriteText(w, path)
 }
 
-// describe is the ranks, and how they began.
+// describe returns the section about the ranks: hosts, filesystems, lost ranks, start skew, and key
+// values of each rank.
 func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
 	d := &result.Clients{Launcher: c.Launcher, Transport: "tcp", StartSkewNS: t.Skew,
 		StartSkewUncertaintyNS: t.Uncertainty, Hosts: []result.Host{},
 		Filesystems: []result.SharedFilesystem{}, Lost: append([]result.LostClient{}, t.Lost...),
 		PerRank: []result.ClientRank{}}
-	// The hosts are also those of lost ranks.
-	var hosts []group.Hello // the first rank of each
+	// Lost ranks count as ranks of their hosts.
+	var hosts []group.Hello // the Hello of each host's first rank
 	for _, h := range c.leader.Members() {
 		i := slices.IndexFunc(hosts, func(o group.Hello) bool { return o.OneHost(&h) })
-		if i < 0 { // cloned machines have the same name, but each is a host of its own
+		if i < 0 { // OneHost tells apart cloned machines, which have the same name
 			i = len(hosts)
 			hosts, d.Hosts = append(hosts, h), append(d.Hosts, result.Host{Name: h.Host})
 		}
@@ -117,7 +118,7 @@ func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
 	}
 	for _, r := range all.results {
 		read, write := r.StorageTraffic()
-		if c := r.Checkpoint; c != nil { // whose rate is that of the rules, without the pauses
+		if c := r.Checkpoint; c != nil { // a checkpoint's rates follow its rules, without the pauses
 			in, out := c.Rates()
 			read.BytesPerSecond, write.BytesPerSecond = &in, &out
 		}
@@ -132,7 +133,8 @@ func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
 	return d
 }
 
-// usage is a filesystem, and what the ranks use of it together, which is known of those with a result.
+// usage returns a shared filesystem: the ranks that use it, and from their results its type, their
+// directories and the capacity that they use together.
 func usage(dirs []group.Directory, results []*result.Result) (f result.SharedFilesystem) {
 	for _, d := range dirs {
 		if !slices.Contains(f.Ranks, d.Rank) {

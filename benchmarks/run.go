@@ -28,8 +28,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// run is the body of every benchmark function: it runs the lines that the plan has for it, as
-// sub-benchmarks where they have names of their own.
+// run is the body of every benchmark function. It runs the lines that the plan has for the benchmark,
+// each line with a path as a sub-benchmark.
 func run(b *testing.B) {
 	s := current
 	defer s.watch(b)
@@ -43,7 +43,7 @@ func run(b *testing.B) {
 		case skip != "" && alike:
 			s.skip(b.Name(), skip)
 			continue
-		case skip != "": // of this point of the sweep
+		case skip != "": // only this point of the sweep is skipped
 			s.skip(b.Name()+"/"+l.v.Point, skip)
 			continue
 		case l.path == "":
@@ -61,7 +61,8 @@ func run(b *testing.B) {
 	}
 }
 
-// skip records a skipped benchmark and the reason, once although -count repeats the call.
+// skip records a skipped benchmark and the reason. With -count the testing package calls a benchmark
+// several times: skip records it once.
 func (s *session) skip(name, why string) {
 	line := strings.TrimSuffix(name, "/") + ": " + why
 	if !slices.Contains(s.skipped, line) {
@@ -89,8 +90,8 @@ func (s *session) runLine(b *testing.B, l *line) {
 	}
 	t := l.trials[l.called]
 	l.called++
-	// The testing package sets the processors only before the second call, and here the first one is
-	// a trial, too.
+	// The testing package sets GOMAXPROCS only before the second call. Here the first call is a trial,
+	// too.
 	if t.procs > 0 {
 		runtime.GOMAXPROCS(t.procs)
 	}
@@ -118,7 +119,7 @@ func (s *session) runLine(b *testing.B, l *line) {
 	}
 }
 
-// outcome is what a trial came to. Without a result it did not begin.
+// outcome is the outcome of a trial. res is nil if the trial did not begin.
 type outcome struct {
 	res  *result.Result
 	path string // of the result
@@ -208,7 +209,7 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 	return o
 }
 
-// publishTo makes a trial write its result, or send it to the coordinator.
+// publishTo sets cfg.Publish: a trial writes its result, or sends it to the coordinator.
 func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) {
 	s.path.Store("")
 	s.unsaved.Store(nil)
@@ -216,7 +217,7 @@ func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) {
 	cfg.PublishTo = t.v.ResultsDir
 	cfg.Publish = func(r *result.Result) (err error) {
 		r.Name = t.name
-		if job, err := report.FioJob(r); err == nil { // it was traced
+		if job, err := report.FioJob(r); err == nil { // a traced run has a fio job
 			r.FioWorkload = job
 		}
 		s.unsaved.Store(r)
@@ -242,8 +243,8 @@ func (s *session) write(b *testing.B, t *trial, path string, r *result.Result) e
 	return save(b, r, path)
 }
 
-// prepared runs work, which looks at the files of a trial, while the live line shows what does not
-// answer. The drive may have hung since the last trial.
+// prepared runs work, which accesses the files of a trial. Meanwhile the live line shows which file or
+// directory does not answer: the drive may have hung since the last trial.
 func prepared[T any](s *session, show func(kvbench.Snapshot), work func() (T, error)) (T, error) {
 	answer, err := await(s.ctx, &s.files, func(what string, silent time.Duration) {
 		show(kvbench.Snapshot{Stage: "waiting for an answer of " + what, Elapsed: silent, Free: -1})
@@ -252,8 +253,8 @@ func prepared[T any](s *session, show func(kvbench.Snapshot), work func() (T, er
 	return answer, err
 }
 
-// notes notes that the storage of this rank did not answer, and what that has left. Other ranks may have
-// another device, and go on.
+// notes records that the storage of this rank did not answer, a result that was not written, and files
+// that were left. Ranks with another device continue.
 func (s *session) notes(o outcome) {
 	if errors.Is(o.err, kvbench.ErrUnanswered) {
 		s.hung = o.err
@@ -266,7 +267,7 @@ func (s *session) notes(o outcome) {
 	}
 }
 
-// requestWorkload makes the load of a benchmark that replays requests.
+// requestWorkload returns the load of a benchmark that replays requests.
 func requestWorkload(s *session, t *trial, cfg *kvbench.Config) (kvbench.Workload, error) {
 	load, err := requestLoad(t.v, cfg.Storage)
 	if err == nil && !t.v.Simulated() {
@@ -285,8 +286,8 @@ func (s *session) attachCeiling(v *params.Values, info *record.Info) {
 	}
 }
 
-// announce puts an outcome on the benchmark's line and into its log, whose last line says where the
-// result is.
+// announce prints an outcome: the metrics on the benchmark's line, and the log, whose last line is the
+// path of the result.
 func announce(b *testing.B, o outcome) {
 	lines := report.LogLines(o.res)
 	if o.err == nil {
@@ -434,9 +435,9 @@ func (s *session) boundProcs() {
 	}
 }
 
-// spare adds the spare processors, as far as a container's quota allows them, and returns the way back.
-// The quota is read for each trial: it may change, and the runtime does not follow it once the testing
-// package has set the processors.
+// spare adds the spare processors, as far as a container's quota allows. restore removes them again.
+// Read the quota for each trial: it may change, and the runtime ignores such changes after the testing
+// package has set GOMAXPROCS.
 func (s *session) spare(v *params.Values) (restore func()) {
 	if s.chosenProcs() || v.Simulated() {
 		return func() {}

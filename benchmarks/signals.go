@@ -15,8 +15,8 @@ import (
 // Exit codes of the binary (go test shows 1 for all that are not 0).
 const (
 	exitFailed     = 1   // a benchmark failed, or another rank was lost
-	exitParameters = 2   // nothing was run
-	exitSignal     = 128 // plus the number of the signal; SIGTERM where the go command has ended
+	exitParameters = 2   // nothing was run, because of the parameters
+	exitSignal     = 128 // plus the number of the signal; SIGTERM if the go command has ended
 )
 
 // The kernel gives a signal of the process to its first thread (complete_signal in kernel/signal.c). A thread
@@ -35,13 +35,13 @@ var (
 	errParentGone  = errors.New("the go command that started this run has ended")
 )
 
-// watchSignals gives the session its context, which ends with the first SIGINT, SIGTERM or SIGQUIT,
-// with SIGHUP (the terminal is gone; nohup keeps it from the process), or when the go command that
-// started the process dies. A second signal ends the process at once; the next start cleans up.
+// watchSignals creates the session's context. The context ends with the first SIGINT, SIGTERM, SIGQUIT
+// or SIGHUP (the terminal is gone; nohup ignores SIGHUP), or when the go command that started the
+// process dies. A second signal ends the process at once: the next start removes the files.
 func (s *session) watchSignals() (stop func()) {
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	// A dead reader of the output must not kill the run before its result is written: writes fail
-	// with EPIPE instead.
+	// A closed output pipe must not kill the run before its result is written. With SIGPIPE ignored,
+	// writes fail with EPIPE.
 	signal.Ignore(syscall.SIGPIPE)
 	got := make(chan os.Signal, 2) // the second must not be lost while the first is handled
 	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
@@ -51,7 +51,8 @@ func (s *session) watchSignals() (stop func()) {
 	go func() {
 		os.Exit(exitSignal + int(twoSignals(got, func(sig syscall.Signal) {
 			s.signal.Store(int64(sig))
-			// A user who waits for several ranks does not wait for the cleaning of each.
+			// A run of one rank that a user watches may clean up for a long time: the user can end it
+			// with a second Ctrl-C. The user of several ranks does not wait for the cleanup of each.
 			attended := sig != syscall.SIGHUP && s.alone.Load() && onTerminal()
 			s.cancel(kvbench.Interrupted{Why: stopped{sig}, Attended: attended})
 		}, s.lastWords)))
@@ -102,8 +103,8 @@ func (s *session) exitCode(code int) int {
 	return exitSignal + int(syscall.SIGTERM)
 }
 
-// parentPoll is how often the parent is looked at: a run ends within two seconds of its death,
-// cleaning included.
+// parentPoll is the interval at which watchParent checks the parent. A run ends within two seconds of
+// the parent's death, including the removal of files.
 const parentPoll = 100 * time.Millisecond
 
 // watchParent calls gone, once, when the go command that started this process dies. Otherwise the run would

@@ -14,7 +14,7 @@ import (
 	"kvbench/workloads/iotrace"
 )
 
-// simulate runs one trial in virtual time and writes its I/O trace, if one is wanted.
+// simulate runs one trial in virtual time. With -io-trace-log it writes the I/O trace.
 func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
 	load kvbench.Workload) (_ *result.Result, err error) {
 	sim, own := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}, cfg
@@ -22,14 +22,14 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
 		if sim.Trace, err = iotrace.Create(tracePath(v)); err != nil {
 			return nil, err
 		}
-		defer sim.Trace.Close(false) // without a result; a trace that is whole stays
+		defer sim.Trace.Close(false) // after an error; a complete trace stays
 	}
 	cfg.Publish = func(r *result.Result) (err error) {
 		complete := r.Status == result.StatusComplete
 		if s := r.Simulation; v.Device != nil && complete {
 			s.Outstanding, s.SustainedUsers = r.Outstanding(), sustained(ctx, v, own, r)
 		}
-		// Published after the trace is whole: a reader of the result may read the trace.
+		// Close the trace before the result is published: a reader of the result may read the trace.
 		if sim.Trace != nil {
 			err = sim.Trace.Close(complete)
 		}
@@ -38,8 +38,8 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
 	return kvbench.Simulate(ctx, cfg, load, sim)
 }
 
-// sustained finds how many users the device keeps up with; nil where the load is not theirs alone,
-// and when it was interrupted.
+// sustained returns the largest number of users whose load the device sustains. It returns nil if the
+// load does not come from the users alone, or if the run did not end at its deadline.
 func sustained(ctx context.Context, v *params.Values, cfg kvbench.Config, r *result.Result) *int {
 	if v.Bench.Load != params.LoadUsers || v.ClosedLoop() || v.RequestRate > 0 || v.Autoscaling ||
 		r.EndedBy != result.EndedByDeadline {
@@ -48,7 +48,7 @@ func sustained(ctx context.Context, v *params.Values, cfg kvbench.Config, r *res
 	return requests.Sustained(r, v.Users, func(n int) (*result.Result, error) {
 		some, cfg := *v, cfg
 		some.Users, cfg.Publish = n, nil
-		storage, err := storageConfig(&some) // fewer users have deeper queues each
+		storage, err := storageConfig(&some) // with fewer users each user has a deeper queue
 		load, err2 := requestLoad(&some, storage)
 		if err = errors.Join(err, err2); err != nil {
 			return nil, err
@@ -56,14 +56,14 @@ func sustained(ctx context.Context, v *params.Values, cfg kvbench.Config, r *res
 		cfg.Storage = storage
 		r, err := kvbench.Simulate(ctx, cfg, load, kvbench.SimConfig{Device: v.Device})
 		if r != nil && ctx.Err() == nil {
-			err = nil // one that has completed nothing has not kept up
+			err = nil // a run that completed no request did not sustain the load
 		}
 		return r, err
 	})
 }
 
-// tracePath is where this rank's I/O trace goes: rank N of several gets rank_<N>_
-// before its name.
+// tracePath returns the path of this rank's I/O trace. With several ranks the file name of rank N
+// begins with rank_<N>_.
 func tracePath(v *params.Values) string {
 	if v.Ranks < 2 {
 		return v.IOTraceLog
@@ -72,7 +72,8 @@ func tracePath(v *params.Values) string {
 		fmt.Sprintf("rank_%d_%s", v.Rank, filepath.Base(v.IOTraceLog)))
 }
 
-// simulationFeasible checks what a simulation needs of this machine: a place for its trace.
+// simulationFeasible checks what a simulation needs of this machine: the block trace, and the directory
+// of the I/O trace.
 func simulationFeasible(v *params.Values) (bad params.Violations) {
 	if _, err := v.BlockSizes(); v.Bench.Blocks() && err != nil {
 		bad = append(bad, err.Error())
@@ -85,8 +86,8 @@ func simulationFeasible(v *params.Values) (bad params.Violations) {
 		"given "+v.IOTraceLog)
 }
 
-// oneTrace refuses several benchmarks, or points of a sweep, that would write
-// one trace over the other. Trials of one benchmark write the same bytes.
+// oneTrace returns a violation if several benchmarks, or points of a sweep, would write the same I/O
+// trace file. Trials of one benchmark may share a file, because they write the same bytes.
 func oneTrace(plans []*params.Values) params.Violations {
 	names := map[string]string{}
 	for _, v := range plans {

@@ -21,8 +21,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// storageConfig decides what the parameters leave open: the directory, and the capacity from the free
-// space.
+// storageConfig returns the storage configuration of a trial. It sets what the parameters leave open:
+// the cache directory, and the capacity, which depends on the free space.
 func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c = kvbench.StorageConfig{CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
 		IOEngine: v.IOEngine, IOTimeout: v.IOTimeout, Direct: v.Direct(),
@@ -37,7 +37,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Use = buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
 		MaxWriters: v.MaxConcurrentAllocs,
 		Most:       params.MostBuffers(v.LocalRanks, host.ReadLimits())}
-	switch v.Bench.Name { // for whose largest requests there must be memory
+	switch v.Bench.Name { // these benchmarks need buffers for their largest requests
 	case "BlockIO":
 		n := blocksInFlight(v)
 		c.Use = buffer.Use{Chunk: mostBlock, Depth: 1, Workers: n, Exactly: n}
@@ -52,10 +52,10 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Policy.After, c.Policy.Behind = v.Admission(), v.WriteBehindBytes
 	// Results in virtual time must not depend on the machine.
 	if v.Simulated() {
-		c.StorageBytes, c.Engine.Tails = v.StorageBytes, v.Tails() // whatever this machine has
+		c.StorageBytes, c.Engine.Tails = v.StorageBytes, v.Tails() // not limited by this machine
 		return c, nil
 	}
-	if c.Bucket, err = bucketConfig(v); c.Bucket != nil { // which shows no free space
+	if c.Bucket, err = bucketConfig(v); c.Bucket != nil { // an object store reports no free space
 		c.StorageBytes, c.Use = v.StorageBytes, pieces(v, c.Use)
 		if err == nil {
 			_, err = storageLayout(v, c.StorageBytes)
@@ -78,8 +78,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		if err := namesFit(&c); err != nil {
 			return c, err
 		}
-		// A call moves an object as a whole, or a layer of it, as the engine's does.
-		// An object of an unknown model has no bytes: what else is wrong is reported, too.
+		// One call moves a whole object or one layer of an object, as the engine's call does. An object
+		// of an unknown model has 0 bytes: go on, so that the run reports the other mistakes, too.
 		n := max(1, int64(len(c.Engine.Tails)))
 		if c.Engine.Layerwise {
 			n = max(n, int64(c.Engine.Layers))
@@ -89,16 +89,16 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	return c, nil
 }
 
-// mostBlock is the size of BlockIO's largest blocks: of an entry of a few dozen tokens.
+// mostBlock is the largest block size of BlockIO: the size of an entry of a few dozen tokens.
 const mostBlock = 4 << 20
 
-// blocksInFlight is how many requests BlockIO has in flight: 32, enough for a drive, without a
-// parameter.
+// blocksInFlight returns the number of requests that BlockIO has in flight. The default is 32, enough
+// for a drive.
 func blocksInFlight(v *params.Values) int { return cmp.Or(v.InFlight(), 32) }
 
-// pieces is how a run on an object store uses its buffers. Their size is that of no request, and they are
-// the memory of the run: without a parameter they take 40 MiB together where more than 160 are in
-// flight. Below 64 KiB reading takes more processor time.
+// pieces returns the buffer sizes for a run on an object store. The buffer size does not change the
+// size of any request. Without -chunk-size, all buffers together take at most 40 MiB, but no buffer is
+// smaller than 64 KiB: smaller buffers cost more CPU time per byte read.
 func pieces(v *params.Values, use buffer.Use) buffer.Use {
 	const most, least, page = 40 << 20, 64 << 10, 4096
 	use.Streamed = true
@@ -109,15 +109,14 @@ func pieces(v *params.Values, use buffer.Use) buffer.Use {
 	return use
 }
 
-// autoscaleBuffers is for how many workers a run has buffers whose workers are
-// going to be more than at its start. Beyond it they wait for each other, which
-// the result calls admission.
+// autoscaleBuffers is the minimum number of workers for which an autoscaling run allocates buffers.
+// More workers than that wait for a buffer. The result counts this wait as admission.
 const autoscaleBuffers = 64
 
-// cacheDir is where the storage lies: without a parameter, in a directory of this user.
+// cacheDir returns the directory of the storage tier. The default is a directory of this user.
 func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir(), workdir.DefaultCacheDir()) }
 
-// cacheDirs are all of them where it lies in several.
+// cacheDirs returns all cache directories of the storage tier.
 func cacheDirs(v *params.Values) []string {
 	if len(v.CacheDirs) > 1 {
 		return v.CacheDirs
@@ -125,11 +124,11 @@ func cacheDirs(v *params.Values) []string {
 	return []string{cacheDir(v)}
 }
 
-// chooseRoom decides how large the storage tier is, and what each of several directories may take
-// of it.
+// chooseRoom sets the capacity of the storage tier. With several cache directories it also sets the
+// share of each.
 func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	dirs := cacheDirs(v)
-	// The directories may not exist yet: the nearest ones above them have the filesystem.
+	// A directory that does not exist yet gets the filesystem of its nearest existing parent.
 	var on []host.Filesystem
 	for _, dir := range dirs {
 		fs, err := room(v, dir)
@@ -142,9 +141,9 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 		}
 		on = append(on, fs)
 	}
-	// A size that was given is taken, or refused with the reason.
+	// ChooseShares takes a capacity from a flag, the environment or a file as it is, or refuses it.
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
-	// The sum is what the cache may fill, the shares what each directory may take of it.
+	// bytes is the capacity of the cache, shares are the parts of it per directory.
 	bytes, shares, err := params.ChooseShares(dirs, on, sharers(v, dirs), v.StorageBytes, byDefault)
 	if c.StorageBytes = bytes; err == nil && len(dirs) == 1 {
 		c.FreeFloor = shares[0].Floor
@@ -157,8 +156,8 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	return err
 }
 
-// room is a filesystem as the run is going to find it: what its ranks' directories hold of a run that was
-// killed is removed when they are opened.
+// room returns the filesystem of dir. Its free space includes files that a killed run left in the
+// ranks' directories, because this run deletes them when it opens the directories.
 func room(v *params.Values, dir string) (host.Filesystem, error) {
 	fs, err := host.FilesystemOf(dir)
 	if err == nil && fs.ReadOnly {
@@ -168,7 +167,7 @@ func room(v *params.Values, dir string) (host.Filesystem, error) {
 	if err != nil {
 		return fs, err
 	}
-	// The directory is listed because -ranks may be any number.
+	// List the directory instead of trying each rank, because -ranks may be any number.
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		rank, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "rank_"))
@@ -180,8 +179,8 @@ func room(v *params.Values, dir string) (host.Filesystem, error) {
 	return fs, nil
 }
 
-// sharers are how many directories, of all ranks, are on the filesystem of each. Ranks that have not met
-// know those of this host. Two directories on one filesystem share its free space.
+// sharers returns, for each directory, how many cache directories of all ranks share its filesystem,
+// and so its free space. Before the ranks are connected, it counts only the ranks of this host.
 func sharers(v *params.Values, dirs []string) []int {
 	sharing := make([]int, len(dirs))
 	for i, dir := range dirs {
@@ -197,8 +196,9 @@ func sharers(v *params.Values, dirs []string) []int {
 	return sharing
 }
 
-// storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the
-// traces' first rows, because that depends on the size of their blocks, and refuses what cannot be.
+// storageLayout returns how the storage tier keeps the blocks of a trace in files. For the block sizes
+// it reads the first rows of the traces. The error says that a block does not fit into the tier, or
+// that blocks and objects do not divide each other.
 func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
 	spec := v.LayoutSpec()
 	l.Kind = spec.Name
@@ -209,8 +209,8 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	if err != nil {
 		return l, err
 	}
-	// kvreport datasize names the same number as the minimum. Engines store objects of their own
-	// size, so that a tier may be smaller than a block of the trace.
+	// kvreport datasize prints this size as the minimum. With an engine layout the tier stores objects,
+	// not trace blocks. So it may be smaller than a trace block.
 	if tokens, bytes := v.LargestEntry(); bytes > capacity {
 		what := "a block"
 		if v.CutTokens() > 0 {
@@ -229,13 +229,14 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	return l, nil
 }
 
-// mostName is the longest file name, in bytes, that the usual filesystems take, see NAME_MAX in
-// https://man7.org/linux/man-pages/man7/path_resolution.7.html. One that takes less refuses the
-// name when the storage tier is made.
+// mostName is the longest file name, in bytes, that common filesystems allow, see NAME_MAX in
+// https://man7.org/linux/man-pages/man7/path_resolution.7.html. A filesystem with a lower limit refuses
+// the name when the storage tier is created.
 const mostName = 255
 
-// namesFit refuses a model whose name is too long to be a part of file names. They have all of its
-// path, with other characters for the slashes. Checked with the parameters, because a run of several ranks would otherwise find it after all have started.
+// namesFit refuses a model whose path is too long for file names. File names contain the whole path,
+// with other characters for the slashes. This check runs with the parameters: otherwise a run of
+// several ranks fails after all ranks have started.
 func namesFit(c *kvbench.StorageConfig) error {
 	y := c.Engine.Imitation
 	y.Rank, y.World = c.Rank, c.Engine.Ranks
@@ -247,9 +248,9 @@ func namesFit(c *kvbench.StorageConfig) error {
 	return nil
 }
 
-// cutsInto refuses blocks that an engine's objects cannot be made of: a trace has been cut already,
-// and what lies between two of its ids is the same only where both are, so that an object that ends
-// in the middle of one, and is not a part of it, has no key.
+// cutsInto returns an error if the objects of the engine have no keys. The trace has one hash per
+// block. An object that is a whole number of blocks has a key, and so has an object that divides a
+// block. An object that ends inside a block otherwise has no key.
 func cutsInto(v *params.Values, sizes []int) error {
 	fits := func(object int) bool {
 		return !slices.ContainsFunc(sizes, func(n int) bool {
@@ -259,9 +260,10 @@ func cutsInto(v *params.Values, sizes []int) error {
 	if fits(v.ObjectTokens) {
 		return nil
 	}
-	// A user needs a size that works, or to know that none does: an object of a model with states has
-	// whole pages of the engine, which may divide no block. The largest size up to the trace's blocks
-	// is suggested, because small objects cost most; else the smallest of the others.
+	// The error suggests an object size that works, if there is one. It suggests the largest size that
+	// is no larger than the smallest trace block, because small objects cost most. If there is none, it
+	// suggests the smallest larger size. With a model with states, object sizes are multiples of the
+	// engine's page, and none may work.
 	step, most := v.ObjectSizes()
 	best := 0
 	for n := step; n <= most && (best == 0 || n <= sizes[0]); n += step {

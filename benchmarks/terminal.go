@@ -13,21 +13,21 @@ import (
 	"kvbench/tiers"
 )
 
-// openTerminal finds the controlling terminal for the live line. It is neither
-// standard output nor standard error: these belong to the results.
+// openTerminal opens the controlling terminal for the live line. Standard output and standard error
+// belong to the results.
 func (s *session) openTerminal() {
 	if s.points[0].Progress == "none" {
 		return
 	}
-	// Opened once: what is written to it later must not depend on where output goes. There is none
-	// under cron, CI and nohup.
+	// Open the terminal itself, independent of redirections. There is none under cron, in CI and with
+	// nohup.
 	if f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
 		s.tty = f
 	}
 }
 
-// onTerminal reports whether Ctrl-C at a terminal reaches this process: its group is the one in the
-// foreground. That of a job in the background, or under timeout(1), is not.
+// onTerminal reports whether Ctrl-C at a terminal reaches this process: its process group is in the
+// foreground. A job in the background, or under timeout(1), is not in the foreground.
 func onTerminal() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
@@ -38,13 +38,13 @@ func onTerminal() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// draw overwrites the one line of a terminal that is ours.
+// draw overwrites the live line on the terminal.
 func draw(tty *os.File, line string) {
 	width, _, err := term.GetSize(int(tty.Fd()))
 	if err != nil || width < 20 {
 		width = 80
 	}
-	// A line that wraps could not be overwritten.
+	// Cut the line: a line that wraps cannot be overwritten.
 	if text := []rune(line); len(text) > width-1 {
 		line = string(text[:width-1])
 	}
@@ -60,9 +60,9 @@ func (s *session) live(name string, simulated bool) (show func(kvbench.Snapshot)
 	l := &liveLine{name: name}
 	return func(now kvbench.Snapshot) {
 		line := l.text(now)
-		if s.ctx.Err() != nil { // short: what can be done has to fit in
+		if s.ctx.Err() != nil { // make room for the hint
 			line = strings.TrimPrefix(line, name+": ")
-			if !simulated { // which has none
+			if !simulated { // a simulation has no files
 				line += ", again Ctrl-C leaves the files"
 			}
 		}
@@ -70,7 +70,7 @@ func (s *session) live(name string, simulated bool) (show func(kvbench.Snapshot)
 	}, func() { draw(s.tty, "") }
 }
 
-// liveLine turns snapshots into text. Rates are those since the last snapshot.
+// liveLine formats snapshots. Rates cover the time since the last snapshot.
 type liveLine struct {
 	name string
 	last kvbench.Snapshot
@@ -92,13 +92,14 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	if s.Of > 0 || s.Tiers == nil {
 		return b.String()
 	}
-	// The first line of a stage counts from its beginning.
+	// The first line of a stage covers the time since the stage began.
 	dt := (s.Elapsed - l.last.Elapsed).Seconds()
 	if l.last.Stage != s.Stage {
 		dt = s.Elapsed.Seconds()
 		l.last = kvbench.Snapshot{}
 	}
-	// Rates are of the last tier, which is what is measured; the others show how full they are.
+	// Rates are the rates of the storage tier, which is measured. The other tiers show their fill
+	// level.
 	rate := func(op tiers.Op) string {
 		if dt <= 0 {
 			return "–"
@@ -111,7 +112,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	for _, g := range s.Tiers {
 		fmt.Fprintf(&b, ", %s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity))
 	}
-	// -1: unknown, as for a device that is simulated.
+	// -1 means unknown, as for a simulated device.
 	if s.Free >= 0 {
 		fmt.Fprintf(&b, ", free %s", gib(s.Free))
 	}
@@ -121,7 +122,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	return b.String()
 }
 
-// short is a time to the second: more digits would only flicker.
+// short rounds a time to seconds: more digits would flicker.
 func short(d time.Duration) string { return d.Round(time.Second).String() }
 
 func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

@@ -6,20 +6,20 @@ import (
 	"math/bits"
 )
 
-// Digest is a hash of requests and of the decisions about them. It is a sum, so that the order of requests
-// does not matter. It is fast and not cryptographic. The zero value is an empty digest. It is not safe for
-// concurrent use.
+// Digest is a hash of requests and of the decisions about them. It is a sum, so it does not depend on
+// the order of requests. It is fast and not cryptographic. The zero value is an empty digest. It is not
+// safe for concurrent use.
 //
-// Equal digests of two results mean that the same load met the same cache, for example on other storage or
+// If two results have equal digests, the same load met the same cache, for example on other storage or
 // with another version of the program. Different digests mean only that there is a difference.
 type Digest struct {
 	requests int64
 	sum      uint64
 }
 
-// Add adds a request, its plan, and a number for the decision about each operation of the plan. It takes
-// 16 ns per operation (BenchmarkDigest, one core of an EPYC), and several times that if all cores fetch
-// keys from memory.
+// Add adds a request, its plan, and a number for the decision about each operation of the plan. It
+// takes 16 ns per operation (BenchmarkDigest, one core of an EPYC), and several times that if all cores
+// fetch keys from memory.
 func (d *Digest) Add(r *Request, plan []Op, decided func(i int) uint8) {
 	h := fold(fold(fold(uint64(r.User), uint64(r.Seq)), uint64(r.Conversation)), uint64(r.Turn))
 	for i := range plan {
@@ -40,8 +40,8 @@ func (d Digest) String() string {
 	return fmt.Sprintf("%016x", fold(d.sum, uint64(d.requests)))
 }
 
-// fold adds a number to a hash: both halves of a product, as in wyhash
-// (https://github.com/wangyi-fudan/wyhash), with its constants, which change zeros.
+// fold adds a number to a hash: it combines both halves of a product, as in wyhash
+// (https://github.com/wangyi-fudan/wyhash). wyhash's constants make zeros change the hash.
 func fold(h, v uint64) uint64 {
 	hi, lo := bits.Mul64(h^0xa0761d6478bd642f, v^0xe7037ed1a0b428db)
 	return hi ^ lo

@@ -6,11 +6,12 @@
 //	plan.go      Planner: a request becomes operations on a cache, whatever its content
 //	digest.go    Digest: whether two loads had the same requests and the same hits
 //
-// The packages below: model (bytes per token), compute (time to compute tokens), users (synthetic users, their
-// behaviour, draws), formats (recorded traffic, row by row), traces (recorded requests, and sessions of
-// agents), iotrace (recorded operations), checkpoint (files of checkpoints).
+// The packages below are model (bytes per token), compute (time to compute tokens), users (synthetic
+// users, their behaviour, draws), formats (recorded traffic, row by row), traces (recorded requests,
+// and sessions of agents), iotrace (recorded operations) and checkpoint (files of checkpoints).
 //
-// These packages use no clock, goroutine, cache file or flag. Times are passed in and count from the
+// These packages use no clock, goroutine, cache file or flag. Callers pass times, which count from the
 // load's origin, so that the same code runs with a wall clock and with virtual time. The backlog of an
-// overloaded run is an arrival per request of a user, or a bounded number of rows of a trace.
+// overloaded run takes the memory of one arrival per request of a user, or of a bounded number of rows
+// of a trace.
 package workloads

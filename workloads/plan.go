@@ -14,10 +14,11 @@ const (
 	ReadIfPresent OpKind = iota // a missing entry is a miss and costs nothing
 	WriteIfAbsent               // an existing entry costs nothing
 	ReadOrWrite                 // a missing entry is a miss and is written
-	// Reread reads an entry that the request has just read or written, Times times; no lookup.
+	// Reread reads an entry that the request has just read or written, Times times, without a lookup.
 	Reread
-	// ReadPrefixOrWrite is one of a request's blocks, in order: the blocks up to the first missing one
-	// are read, missing blocks are written, and existing blocks after it are not used.
+	// ReadPrefixOrWrite applies to each block of a request, in order. Blocks before the first missing
+	// block are read. Missing blocks are written. Existing blocks after the first missing block are not
+	// used.
 	ReadPrefixOrWrite
 )
 
@@ -27,7 +28,7 @@ func (k OpKind) String() string {
 		"read-if-present", "write-if-absent", "read-or-write", "reread", "read-prefix-or-write")
 }
 
-// Purpose says what an operation is for; lookups and latencies are counted by it.
+// Purpose is the purpose of an operation. Results count lookups and latencies per purpose.
 type Purpose uint8
 
 // The purposes.
@@ -61,28 +62,28 @@ type Op struct {
 // Planner turns requests into cache operations. It is plain data and safe for concurrent use.
 type Planner struct {
 	Sizer       model.Sizer
-	DecodeBatch int  // generated tokens per re-read; 0 means 32
-	Batched     bool // re-read the entry during decoding; otherwise it is read once
-	// ObjectTokens is the number of tokens in an engine's object. Prompts that are not blocks yet are
-	// cut into objects; 0: each piece of a prompt is an entry.
+	DecodeBatch int  // generated tokens per re-read, 0 means 32
+	Batched     bool // re-read the entry during decoding; otherwise read it once
+	// ObjectTokens is the number of tokens in an engine's object. Prompts without blocks are cut into
+	// objects. With 0 each piece of a prompt is an entry.
 	ObjectTokens int
 }
 
 // Plan appends the operations of a request to dst, in the order of their execution: prefix, history,
-// prefill, retrieval, probe, re-reads; or the objects of a prompt in objects. It depends only on the
-// request.
+// prefill, retrieval, probe, re-reads. With ObjectTokens it appends the objects of the prompt instead.
+// The plan depends only on the request.
 //
-// Only full objects are stored, and an object's content depends on all tokens before it. Its key is the
-// piece that contains its last token, and its place in the prompt. That identifies one content, because the
-// same tokens always precede a piece: the common prompt of the conversation's first turn, and the turns so
-// far. So prompts in objects have no Retrieved: an engine's prefix cache cannot find chunks that are
-// combined anew for each request.
+// With ObjectTokens only full objects are stored, and the content of an object depends on all tokens
+// before it. The key of an object is the piece that contains its last token, and its place in the
+// prompt. This key identifies one content, because the same tokens always precede a piece: the common
+// prompt of the conversation's first turn, and the turns so far. So prompts in objects have no
+// Retrieved: an engine's prefix cache cannot find chunks that each request combines anew.
 func (p Planner) Plan(dst []Op, r *Request) []Op {
 	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
 		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens,
 			Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
 	}
-	var n, end int // number of objects so far, and tokens of the pieces so far
+	var n, end int // number of objects so far, and end of the pieces so far in tokens
 	if r.OfBlocks() {
 		for _, e := range r.Blocks {
 			op(ReadPrefixOrWrite, ForBlock, e, 1)

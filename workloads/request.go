@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Request is one request to the model. The caller that takes it owns it, except History, whose elements
-// are shared with later requests of the conversation and must not be changed.
+// Request is one request to the model. The caller that takes it owns it, except the elements of
+// History: later requests of the conversation share them, and nobody may change them.
 type Request struct {
 	User    int   // -1 in a trace, which has no users
-	Seq     int64 // n-th request of its user (of the trace), from 0
+	Seq     int64 // number of the request of its user (of the trace), from 0
 	Class   Class
 	Arrival time.Duration // intended start, since the load's origin
 
@@ -18,34 +18,35 @@ type Request struct {
 	// its first request.
 	Conversation, Turn int
 	Kind               Kind
-	ContextTokens      int // all of the context, prefix included
+	ContextTokens      int // tokens of the whole context, including the prefix
 	GenerateTokens     int // as drawn or recorded, for every kind of request
 
-	SystemPrompt       int   // index of the common prompt that it starts with, -1 for none
+	SystemPrompt       int   // index of its common prompt, -1 for none
 	SystemPromptTokens int   // 0 for none
-	Own                Entry // its own entry: the context without the prefix, at least one token
+	Own                Entry // the context without the prefix, at least one token
 	History            []Entry
 
 	// Retrieved are the chunks of a document that the request reads before it decodes. A Query only
-	// does that.
+	// reads and decodes them.
 	Retrieved []Entry
 	Query     bool
 
-	// Blocks are the blocks of a request of a block trace, whose Own entry has their tokens and no
-	// key. IdealBlocks is the length of the cached prefix in a cache without limit, -1 if it is
-	// unknown. Other requests have nil.
+	// Blocks are the blocks of a request of a block trace, nil for another request. The Own entry then
+	// has the tokens of the blocks and no key. IdealBlocks is the number of first Blocks that a cache
+	// without limit would have, -1 if it is unknown.
 	Blocks      []Entry
 	IdealBlocks int
 
-	// Origin belongs to the Source that made the request: it refers to the Source's own state.
+	// Origin belongs to the Source that made the request. It refers to the Source's own state.
 	Origin any
 }
 
-// OfBlocks reports whether it is a request of a block trace, which may be too short to have blocks.
+// OfBlocks reports whether this is a request of a block trace. Such a request may be too short to have
+// blocks.
 func (r *Request) OfBlocks() bool { return r.Blocks != nil }
 
-// pieces returns the pieces of the prompt in order. A decode-only request has one, which another request
-// has computed.
+// pieces returns the pieces of the prompt in order. A decode-only request has one piece, which another
+// request has computed.
 func (r *Request) pieces() []Entry {
 	if r.Kind == DecodeOnly {
 		return []Entry{r.Own}
@@ -57,7 +58,7 @@ func (r *Request) pieces() []Entry {
 	return append(append(list, r.History...), r.Own)
 }
 
-// PromptTokens returns the length of the prompt without retrieved chunks.
+// PromptTokens returns the tokens of the prompt without retrieved chunks.
 func (r *Request) PromptTokens() (tokens int) {
 	if r.OfBlocks() {
 		return r.ContextTokens
@@ -74,8 +75,8 @@ type Entry struct {
 	Tokens int
 }
 
-// MaxTokens bounds one request. It is a thousand times the largest context window of today's models
-// and keeps products with maxBytesPerToken inside 64 bits.
+// MaxTokens is the largest number of tokens of one request. It is a thousand times the largest context
+// window of today's models. Its product with maxBytesPerToken fits into 64 bits.
 const MaxTokens = 1 << 30
 
 // Kind says which phases a request has.
@@ -93,7 +94,7 @@ func (k Kind) String() string {
 	return name(k, "kind", "prefill-decode", "prefill-only", "decode-only")
 }
 
-// Class is the quality of service of a request. A larger class is more urgent by default; QoS.Priority
+// Class is the quality of service of a request. By default a larger class is more urgent; QoS.Priority
 // decides.
 type Class uint8
 
@@ -108,14 +109,14 @@ const (
 // String returns the name that configuration files and results use.
 func (c Class) String() string { return name(c, "class", "batch", "responsive", "interactive") }
 
-// QoS is the service level of a class: latencies that 95 %, 99 %, 99.9 % and 99.99 % of its requests must
-// not exceed, and its priority in the queue (larger numbers first).
+// QoS is the service level of a class: the latencies that 95 %, 99 %, 99.9 % and 99.99 % of its
+// requests must not exceed, and its priority in the queue (larger numbers first).
 type QoS struct {
 	P95, P99, P999, P9999 time.Duration
 	Priority              int
 }
 
-// name returns the text of a numbered constant.
+// name returns the name of a numbered constant.
 func name[T ~uint8](v T, what string, names ...string) string {
 	if int(v) < len(names) {
 		return names[v]
@@ -123,9 +124,9 @@ func name[T ~uint8](v T, what string, names ...string) string {
 	return fmt.Sprintf("%s(%d)", what, uint8(v))
 }
 
-// Every entry has one stable text key. Traces print it, and file names and contents derive from it, so the
-// format of keys never changes. Each request or block needs a key, so the functions do not use fmt, which
-// takes four times as long.
+// Every entry has one stable text key. Traces print it, and file names and contents derive from it, so
+// the format of keys never changes. Each request or block needs a key, so the functions do not use fmt,
+// which takes four times as long.
 
 // UserKey is the key of a user's turn: u<user>/c<conversation>/t<turn>.
 func UserKey(user, conversation, turn int) string {
@@ -149,10 +150,10 @@ func BlockKey(scope string, id int64) string {
 	return "blk/" + scope + "/" + strconv.FormatInt(id, 10)
 }
 
-// PartKey is the key of the n-th object of an entry that is cut into objects: <key>#<n>.
+// PartKey is the key of object n of an entry that is cut into objects: <key>#<n>.
 func PartKey(key string, n int) string { return key + "#" + strconv.Itoa(n) }
 
-// GroupKey is the key of an object that is several blocks: blk/<scope>/<id>+<id>+...
+// GroupKey is the key of an object of several blocks: blk/<scope>/<id>+<id>+...
 func GroupKey(scope string, ids []int64) string {
 	b := append(make([]byte, 0, 8*len(ids)+len(scope)+8), "blk/"+scope+"/"...)
 	for i, id := range ids {
@@ -177,11 +178,11 @@ func SystemKey(n int) string {
 	return "system/" + strconv.Itoa(n)
 }
 
-// systemKeys saves an allocation per request with one of the first prompts.
+// systemKeys has the keys of the first prompts, so that a request with one of them allocates nothing.
 var systemKeys = [...]string{"system/0", "system/1", "system/2", "system/3", "system/4", "system/5"}
 
-// Before a decode-only load that many entries of that many tokens are written for each user. Requests read
-// random ones of them.
+// Before a decode-only load, PopulationPerUser entries of PopulationTokens tokens are written for each
+// user. Each request reads one of them at random.
 const (
 	PopulationPerUser = 10
 	PopulationTokens  = 2048

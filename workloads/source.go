@@ -9,23 +9,24 @@ import (
 
 // Source is a load: its requests, and the queue of requests that have arrived and were not taken.
 //
-// A Source is not safe for concurrent use; the engine holds a mutex around it. It has no goroutines and no
-// clock. All times count from the load's origin. Workers read the clock before they get the mutex, so now
-// may go back: the Source then uses the latest time so far, and a request's Arrival may be slightly later
-// than the caller's now.
+// A Source is not safe for concurrent use; the engine holds a mutex around it. It has no goroutines and
+// no clock. All times count from the load's origin. Workers read the clock before they get the mutex,
+// so now may be earlier than in the previous call. The Source then uses the latest time so far, and a
+// request's Arrival may be slightly later than the caller's now.
 type Source interface {
-	// Take returns the next request to start: highest priority, then earliest arrival. With Wait no
-	// request can start before wake (Never: before the next Written or Done). Near the end of a load
-	// there may be none at wake either, and Take returns Wait again.
+	// Take returns the next request to start: highest priority, then earliest arrival. If the state is
+	// Wait, no request can start before wake (Never: before the next Written or Done). Near the end of
+	// a load there may be no request at wake either, and Take returns Wait again.
 	Take(now time.Duration) (r *Request, st State, wake time.Duration)
-	// Written reports that the request's own entry is in the cache, or that its write has failed, or
-	// that there was no entry to write. It is called exactly once per taken request, before Done. The
-	// next turn of the conversation may start then.
+	// Written reports that the request's own entry is in the cache, that its write has failed, or that
+	// the request has no entry to write. The engine calls it exactly once per taken request, before
+	// Done. The next turn of the conversation may then start.
 	Written(r *Request)
 	// Done reports that the request is complete. In closed loop the user starts to think.
 	Done(r *Request, now time.Duration)
 	// Account returns the load of each class, indexed by Class, from the origin until the given time.
-	// Its cost is proportional to the arrivals since the last call, which it does not store.
+	// Its cost is proportional to the arrivals since the last call, because the Source does not store
+	// them.
 	Account(until time.Duration) []ClassLoad
 }
 
@@ -46,21 +47,21 @@ const Never = time.Duration(math.MaxInt64)
 // ClassLoad is the load of one class since the origin.
 type ClassLoad struct {
 	Offered       int64         // requests that arrived
-	OfferedTokens int64         // tokens of their own entries, if they write them
+	OfferedTokens int64         // tokens of the arrived requests' own entries, if they write them
 	Queued        int64         // requests that arrived and were not taken
-	Oldest        time.Duration // arrival of the oldest queued one, Never if there is none
+	Oldest        time.Duration // arrival of the oldest queued request, Never if there is none
 }
 
 // Scalable is a Source whose number of users can change while it runs.
 type Scalable interface {
 	Source
-	// SetUsers makes the first n users active and the others inactive. The waiting requests of a user
-	// that becomes inactive are dropped; its requests in flight complete. A user that becomes active
+	// SetUsers makes the first n users active and the other users inactive. It drops the waiting
+	// requests of a user that becomes inactive. Requests in flight complete. A user that becomes active
 	// begins with a think time.
 	SetUsers(n int, now time.Duration)
 }
 
-// MaxRowErrors is how many malformed rows a report names.
+// MaxRowErrors is the number of malformed rows that a report lists.
 const MaxRowErrors = 10
 
 // Add adds the counts of another file. Cycles and Tokenizer apply to the whole input.
@@ -73,19 +74,19 @@ func (r *TraceReport) Add(file TraceReport) {
 	r.First = r.First[:min(len(r.First), MaxRowErrors)]
 }
 
-// TraceReport describes the content of the files. It counts rows in the first cycle only, so that it does
-// not depend on the number of cycles.
+// TraceReport has the counts of the rows of a trace. It counts rows in the first cycle only, so that it
+// does not depend on the number of cycles.
 type TraceReport struct {
 	Rows      int64 // data rows read, including failed and malformed ones
-	Failed    int64 // requests without an answer: skipped
+	Failed    int64 // requests without an answer, which are skipped
 	Malformed int64
-	Skipped   int64 // usable, and before the start of the replay
+	Skipped   int64 // usable rows before the start of the replay
 	// First holds the first malformed rows.
 	First []RowError
-	// Cycles is how many times the whole input was read to its end.
+	// Cycles is the number of times that the whole input was read to its end.
 	Cycles int
-	// The number of sessions of agents that were begun, over all cycles, and the largest number that
-	// were live at a time; 0 without sessions.
+	// Sessions is the number of sessions of agents that were begun, over all cycles. Live is the
+	// largest number that were live at a time. Both are 0 without sessions.
 	Sessions int64
 	Live     int
 	// Tokenizer is the tokenizer that counted the tokens of texts, "" if the input has token counts.
@@ -102,10 +103,10 @@ type RowError struct {
 // Error implements error.
 func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
 
-// Seconds converts to a Duration, with the same limit as Nanoseconds.
+// Seconds converts seconds to a Duration, with the limit of Nanoseconds.
 func Seconds(v float64) time.Duration { return Nanoseconds(v * 1e9) }
 
-// Nanoseconds converts to a Duration, limited to ten years so that sums cannot overflow.
+// Nanoseconds converts nanoseconds to a Duration of at most ten years, so that sums cannot overflow.
 func Nanoseconds(v float64) time.Duration {
 	const decade = 10 * 365 * 24 * time.Hour
 	if !(v < float64(decade)) {

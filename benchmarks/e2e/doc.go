@@ -1,8 +1,7 @@
-// Package e2e holds the tests of the benchmarks as a user meets them: a compiled binary, started as
-// a process of its own.
+// Package e2e tests the benchmarks as a user runs them: a compiled binary, started as its own process.
 //
-// One binary is built per run of these tests, without the race detector (bench_test.go, which also
-// has the helpers that start it and look at what it left). Files and their subjects:
+// The tests build one binary per run, without the race detector (bench_test.go, which also has the
+// helpers that start the binary and look at the files that it left). Files and their subjects:
 //
 //	output, loads               what is printed and recorded; benchstat reads it
 //	script                      testdata/script: what users type, what they get, what is refused
@@ -15,7 +14,6 @@
 //	safety, roots               files of a user stay as they are, and nothing of a run stays
 //	readme                      that README.md says what the code does
 //
-// All of them but readme skip under -short, and where there is no go command. Tests that start
-// processes of their own run in parallel, unless they change something of this process, or measure
-// (KVTEST_TIMES=1).
+// All tests but readme skip under -short, and if there is no go command. Tests that start processes run
+// in parallel, unless they change something of the test process, or measure (KVTEST_TIMES=1).
 package e2e

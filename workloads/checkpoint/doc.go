@@ -5,9 +5,8 @@
 //	files.go   Spec: a model on some accelerators at a scale, or one stream; the files of each
 //	           accelerator
 //
-// Everything is plain data and arithmetic, without clock, storage or goroutine. It is safe for
-// concurrent use.
+// The package only computes: it has no clock, storage or goroutine. It is safe for concurrent use.
 //
-// The numbers were compared with the numbers of DLIO, the reference's engine (Argonne's dlio_benchmark in
-// the version of mlcommons/storage). testdata/lists.py computes them a second time.
+// The results were compared with DLIO, the reference's engine (Argonne's dlio_benchmark in the version
+// of mlcommons/storage). testdata/lists.py computes them a second time.
 package checkpoint

@@ -5,11 +5,12 @@ import (
 	"fmt"
 )
 
-// Spec is a checkpoint: a model on some accelerators, with files divided by a scale.
+// Spec is a checkpoint: a model on a number of accelerators, with file sizes divided by a scale.
 type Spec struct {
 	Model
-	// Accelerators that write and read. If there are fewer than the model has, they are the model's
-	// first ones. If there are more, they are further data-parallel groups.
+	// Accelerators is the number of accelerators that write and read. If there are fewer than the model
+	// has, they are the model's first accelerators. If there are more, they are further data-parallel
+	// groups.
 	Accelerators int
 	// Scale divides the size of every file; 1 = the exact bytes.
 	Scale int64
@@ -17,10 +18,10 @@ type Spec struct {
 	Stream int64
 }
 
-// StreamKey is the key and the name of a stream, which stands in the place of a model.
+// StreamKey is the key and the name of a stream, in place of a model's.
 const StreamKey = "stream"
 
-// NewStream returns a checkpoint of one file, which one accelerator moves.
+// NewStream returns a checkpoint of one file, which one accelerator writes and reads.
 func NewStream(bytes int64) (Spec, error) {
 	if bytes < 1 {
 		return Spec{}, fmt.Errorf("a stream of %d bytes: need at least 1", bytes)
@@ -29,10 +30,10 @@ func NewStream(bytes int64) (Spec, error) {
 		Accelerators: 1, Scale: 1, Stream: bytes}, nil
 }
 
-// MaxScale is the largest Spec.Scale. With it the files of the smallest model have two pages.
+// MaxScale is the largest Spec.Scale. With it the files of the smallest model have two pages each.
 const MaxScale = 65536
 
-// blockBytes divides the size of every scaled file, so that direct I/O needs no padding.
+// blockBytes is a divisor of the size of every scaled file, so that direct I/O needs no padding.
 const blockBytes = 4096
 
 // File is one file of a checkpoint.
@@ -41,8 +42,8 @@ type File struct {
 	Bytes int64
 }
 
-// New makes and checks a checkpoint. Accelerators of 0 are the model's own number. The error lists
-// every violation.
+// New returns a checkpoint. If accelerators is 0, it has the model's own number. The error lists every
+// violation.
 func New(m Model, accelerators int, scale int64) (Spec, error) {
 	s := Spec{Model: m, Accelerators: accelerators, Scale: scale}
 	if accelerators == 0 {
@@ -60,15 +61,15 @@ func New(m Model, accelerators int, scale int64) (Spec, error) {
 	return s, errors.Join(errs...)
 }
 
-// Data is the number of data-parallel groups. A subset of the accelerators keeps the model's number,
-// because its files are those of the whole checkpoint. More accelerators make more groups.
+// Data returns the number of data-parallel groups. A subset of the accelerators keeps the model's
+// number, because its files are files of the whole checkpoint. More accelerators form more groups.
 func (s Spec) Data() int { return max(s.Model.Data, s.Accelerators/s.Group()) }
 
-// Subset reports whether accelerators of the model are missing. Then the files are no whole model.
+// Subset reports whether accelerators of the model are missing, so that the files are no whole model.
 func (s Spec) Subset() bool { return s.Accelerators < s.Model.Accelerators() }
 
-// Files lists the files of one accelerator, from 0, in the order in which it writes them, one at a
-// time.
+// Files returns the files of one accelerator, numbered from 0, in the order in which it writes them,
+// one at a time.
 func (s Spec) Files(accelerator int) (list []File) {
 	if s.Stream > 0 {
 		return []File{{"stream.bin", s.Stream}}
@@ -95,7 +96,7 @@ func (s Spec) Files(accelerator int) (list []File) {
 	return list
 }
 
-// scaled returns the size of a file at the checkpoint's scale, from its full size.
+// scaled returns the size of a file at the checkpoint's scale. bytes is its full size.
 func (s Spec) scaled(bytes int64) int64 {
 	if s.Scale == 1 {
 		return bytes
@@ -104,7 +105,7 @@ func (s Spec) scaled(bytes int64) int64 {
 	return up(up(bytes, s.Scale), blockBytes) * blockBytes
 }
 
-// Totals returns the number and bytes of the files of all accelerators.
+// Totals returns the number and the total bytes of the files of all accelerators.
 func (s Spec) Totals() (files int, bytes int64) {
 	for a := range s.Accelerators {
 		for _, f := range s.Files(a) {
@@ -115,8 +116,8 @@ func (s Spec) Totals() (files int, bytes int64) {
 	return files, bytes
 }
 
-// Pattern returns a regular expression for the paths of all numbered checkpoints of a model, on any
-// number of accelerators: Step, and a name that Files returns.
+// Pattern returns a regular expression for the paths of the files of all numbered checkpoints of a
+// model, on any number of accelerators. A path is a directory as of Step and a file name as of Files.
 func (m Model) Pattern() string {
 	names := `layer_[0-9]+-model_[0-9]+_model_states\.pt|zero_pp_rank_[0-9]+_mp_rank_[0-9]+_optim_states\.pt`
 	switch {

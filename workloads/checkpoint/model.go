@@ -5,30 +5,29 @@ import (
 	"strings"
 )
 
-// Model is one of the models of MLPerf Storage's checkpoint workload: the dimensions of a
-// transformer and its division among accelerators. Formulas use integer divisions in the reference's
-// order.
+// Model is a model of MLPerf Storage's checkpoint workload: the dimensions of a transformer and its
+// division among accelerators. Formulas use integer divisions in the same order as the reference.
 type Model struct {
 	Key  string // 8b, 70b, 405b, 1t
 	Name string // as in the rules: llama3-8b …
 
 	Hidden, FFN, Heads, KVHeads, Layers int64
 
-	// Zero is the stage of ZeRO. At 3 every accelerator keeps its share of the parameters. At 1 only
-	// the accelerators of the first data-parallel group keep parameters.
+	// Zero is the stage of ZeRO. With 3 every accelerator keeps its share of the parameters. With 1
+	// only the accelerators of the first data-parallel group keep parameters.
 	Zero int
-	// Into how many parts tensors, the pipeline and the data are divided. Data is the rules' number;
-	// see [Spec.Data] for other numbers of accelerators.
+	// Tensor, Pipeline and Data are the numbers of parts into which tensors, the pipeline and the data
+	// are divided. Data is the number in the rules; see [Spec.Data] for other numbers of accelerators.
 	Tensor, Pipeline, Data int
 }
 
-// All models have this vocabulary, and parameters in bfloat16.
+// All models have this vocabulary size, and parameters in bfloat16.
 const (
 	vocabulary        = 128_256
 	bytesPerParameter = 2
 )
 
-// Models are the models of the rules, smallest first (MLPerf Storage rules, "Checkpointing";
+// Models returns the models of the rules, smallest first (MLPerf Storage rules, "Checkpointing";
 // dimensions from the reference's workload files).
 func Models() []Model {
 	return []Model{
@@ -43,7 +42,7 @@ func Models() []Model {
 	}
 }
 
-// Find returns the model of a key or a name, in upper or lower case.
+// Find returns the model of the given key or name, in upper or lower case.
 func Find(name string) (Model, error) {
 	var keys []string
 	for _, m := range Models() {
@@ -56,25 +55,27 @@ func Find(name string) (Model, error) {
 		strings.Join(keys, ", "))
 }
 
-// Group is how many accelerators together hold the model once: TP × PP.
+// Group returns the number of accelerators that together hold the model once: TP × PP.
 func (m Model) Group() int { return m.Tensor * m.Pipeline }
 
-// Accelerators is the rules' number of accelerators: TP × PP × DP.
+// Accelerators returns the number of accelerators in the rules: TP × PP × DP.
 func (m Model) Accelerators() int { return m.Group() * m.Data }
 
-// Parameters is N of the rules: the embedding, layers of norm, attention, norm and FFN, the last
-// norm and the head. Heads share keys and values, so projections have h·(h + 2·(h div a)·k).
+// Parameters returns N of the rules: the parameters of the embedding, of the layers (norm, attention,
+// norm and FFN), of the last norm and of the head. Heads share keys and values, so projections have
+// h·(h + 2·(h div a)·k) parameters.
 func (m Model) Parameters() int64 {
 	h, f := m.Hidden, m.FFN
 	layer := h + h*m.projected() + h*h + h + 2*f*h + f*h
 	return vocabulary*h + m.Layers*layer + h + vocabulary*h
 }
 
-// projected is the width of queries, keys and values together.
+// projected returns the width of queries, keys and values together.
 func (m Model) projected() int64 { return m.Hidden + 2*(m.Hidden/m.Heads*m.KVHeads) }
 
-// layerBytes is the bytes of a layer on one accelerator. data is the number of data shards of the
-// layer, 1 if it is not divided. Layer 0 is the embedding, Layers+1 the head, Layers+2 the last norm.
+// layerBytes returns the bytes of a layer on one accelerator. data is the number of data shards of the
+// layer, 1 if the layer is not divided. Layer 0 is the embedding, Layers+1 the head, Layers+2 the last
+// norm.
 func (m Model) layerBytes(layer, data int64) int64 {
 	tensor := func(n int64) int64 { return n / int64(m.Tensor) / data }
 	norm := m.Hidden / data
@@ -90,8 +91,9 @@ func (m Model) layerBytes(layer, data int64) int64 {
 	return n * bytesPerParameter
 }
 
-// stage lists the layers of a stage of the pipeline. If the layers do not divide evenly, the first
-// stages have one more. The first stage also has the embedding, the last stage norm and head.
+// stage returns the layers of a stage of the pipeline. If the layers do not divide evenly, the first
+// stages have one more layer. The first stage also has the embedding, the last stage the norm and the
+// head.
 func (m Model) stage(pp int64) (layers []int64) {
 	n, more := m.Layers/int64(m.Pipeline), m.Layers%int64(m.Pipeline)
 	first := 1 + pp*n + min(pp, more)
@@ -110,8 +112,8 @@ func (m Model) stage(pp int64) (layers []int64) {
 	return layers
 }
 
-// optimizerBytes is the bytes of the optimizer on an accelerator: three tensors with 4 bytes per
-// parameter. The 5·h come from the reference.
+// optimizerBytes returns the bytes of the optimizer on one accelerator: three tensors with 4 bytes per
+// parameter. The reference adds the 5·h.
 func (m Model) optimizerBytes(data int) int64 {
 	return 3 * 4 * (m.Parameters()/int64(data*m.Group()) + 5*m.Hidden)
 }

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Loading is the time to load a number of tokens: points in ascending order of tokens.
+// Loading is the time to load a number of tokens, as points in ascending order of tokens.
 //
-// It is linear between two points. Below the first point it is the longer of two times: the line through
-// the first two points, which includes a latency, and the first point's time per token, because a time
-// cannot be negative. Beyond the last point it is the last point's time per token. Both are extrapolations,
-// which results report.
+// The time is linear between two points. Below the first point it is the longer of two times: the line
+// through the first two points, which includes a latency, and the first point's time per token, because
+// the line may become negative. Beyond the last point it is the last point's time per token. Both are
+// extrapolations, and results report that.
 type Loading []Point
 
 // Point is one measured length.
 type Point struct{ Tokens, Seconds float64 }
 
-// line returns the straight line p + q·n of the time to load n tokens. There must be a point.
+// line returns p and q of the line p + q·n on which the time to load n tokens is. l must have a point.
 func (l Loading) line(n float64) (p, q float64) {
 	through := func(a, b Point) (p, q float64) {
 		q = (b.Seconds - a.Seconds) / (b.Tokens - a.Tokens)
@@ -39,20 +39,20 @@ func (l Loading) line(n float64) (p, q float64) {
 // BreakEven has the lengths at which loading is faster than computing.
 type BreakEven struct {
 	// Tokens is the smallest length at which loading is faster, 0 = none. Until is the smallest length
-	// above Tokens at which it is not faster any more, 0 = none up to the longest one.
+	// above Tokens at which loading is not faster any more, 0 = none up to the longest length.
 	Tokens, Until int64
-	// Extrapolated: Tokens or Until depends on lengths that were not measured. One of them is outside
-	// the measured range, or loading is faster at the shortest measured length, and probably below it:
-	// a latency that long loads do not show would appear there.
+	// Extrapolated: Tokens or Until depends on lengths that were not measured. Either one of them is
+	// outside the measured range, or loading is faster at the shortest measured length, and probably
+	// below it: a latency that long loads do not show would appear there.
 	Extrapolated bool
 }
 
-// BreakEven compares all lengths from 1 to longest.
+// BreakEven compares loading and computing for all lengths from 1 to longest.
 func (l Loading) BreakEven(c Cost, longest int64) (b BreakEven) {
 	if len(l) == 0 {
 		return b
 	}
-	var p, q, end float64 // the line of n, and its last length
+	var p, q, end float64 // the line p + q·n of the current n, and the last n on this line
 	for n := int64(1); n <= longest && b.Until == 0; n++ {
 		x := float64(n)
 		if x > end {

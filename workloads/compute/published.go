@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Rate is a measured and published rate: a model on so many GPUs of a kind.
+// Rate is a published prefill rate, measured for a model on a number of GPUs of a kind.
 type Rate struct {
-	Model string // its key
-	GPU   string // 2xh100: two of them together; one has no number
+	Model string // key of the model
+	GPU   string // such as h100, or 2xh100 for two of them together
 	Cost  Cost
-	// What was measured, and where it stands.
+	// What describes the measurement. Source says who published it.
 	What, Source string
 }
 
-// Published are measured prefill rates, of the models that are built in and of others that people
-// define under these keys (-config, model_configs).
+// Published returns measured prefill rates, of the built-in models and of models that users define
+// under these keys (-config, model_configs).
 //
-// Nearly all of them are one number at one length. They are taken as a rate, without a part that
-// grows with the square: a shorter prompt is faster than that and a longer one slower, on the one
-// H20 that was measured at two lengths by a factor of three. Batched rates are rates of a server
-// that has always enough to do; one request alone is slower. -prefill-rate takes one's own.
+// Nearly all rates were measured at one length. So they have no part that grows with the square of the
+// length: a shorter prompt is faster than the rate, and a longer prompt is slower. On the one H20 that
+// was measured at two lengths the difference is a factor of three. Batched rates apply to a server that
+// always has enough to do; a single request is slower. -prefill-rate sets another rate.
 //
-// Left out is what says no prefill rate of known GPUs: gpt-oss-120b on two H100, 32,500 tokens/s of
-// input and output together, and DeepSeek-R1 on an instance of GB300 of unknown number.
+// Publications without a prefill rate of known GPUs are left out: gpt-oss-120b on two H100, 32,500
+// tokens/s of input and output together, and DeepSeek-R1 on an unknown number of GB300.
 func Published() []Rate {
 	rate := func(perSecond float64) Cost { return Cost{PerToken: 1 / perSecond} }
 	return []Rate{
@@ -58,8 +58,8 @@ func Published() []Rate {
 	}
 }
 
-// On finds the published rate of a model on a GPU, h100 or 2xh100, in any case of letters. The
-// error completes "must be …" with what there is.
+// On returns the published rate of a model on a GPU, such as h100 or 2xh100, in upper or lower case.
+// The error completes "must be …" and lists what has a rate.
 func On(model, gpu string) (Rate, error) {
 	var ofModel, others []string
 	for _, r := range Published() {

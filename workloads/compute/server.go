@@ -5,26 +5,28 @@ import (
 	"time"
 )
 
-// Server is the time of the one server that all requests share: it computes one prompt after another, in the
-// order in which they were loaded.
+// Server is the time of the one server that all requests share. It computes one prompt after another,
+// in the order in which they were loaded.
 //
-// All requests share it because a published rate is the rate of a whole server, with all its GPUs, that has
-// always enough to do. With a rate for each request, two hundred workers would be two hundred servers, a miss
-// would cost a busy server nothing, and a small cache would look nearly as good as a large one. Engines that
-// mix chunks of several prompts in a batch end the earlier prompts later and none earlier, so the order is the
-// best case. Token generation takes no time of the server.
+// All requests share one server because a published rate is the rate of a whole server, with all its
+// GPUs, that always has enough to do. With a rate for each request, two hundred workers would be two
+// hundred servers: a miss would cost a busy server nothing, and a small cache would look nearly as good
+// as a large one. The order is the best case: an engine that mixes chunks of several prompts in a batch
+// completes the earlier prompts later, and completes none earlier. Token generation takes no time of
+// the server.
 //
-// It is safe for concurrent use.
+// Server is safe for concurrent use.
 type Server struct {
 	mu       sync.Mutex
-	free     time.Duration // on the clock: when everything that was reserved is computed
-	reserved time.Duration // sum of all lengths
+	free     time.Duration // time at which everything that was reserved is computed
+	reserved time.Duration // sum of all reserved lengths
 }
 
-// Reserve reserves computing of that length. It returns how long the computing will not begin, and how much of
-// it was done before now, because layers of the prompt had come at those times, in that order. Time is reserved
-// once, also time in the past: a prompt whose last layer came earlier goes first, even where the server was
-// idle for a moment between the layers of that prompt.
+// Reserve reserves length of the server's time for a prompt. came are the times at which the layers of
+// the prompt were loaded, in order. wait is the time until the server is free. done is the part of
+// length that the server computed before now, while later layers were loaded. Reserve also reserves
+// time in the past, each time only once: a prompt whose last layer came earlier goes first, even if the
+// server was idle between the layers of that prompt.
 func (s *Server) Reserve(now, length time.Duration, came []time.Duration) (wait,
 	done time.Duration) {
 	if length == 0 {
@@ -48,10 +50,10 @@ func (s *Server) Busy(now time.Duration) time.Duration {
 	return max(0, s.reserved-max(0, s.free-now))
 }
 
-// pipelined returns when the last layer of a prompt is computed, on the clock by which the layers came. Each
-// layer takes an equal part of length. It begins when it has come and the layer before it is computed, and not
-// before from. So early layers are computed while the rest is loaded:
-// end(i) = max(end(i-1), came(i)) + length ÷ n.
+// pipelined returns the time at which the last layer of a prompt is computed. came are the times at
+// which the layers were loaded. Each layer takes an equal part of length. It starts after from, after
+// its loading, and after the layer before it. So the server computes early layers while the rest is
+// loaded: end(i) = max(end(i-1), came(i)) + length ÷ n.
 func pipelined(from, length time.Duration, came []time.Duration) (end time.Duration) {
 	end = from
 	n := time.Duration(len(came))

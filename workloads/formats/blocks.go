@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// blockFormats are the formats of block traces, in the order of the documentation. A new one is a file with a
-// blockFormat, and a line here: help, README and messages follow.
+// blockFormats returns the formats of block traces, in the order of the documentation. A new format is
+// a file with a blockFormat, and a line here: help, README and messages follow.
 func blockFormats() []blockFormat {
 	return []blockFormat{
 		mooncake,
@@ -32,21 +32,22 @@ func blockFormats() []blockFormat {
 type blockFormat struct {
 	name      string // in help
 	sign      string // by which a person recognises a file
-	extension string // of files in a directory, besides .gz and .zst
+	extension string // extension of files in a directory, besides .gz and .zst
 	doc       string // columns of the table in README: recording | blocks | ids | times
 
 	begins *regexp.Regexp // matches the first bytes of a file, nil for a file of JSON objects
-	keys   []string       // of the first object, that only this format has
-	// sharedKeys are keys of the first object that other formats have, too: they decide at its end.
+	keys   []string       // keys of the first object that only this format has
+	// sharedKeys are keys of the first object that other formats have, too. They decide only if no key
+	// of keys does.
 	sharedKeys []string
-	// open opens a file. scope names the file in keys of blocks.
+	// open opens a file. scope stands for the file in the keys of blocks.
 	open func(path, scope string) (Reader, error)
 }
 
-// Blocks is the format of block traces, detected by the content of each file. Engines with a paged cache store
-// blocks of a fixed number of tokens, addressed by their content and all tokens before it, so that requests
-// with equal beginnings share blocks. A row without generated tokens is a normal request. Ids are valid within
-// a file, or within a session of a file.
+// Blocks is the format of block traces. The content of each file shows which format it has. Engines
+// with a paged cache store blocks of a fixed number of tokens, addressed by their content and all
+// tokens before it, so that requests with equal beginnings share blocks. A row without generated tokens
+// is a normal request. Ids are valid within a file, or within a session of a file.
 var Blocks = Format{Name: "block", Silent: true, Open: openBlocks, Extensions: blockExtensions()}
 
 func blockExtensions() (list []string) {
@@ -58,7 +59,7 @@ func blockExtensions() (list []string) {
 	return list
 }
 
-// BlockFormats are the names of the formats of block traces.
+// BlockFormats returns the names of the formats of block traces.
 func BlockFormats() (names []string) {
 	for _, f := range blockFormats() {
 		names = append(names, f.name)
@@ -66,14 +67,14 @@ func BlockFormats() (names []string) {
 	return names
 }
 
-// maxBlocks limits the blocks of one request.
+// maxBlocks is the largest number of blocks of one request.
 const maxBlocks = 1 << 20
 
 // openBlocks opens a file of any block format.
 func openBlocks(path string) (Reader, error) {
 	format, err := blockFormatOf(path)
 	if err != nil {
-		// A malformed line does not affect others, so a file of lines may begin with one.
+		// The first line of a file of lines may be malformed: the other lines may still be usable.
 		if !strings.Contains(strings.ToLower(filepath.Base(path)), ".jsonl") {
 			return nil, err
 		}
@@ -82,16 +83,16 @@ func openBlocks(path string) (Reader, error) {
 	return format.open(path, scopeName(baseOf(path)))
 }
 
-// baseOf returns a file's name up to the first dot.
+// baseOf returns a file's name up to its first dot.
 func baseOf(path string) string {
 	name := filepath.Base(path)
 	base, _, _ := strings.Cut(name, ".")
 	return cmp.Or(base, name)
 }
 
-// Apart returns the suffix of the scope of each file's rows, for formats whose scope is the file. It
-// distinguishes files of the same name in several directories, or files such as t.1.jsonl and t.2.jsonl. It
-// is "" for the first file of a name.
+// Apart returns a scope suffix for the rows of each file, for formats whose scope is the file. The
+// suffix distinguishes files of the same name in several directories, and files such as t.1.jsonl and
+// t.2.jsonl. It is "" for the first file of a name.
 func Apart(paths []string) (suffixes []string) {
 	seen := make(map[string]int)
 	for _, path := range paths {
@@ -106,10 +107,10 @@ func Apart(paths []string) (suffixes []string) {
 	return suffixes
 }
 
-// headBytes is how many bytes of a file blockFormat.begins is matched with.
+// headBytes is the number of bytes of a file that blockFormat.begins is matched with.
 const headBytes = 128
 
-// blockFormatOf detects the format by the first bytes, or by the keys of the first object.
+// blockFormatOf returns the format of a file, by its first bytes or by the keys of its first object.
 func blockFormatOf(path string) (format blockFormat, err error) {
 	doc, err := openDocument(path, "")
 	if err != nil {
@@ -158,9 +159,9 @@ func blockFormatOf(path string) (format blockFormat, err error) {
 // errBlockKeys is the error of a row without the keys of Mooncake and Bailian.
 var errBlockKeys = malformed("want timestamp, input_length, output_length and hash_ids")
 
-// blockRow completes a row of blocks with its time in s. It refuses rows that no paged cache can have. Fewer
-// ids than blocks are valid: engines that store only whole blocks omit the last partial one, which may be the
-// only one.
+// blockRow completes a row of blocks. at is its time in s. It refuses rows that no paged cache can
+// have. Fewer ids than blocks are valid: engines that store only whole blocks omit the last, partial
+// block, which may be the only block.
 func blockRow(at float64, r Row) (Row, error) {
 	if err := checkTokens(r.BlockTokens, 1); err != nil {
 		return Row{}, malformed("blocks of %d tokens: %w", r.BlockTokens, err)
@@ -184,8 +185,9 @@ func blockRow(at float64, r Row) (Row, error) {
 	return r, nil
 }
 
-// distinct reports whether all ids are different. Most requests have ascending ids, in the order of their
-// creation. For the others a map would be slower than sorting: requests have up to a hundred thousand ids.
+// distinct reports whether all ids are different. Most requests have ascending ids, in the order of
+// their creation. The ids of other requests are sorted, because a map would be slower: a request has up
+// to a hundred thousand ids.
 func distinct(ids []int64) bool {
 	for i := 1; i < len(ids); i++ {
 		if ids[i] <= ids[i-1] {
@@ -197,7 +199,7 @@ func distinct(ids []int64) bool {
 	return true
 }
 
-// scopeName makes a text fit for the middle of a key.
+// scopeName replaces the characters of a text that may not be in a key.
 func scopeName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("/,\"\x7f\ufffd", r) || r <= ' ' {
@@ -222,8 +224,9 @@ func BlockSizes(paths []string) ([]int, error) {
 	return slices.Sorted(maps.Keys(sizes)), first
 }
 
-// OnlySessions refuses a parameter that applies only to sessions of agents, if a trace has other requests.
-// It reads the first usable row of each file. It ignores errors of a file, which the later read reports.
+// OnlySessions returns an error if a trace has requests outside of sessions of agents. parameter, which
+// applies only to sessions, is named in the error. OnlySessions reads the first usable row of each
+// file. It ignores errors of a file, which the later read reports.
 func OnlySessions(parameter string, paths []string) error {
 	for _, path := range paths {
 		row, err := firstRow(path)

@@ -1,5 +1,5 @@
-// Package formats reads recorded traffic: each format is a Format, whose Reader returns Rows with constant
-// memory.
+// Package formats reads recorded traffic. Each format is a Format, whose Reader returns Rows with
+// constant memory.
 //
 //	formats.go     Format, the files of a path, and their Identity; Row, Reader; Malformed, Tally, Usable:
 //	               malformed rows, and the limit at which a file is refused
@@ -12,14 +12,14 @@
 //	mooncake.go, dynamo.go, kvevents.go
 //	               block traces of JSON lines; Bailian's are in mooncake.go
 //	sessions.go    sessions of agents, and of the agents that they start
-//	lct.go         recordings of LMCache's storage manager, in msgpack.go's msgpack
+//	lct.go         recordings of LMCache's storage manager, in msgpack
 //	export.go      MooncakeWriter: writes any block trace as Mooncake's lines
 //	validation.go  ReadValidation: a recorded run to compare with
 //
-// A new format of requests is a file like requests.go. A new format of block traces is a file like dynamo.go,
-// and a line in blockFormats: all of them have one flag, because the format is detected by the first object of
-// a file, not by its path. Package traces needs no changes.
+// A new format of requests needs a file like requests.go. A new format of block traces needs a file
+// like dynamo.go, and a line in blockFormats. All block traces have one flag, because the first object
+// of a file shows the format, not the path. Package traces needs no changes.
 //
-// The package has no clock and no goroutines. A Reader belongs to one goroutine at a time; the caller of Open
+// The package has no clock and no goroutines. One goroutine at a time uses a Reader. The caller of Open
 // closes it.
 package formats

@@ -8,24 +8,24 @@ import (
 	"io"
 )
 
-// document is a JSON file that is read value by value: the largest value limits memory, and maxValue limits
-// that value.
+// document reads a JSON file value by value. The largest value decides the memory, and maxValue limits
+// it.
 type document struct {
 	*textFile
 	in   *boundedReader
 	dec  *json.Decoder
-	list string // what the file is a list of; "": its values follow each other
+	list string // the elements of the file's list, for messages; "": the file is a sequence of values
 	over bool   // no more values
 }
 
-// maxValue limits one value of a document, in bytes. Real values, a session or a conversation, are ten times
-// smaller.
+// maxValue is the largest value of a document, in bytes. Real values, a session or a conversation, are
+// ten times smaller.
 const maxValue = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 
-// boundedReader limits how many bytes of a file one value may have. It counts lines, and keeps the error of
-// the file: the decoder does not distinguish it from an error in the text.
+// boundedReader limits the bytes of a file that one value may have. It counts lines, and keeps a read
+// error of the file, because the decoder does not distinguish it from a syntax error.
 type boundedReader struct {
 	from  io.Reader
 	left  int64
@@ -47,7 +47,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openDocument opens a file. Errors in its content appear when it is read.
+// openDocument opens a file. It does not check the content.
 func openDocument(path, list string) (*document, error) {
 	text, err := openText(path, 64<<10)
 	if err != nil {
@@ -63,14 +63,15 @@ func (d *document) token() (json.Token, error) {
 	return d.dec.Token()
 }
 
-// value reads the next value, io.EOF at the end of the file.
+// value decodes the next value. It returns io.EOF at the end of the file.
 func (d *document) value(v any) error {
 	d.in.left = maxValue
 	return d.dec.Decode(v)
 }
 
-// next reads the next value, with the errors of Reader.Next. A value of another type is one malformed row. So
-// is an error in the text, after which reading ends; a file that cannot be read is an error.
+// next decodes the next value, with the errors of Reader.Next. A value of the wrong type is one
+// malformed row. A syntax error is one malformed row, too, and ends the reading. If the file cannot be
+// read, next returns that error.
 func (d *document) next(v any) error {
 	if d.over {
 		return io.EOF
@@ -102,7 +103,7 @@ func (d *document) next(v any) error {
 	return err
 }
 
-// enter begins the list, and reports its end.
+// enter reads the start of the list, and reports whether the list has ended.
 func (d *document) enter() (ended bool, err error) {
 	if d.dec.InputOffset() == 0 {
 		switch t, err := d.token(); {
@@ -120,7 +121,7 @@ func (d *document) enter() (ended bool, err error) {
 	return true, err
 }
 
-// Line returns the line that the decoder has reached, from 1: its buffer is ahead of it.
+// Line returns the line that the decoder has reached, from 1. The decoder's buffer has text after it.
 func (d *document) Line() int {
 	ahead, _ := io.ReadAll(d.dec.Buffered()) // cannot fail: it reads memory
 	return 1 + d.in.lines - bytes.Count(ahead, []byte{'\n'})

@@ -1,12 +1,13 @@
 package formats
 
-// dynamo is the format of the request traces of NVIDIA Dynamo (dynamo.request.trace.v1): JSON lines, bare or
-// under "event", of which those of type request_end are requests: {"schema", "event_type": "request_end",
-// "request": {"output_tokens": 4, "request_received_ms": 1000, "replay": {"trace_block_size": 16,
-// "input_length": 40, "input_sequence_hashes": [11, 22, 33]}}}. The hashes depend on a block and all blocks
-// before it, and have the same meaning in every file.
+// dynamo is the format of the request traces of NVIDIA Dynamo (dynamo.request.trace.v1): JSON lines,
+// bare or under "event". The lines of type request_end are requests: {"schema", "event_type":
+// "request_end", "request": {"output_tokens": 4, "request_received_ms": 1000, "replay":
+// {"trace_block_size": 16, "input_length": 40, "input_sequence_hashes": [11, 22, 33]}}}. A hash depends
+// on a block and all blocks before it, and has the same meaning in every file.
 //
-// Lines are written when requests end, but replayed in the order of receipt: all rows are held.
+// Dynamo writes a line when a request ends, but the replay is in the order of receipt. So the reader
+// holds all rows.
 var dynamo = blockFormat{
 	name: "Dynamo", sign: `JSON lines with "event_type"`, extension: ".jsonl",
 	doc: "[Dynamo](https://github.com/ai-dynamo/dynamo) request traces (`dynamo.request.trace.v1`), lines of " +
@@ -18,14 +19,14 @@ var dynamo = blockFormat{
 const (
 	// dynamoSchema is the schema that a line must have.
 	dynamoSchema = "dynamo.request.trace.v1"
-	// agenticSchema is the schema that Dynamo's simulator makes from such traces, and from others. Older
-	// files have no header, and rows with wait_for.
+	// agenticSchema is the schema of files that Dynamo's simulator makes from such traces and from
+	// other traces. Older files have no header, and rows with wait_for.
 	agenticSchema  = "dynamo.agentic_mooncake"
 	agenticInstead = "the times of these rows are a graph of dependencies; give the request " +
 		"trace that they were made of (" + dynamoSchema + ")"
 )
 
-// dynamoEvent is one line. Nil pointers are missing keys.
+// dynamoEvent is one line of a file. Nil pointers are missing keys.
 type dynamoEvent struct {
 	Schema  string       `json:"schema"`
 	Type    string       `json:"event_type"`
@@ -59,7 +60,7 @@ func dynamoRow(out *jsonLines, e *dynamoEvent) error {
 	r := e.Request
 	ids := make([]int64, len(r.Replay.Hashes))
 	for i, h := range r.Replay.Hashes {
-		ids[i] = int64(h) // its bits: a hash is no number
+		ids[i] = int64(h) // keep the bits: a hash is no number
 	}
 	row, err := blockRow(*r.Received/1e3, Row{Context: *r.Replay.Input, Generate: *r.Output, Blocks: ids,
 		BlockTokens: r.Replay.Size, Scope: "dynamo", Common: true})

@@ -8,31 +8,32 @@ import (
 	"time"
 )
 
-// MooncakeWriter writes rows of blocks as Mooncake's JSON lines, which every replayer of block traces reads.
-// Blocks of all scopes get common ids, in the order of their first use. Its memory grows with the blocks. One
-// goroutine uses it, and calls Flush at the end.
+// MooncakeWriter writes rows of blocks as Mooncake's JSON lines, which every replayer of block traces
+// reads. Blocks of all scopes get common ids, in the order of their first use. Its memory grows with
+// the number of blocks. One goroutine at a time uses it, and calls Flush at the end.
 type MooncakeWriter struct {
 	out    *bufio.Writer
-	tokens int // per block, 0 = the rows' block size
+	tokens int // tokens of a block, 0 = the rows' block size
 	ids    map[string]map[int64]int64
-	count  int64          // ids assigned
-	joined map[link]int64 // for joined blocks: nodes in the tree of their parts
+	count  int64          // number of assigned ids
+	joined map[link]int64 // for joined blocks: the nodes of the tree of their parts
 	blocks map[int64]int64
 	row    []int64 // ids of the current row
 	list   []byte  // text of the ids
 }
 
-// NewMooncakeWriter writes blocks of so many tokens, 0 for the rows' block size. Larger blocks join several
-// blocks: a joined block differs if one of its parts, or a block before it, differs.
+// NewMooncakeWriter returns a writer of blocks of so many tokens, 0 for the rows' block size. Larger
+// blocks join several blocks of a row. Two joined blocks are equal only if all their parts, and all
+// blocks before them, are equal.
 func NewMooncakeWriter(w io.Writer, tokens int) *MooncakeWriter {
 	return &MooncakeWriter{out: bufio.NewWriterSize(w, 1<<16), tokens: tokens,
 		ids: make(map[string]map[int64]int64), joined: make(map[link]int64),
 		blocks: make(map[int64]int64)}
 }
 
-// Write writes a row with its arrival, rounded to a millisecond. Rows with blocks of other than 512 tokens
-// contain the block size, which readers need. It returns false, and writes no line, for a row without a whole
-// block if partial blocks are omitted.
+// Write writes a row with its arrival, rounded to a millisecond. If the block size is not 512 tokens,
+// the line contains it, because readers need it. If the row has no id to write, Write writes no line
+// and returns false.
 func (m *MooncakeWriter) Write(r *Row, at time.Duration) (written bool, err error) {
 	size, parts := r.BlockTokens, 1
 	if m.tokens > 0 {
@@ -61,8 +62,8 @@ func (m *MooncakeWriter) Write(r *Row, at time.Duration) (written bool, err erro
 }
 
 // numbers returns the common ids of a row's blocks, valid until the next call. Each block joins several
-// parts. The last one may have fewer parts, if the row has a block for every token: engines that omit a
-// partial block also omit a partial larger one.
+// parts. The last block may have fewer parts if the row has a block for every token: engines that omit
+// a partial block also omit a partial larger block.
 func (m *MooncakeWriter) numbers(r *Row, parts int) []int64 {
 	scope := m.ids[r.Scope]
 	if scope == nil {

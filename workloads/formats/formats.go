@@ -17,12 +17,12 @@ import (
 	"kvbench/workloads"
 )
 
-// Format is a format of recorded requests. A new format is one file with a Reader and a Format.
+// Format is a format of recorded requests. A new format needs one file with a Reader and a Format.
 type Format struct {
-	Name string // in messages; in lower case also in keys
+	Name string // for messages; keys contain it in lower case
 	// Extensions are the file name extensions that Files takes from a directory.
 	Extensions []string
-	// Silent: a row without generated tokens is a normal request, and not a failed one.
+	// Silent: a row without generated tokens is a normal request, not a failed one.
 	Silent bool
 	// Untimed: rows have no Stamp.
 	Untimed bool
@@ -32,13 +32,14 @@ type Format struct {
 	Open func(path string) (Reader, error)
 }
 
-// packed returns an extension, also of compressed files.
+// packed returns the extensions of uncompressed and compressed files.
 func packed(extension string) []string {
 	return []string{extension, extension + ".gz", extension + ".zst"}
 }
 
-// Files returns the files of a file name, a directory or a glob pattern, sorted. From a directory and its
-// subdirectories it takes the files with one of the format's extensions, except hidden ones.
+// Files returns the files that a file name, a directory or a glob pattern stands for, sorted. From a
+// directory and its subdirectories it takes the files with one of the format's extensions, except
+// hidden files.
 func (f Format) Files(s string) ([]string, error) {
 	if s == "" {
 		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
@@ -72,10 +73,10 @@ func (f Format) Files(s string) ([]string, error) {
 	return paths, nil
 }
 
-// filesIn returns the files with one of the extensions in a directory and its subdirectories: data sets have
-// a directory for each day, or for each worker.
+// filesIn returns the files with one of the extensions in a directory and its subdirectories. Data sets
+// have a subdirectory for each day or each worker.
 func (f Format) filesIn(dir string) (paths []string, err error) {
-	dir += string(filepath.Separator) // a link to a directory is followed, as everywhere
+	dir += string(filepath.Separator) // with the separator WalkDir follows a link to a directory
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		name := strings.ToLower(e.Name())
 		matches := func(ext string) bool { return strings.HasSuffix(name, ext) }
@@ -100,16 +101,16 @@ type Row struct {
 	Session           string
 
 	// For block traces; Context counts all tokens, including tokens of no block.
-	Blocks      []int64 // distinct; valid until the next row is read
+	Blocks      []int64 // ids of blocks, all different; valid until the next row is read
 	BlockTokens int
-	Scope       string // the scope of the ids
-	// Common: the ids have the same meaning in all files and sessions. Otherwise a session that is
-	// replayed again has its own blocks.
+	Scope       string // scope of the ids
+	// Common: the ids have the same meaning in all files and sessions. Otherwise a session has its own
+	// blocks each time it is replayed.
 	Common bool
 
 	// For a recorded conversation:
-	Turn  int  // from 1, 0: none
-	Opens bool // the first usable turn of its conversation
+	Turn  int  // number of the turn from 1, 0 = no conversation
+	Opens bool // first usable turn of its conversation
 
 	// For a session of agents, whose rows are ordered by time:
 	Agent Agent
@@ -117,21 +118,21 @@ type Row struct {
 
 // Agent is the agent of a request in a session. The zero Agent means no session.
 type Agent struct {
-	Play int // the session's number within the file, from 1; 0: no session
-	// ID is 0 for the session's own requests, and otherwise the number of the agent within it. Starter is
-	// the agent that has started it.
+	Play int // number of the session in the file from 1, 0 = no session
+	// ID is the number of the agent in the session, 0 for the session's own requests. Starter is the ID
+	// of the agent that started it.
 	ID, Starter int
 	// Detached: no step waits for the agent.
 	Detached bool
-	Took     time.Duration // from the request to its completion, 0 if it was not recorded
+	Took     time.Duration // time from the request to its completion, 0 if it was not recorded
 }
 
-// Reader reads the rows of one file, with memory that does not depend on its size.
+// Reader reads the rows of one file. Its memory does not depend on the size of the file.
 type Reader interface {
-	// Next returns the next row. After Malformed the following rows can be read; any other error ends
-	// the file: io.EOF, or an error of the file.
+	// Next returns the next row. After an error of type Malformed the next rows can still be read. Any
+	// other error ends the file: io.EOF, or an error of the file.
 	Next() (Row, error)
-	Line() int // of the row last returned, from 1
+	Line() int // line of the row last returned, from 1
 	Close() error
 }
 
@@ -142,30 +143,32 @@ type Malformed struct{ Reason error }
 // Error implements error.
 func (m Malformed) Error() string { return m.Reason.Error() }
 
-// malformed returns the error of a row.
+// malformed returns a Malformed error.
 func malformed(format string, args ...any) error { return Malformed{fmt.Errorf(format, args...)} }
 
-// IsMalformed reports whether an error concerns one row, so that the file can be read further.
+// IsMalformed reports whether an error concerns only one row, so that the next rows can be read.
 func IsMalformed(err error) bool {
 	var m Malformed
 	return errors.As(err, &m)
 }
 
-// Tally counts the rows of one file and returns an error if too many of them are malformed: it accepts one
-// malformed row in a hundred, and refuses files of another format.
+// Tally counts the rows of one file. It returns an error if more than 1 % of them are malformed: such a
+// file probably has another format.
 type Tally struct {
-	What, File string // "trace", its path
+	What, File string // kind of the file, such as "trace", and its path
 	Format     string // the assumed format, "" if only one is possible
 	Allow      bool   // accept any share of malformed rows
 	Report     workloads.TraceReport
 }
 
-// CheckedRows is the number of rows after which the share of malformed ones may end the reading of a file: a
-// few bad rows at its start do not matter. The share is always checked at the end of the file.
+// CheckedRows is the number of rows after which too many malformed rows end the reading of a file.
+// Before it, a few bad rows at the start do not matter. The share is always checked at the end of the
+// file.
 const CheckedRows = 1000
 
-// Row counts a row by the error that Next returned with it, and returns an error as soon as the file must be
-// refused. It returns an error that ends the file unchanged. It calls line only for a row that it reports.
+// Row counts a row. err is the error that Next returned with it. Row returns an error that ends the
+// file unchanged, and an error as soon as the file must be refused. It calls line only for a row that
+// it reports.
 func (t *Tally) Row(err error, line func() int) error {
 	if err != nil && !IsMalformed(err) {
 		return err
@@ -185,8 +188,8 @@ func (t *Tally) Row(err error, line func() int) error {
 	return t.End()
 }
 
-// Usable returns the next usable row of a file, and counts it and the rows before it. next and line are the
-// methods of a Reader, for rows of any type.
+// Usable returns the next usable row of a file. It counts this row and the malformed rows before it.
+// next and line are the methods of a Reader, for rows of any type.
 func Usable[R any](t *Tally, next func() (R, error), line func() int) (R, error) {
 	for {
 		row, err := next()
@@ -218,7 +221,7 @@ func (t *Tally) Unusable() error {
 		t.What, t.File, t.Report.Malformed, t.Report.Rows, t.Report.Failed, t.Example())
 }
 
-// Example names the first malformed row, if there is one.
+// Example describes the first malformed row, "" if there is none.
 func (t *Tally) Example() string {
 	if len(t.Report.First) == 0 {
 		return ""
@@ -226,20 +229,20 @@ func (t *Tally) Example() string {
 	return "; the first is " + t.Report.First[0].Error()
 }
 
-// Identity identifies a recording by its content and not by its path.
+// Identity identifies a recording by its content, not by its path.
 type Identity struct {
 	Files  int
-	Bytes  int64  // size of all files on disk
-	Hashed int64  // hashed bytes: all bytes, except of very large recordings
-	SHA256 string // of the files' sizes and their hashed bytes, in hexadecimal digits
+	Bytes  int64  // total size of the files on disk
+	Hashed int64  // number of hashed bytes: all bytes, except for very large recordings
+	SHA256 string // hash of the files' sizes and the hashed bytes, in hexadecimal digits
 }
 
-// maxHashed limits the bytes read for an identity, from the start of the first file on: half a second of one
-// core. The sizes of all files are hashed, too. Two recordings of equal sizes that differ only beyond the
-// limit have the same identity.
+// maxHashed is the number of bytes hashed for an identity, from the start of the first file. One core
+// takes half a second for them. The sizes of all files are hashed, too. Two recordings of equal sizes
+// that differ only beyond the limit have the same identity.
 const maxHashed = 256 << 20
 
-// Identify reads files in the given order.
+// Identify returns the identity of the files, in the given order.
 func Identify(files []string) (id Identity, err error) {
 	return identify(files, maxHashed)
 }

@@ -8,19 +8,19 @@ import (
 	"slices"
 )
 
-// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids, which may be hashes
-// of twenty digits.
+// maxBlockLine is the longest line of a block trace in bytes. A request may have a hundred thousand
+// ids, which may be hashes of twenty digits.
 const maxBlockLine = 2 << 20
 
-// jsonLines reads a block trace of JSON lines, whose rows may come in another order than their lines. It is
-// the Reader of each format that has a function that makes the rows of a line.
+// jsonLines reads a block trace of JSON lines. The rows may come in another order than their lines. It
+// is the Reader of all formats that only need a function that makes the rows of a line.
 type jsonLines struct {
 	lineReader
 	rows func(line []byte) error // calls add and hold
 
-	ready []lineRow // of the line last read
+	ready []lineRow // rows of the line last read
 	held  heldRows
-	ended error // what ended the file
+	ended error // error that ended the file
 }
 
 // lineRow is a row, or the error of a malformed one.
@@ -29,8 +29,8 @@ type lineRow struct {
 	err error
 }
 
-// openJSONLines opens a file whose lines have the type T. rows makes the rows of a line; its error costs the
-// whole line.
+// openJSONLines opens a file whose lines have the type T. rows adds the rows of a line to out. If rows
+// returns an error, the whole line is malformed.
 func openJSONLines[T any](path string, rows func(out *jsonLines, line *T) error) (Reader, error) {
 	text, err := openText(path, maxBlockLine)
 	if err != nil {
@@ -47,13 +47,14 @@ func openJSONLines[T any](path string, rows func(out *jsonLines, line *T) error)
 	return out, nil
 }
 
-// add adds a row, or the error of one that loses only itself.
+// add adds a row, or the error of a malformed row. The line's other rows stay valid.
 func (l *jsonLines) add(row Row, err error) { l.ready = append(l.ready, lineRow{row, err}) }
 
-// hold adds a row that waits until no earlier one can come.
+// hold adds a row that waits until no earlier row can come.
 func (l *jsonLines) hold(row Row) { l.held.add(row) }
 
-// Next implements Reader. Held rows come before the rows of a line that are later, and at the end.
+// Next implements Reader. Held rows come before the first later row of a line, and at the end of the
+// file.
 func (l *jsonLines) Next() (Row, error) {
 	for {
 		later := len(l.ready) > 0 && len(l.held.rows) > 0 && l.ready[0].err == nil &&
@@ -80,34 +81,34 @@ func (l *jsonLines) Next() (Row, error) {
 	}
 }
 
-// heldRows are waiting rows, ordered by time.
+// heldRows holds waiting rows, ordered by time.
 type heldRows struct {
 	rows   []Row
-	blocks int // of all of them
+	blocks int // number of blocks of all rows
 }
 
-// The limits of waiting rows: as many as a cluster executes concurrently, and 64 MiB of blocks. A row that was
-// overtaken by more rows than may wait comes late.
+// The limits of waiting rows: as many rows as a cluster executes concurrently, and 64 MiB of blocks. A
+// row that more rows overtake comes late.
 const (
 	maxHeld       = 4096
 	maxHeldBlocks = 8 << 20
 )
 
-// full reports that the earliest row must not wait any more.
+// full reports whether the earliest row must leave.
 func (h *heldRows) full() bool { return len(h.rows) >= maxHeld || h.blocks >= maxHeldBlocks }
 
 func (h *heldRows) add(row Row) {
-	at := len(h.rows) // most are later than all others
+	at := len(h.rows) // most rows are later than all waiting rows
 	if at > 0 && row.Stamp < h.rows[at-1].Stamp {
 		at, _ = slices.BinarySearchFunc(h.rows, row, func(a, b Row) int {
-			return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // behind its equals
+			return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // after rows of the same time
 		})
 	}
 	h.rows = slices.Insert(h.rows, at, row)
 	h.blocks += len(row.Blocks)
 }
 
-// take removes the earliest row.
+// take removes and returns the earliest row.
 func (h *heldRows) take() Row {
 	row := h.rows[0]
 	h.rows[0] = Row{} // so that its blocks can be freed

@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// kvEvents is the format of the events that vLLM, SGLang and Dynamo publish of their GPU's cache
-// (vllm/distributed/kv_events.py), a batch per line as JSON: [time, [event, …], rank] or
-// {"ts": s, "events": [{"type": "BlockStored", "block_hashes": [104], "block_size": 4, …}]}; an
-// event may be a list, too: ["BlockStored", hashes, parent, tokens, block size, lora id, medium,
-// …]. Older engines publish lists, newer ones objects with names.
+// kvEvents is the format of the events about the GPU's cache that vLLM, SGLang and Dynamo publish
+// (vllm/distributed/kv_events.py). Each line has a batch as JSON: [time, [event, …], rank] or {"ts": s,
+// "events": [{"type": "BlockStored", "block_hashes": [104], "block_size": 4, …}]}. An event may also be
+// a list: ["BlockStored", hashes, parent, tokens, block size, lora id, medium, …]. Older engines
+// publish lists, newer engines objects with names.
 //
-// The events have no look-ups. A block that the GPU stores was not there before: it was computed, or loaded
-// from a tier below. So the blocks of a BlockStored are a request for these blocks to such a tier, and a hit
-// is a block that is stored again. Blocks that the GPU found itself are no requests. Stores on other media
-// are copies, and removals free capacity of the engine's cache, not of another one.
+// There are no events of look-ups. A block that the GPU stores was not in the GPU's cache before: it
+// was computed, or loaded from a tier below. So the blocks of a BlockStored are a request for these
+// blocks to such a tier. A hit is a block that is stored again. Blocks that the GPU's cache had are no
+// requests. Stores on other media are copies. Removals free capacity of the engine's cache, not of
+// another cache.
 //
-// Hashes depend on a block and all blocks before it. If workers begin them with the same value, as workers
-// that share a storage must (vLLM's PYTHONHASHSEED), they have the same meaning in every file; otherwise
-// they never match.
+// A hash depends on a block and all blocks before it. If workers start the hashes with the same value,
+// they have the same meaning in every file. Workers that share a storage must do this (vLLM's
+// PYTHONHASHSEED). Otherwise the hashes of different workers never match.
 var kvEvents = blockFormat{
 	name: "KV events", sign: "JSON lines with batches of events", extension: ".jsonl",
 	doc: "[KV events](https://github.com/vllm-project/vllm/blob/main/vllm/distributed/kv_events.py) of vLLM, " +
@@ -29,10 +30,10 @@ var kvEvents = blockFormat{
 		"tokens, block_size, …], …], rank]`, or the same with names | `block_size` | the same in all files, " +
 		"if the workers begin hashes with the same value (vLLM's PYTHONHASHSEED) | s",
 	keys:   []string{"events", "data_parallel_rank"},
-	begins: regexp.MustCompile(`^\s*\[\s*-?[\d.eE+-]+\s*,\s*\[`), // a time, and a list of events
+	begins: regexp.MustCompile(`^\s*\[\s*-?[\d.eE+-]+\s*,\s*\[`), // a time and a list of events
 	open: func(path, _ string) (Reader, error) {
-		// The group of layers whose events count: the first one stored. Hybrid models have events for
-		// each group.
+		// counts is the group of layers whose events count: the group of the first stored blocks.
+		// Hybrid models have events for each group.
 		var counts *int64
 		return openJSONLines(path, func(out *jsonLines, b *kvBatch) error {
 			if b.Time == nil || b.Events == nil {
@@ -60,7 +61,7 @@ var kvEvents = blockFormat{
 	},
 }
 
-// kvBatch is one line.
+// kvBatch is one line of a file.
 type kvBatch struct {
 	Time   *float64          `json:"ts"`
 	Events []json.RawMessage `json:"events"`
@@ -75,7 +76,7 @@ func (b *kvBatch) UnmarshalJSON(text []byte) error {
 	return decodeList(text, &b.Time, &b.Events)
 }
 
-// kvEvent is an event. Medium: nil is the GPU.
+// kvEvent is an event. A nil Medium is the GPU.
 type kvEvent struct {
 	Type   string   `json:"type"`
 	Hashes blockIDs `json:"block_hashes"`
@@ -86,13 +87,13 @@ type kvEvent struct {
 
 const kvStored = "BlockStored"
 
-// stores reports whether the GPU stores blocks.
+// stores reports whether the event stores blocks on the GPU.
 func (e *kvEvent) stores() bool {
 	return e.Type == kvStored && (e.Medium == nil || strings.EqualFold(*e.Medium, "GPU")) &&
 		len(e.Hashes) > 0
 }
 
-// UnmarshalJSON implements json.Unmarshaler for both forms. It only reads lists of BlockStored.
+// UnmarshalJSON implements json.Unmarshaler for both forms. Of lists it reads only BlockStored.
 func (e *kvEvent) UnmarshalJSON(text []byte) error {
 	if text[0] != '[' {
 		type plain kvEvent
@@ -101,13 +102,13 @@ func (e *kvEvent) UnmarshalJSON(text []byte) error {
 	if err := decodeList(text, &e.Type); err != nil || e.Type != kvStored {
 		return err
 	}
-	// Between them stand the parent, the tokens, the adapter twice and what keeps tenants apart.
+	// The unused values are the parent, the tokens, the adapter (twice) and the separation of tenants.
 	var unused json.RawMessage
 	return decodeList(text, &e.Type, &e.Hashes, &unused, &unused, &e.Size, &unused, &e.Medium,
 		&unused, &unused, &e.Group)
 }
 
-// decodeList decodes the first values of a list, as many as it has.
+// decodeList decodes the first values of a list into to, as many as the list has.
 func decodeList(text []byte, to ...any) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -121,7 +122,7 @@ func decodeList(text []byte, to ...any) error {
 	return nil
 }
 
-// blockIDs are ids of blocks: whole numbers in nearly all files. Others are hashes, see kvHash.
+// blockIDs are ids of blocks. Nearly all files have whole numbers. Other ids are hashes, see kvHash.
 type blockIDs []int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -139,8 +140,8 @@ func (ids *blockIDs) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// kvHash reads the hash of a block: a number, whose bits count, or bytes as hexadecimal digits, of
-// which the last eight count, as in llm-d, which routes requests by them.
+// kvHash parses the hash of a block: a number, whose bits are the id, or hexadecimal digits, whose last
+// eight bytes are the id, as in llm-d, which routes requests by these hashes.
 func kvHash(text string) (int64, error) {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return int64(n), nil

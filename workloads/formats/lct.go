@@ -16,23 +16,23 @@ import (
 )
 
 // lct is the format of LMCache's recordings of its storage manager (lmcache/v1/mp_observability/trace,
-// format version 1). A file is a header and then one record per call. Each is a frame of msgpack
-// behind its length in four bytes.
+// format version 1). A file is a header and then one record per call. Each header or record is a
+// msgpack frame after its length in four bytes.
 //
 // A call of submit_prefetch_task is a request: it requests the chunks of a prompt from the first on.
-// reserve_write stores chunks. A chunk that was requested earlier makes no row, because a
-// replay stores it itself. Other chunks, such as chunks of answers, make a request of their own. The
-// remaining calls record when these calls were done and make no rows. Times (t_mono) are seconds
-// since the start of the recording; the header has its date.
+// reserve_write stores chunks. reserve_write of a chunk that is in an earlier row makes no row, because
+// the replay writes the chunk after the miss. reserve_write of other chunks (generated tokens) makes a
+// row. All other calls, which record the completion of these calls, make no rows. Times (t_mono) are
+// seconds since the start of the recording. The header has the date of the start.
 //
 // A chunk has one key for each rank and group of layers. All keys of a chunk are one block here, and
-// the model decides its bytes. A hash means the same in every file. The reader remembers the chunks
-// that were requested, with some 20 bytes each.
+// the model decides its bytes. A hash has the same meaning in every file. The reader remembers the
+// chunks of all rows, with some 20 bytes each.
 var lct = blockFormat{
 	name: "LMCache's .lct", sign: "a recording of the storage manager", extension: ".lct",
 	doc: "[LMCache](https://github.com/LMCache/LMCache) recordings of its storage manager (`.lct`, format 1) | " +
 		"the layout's tokens per chunk, else 256 | hashes, the same in all files | s",
-	begins: regexp.MustCompile(`(?s)^\x00.*LMCT`), // the length of a header with this magic
+	begins: regexp.MustCompile(`(?s)^\x00.*LMCT`), // length of a header with this magic
 	open: func(path, _ string) (Reader, error) {
 		text, err := openText(path, maxBlockLine)
 		if err != nil {
@@ -42,14 +42,14 @@ var lct = blockFormat{
 	},
 }
 
-// lctRows is its Reader.
+// lctRows is the Reader of lct.
 type lctRows struct {
 	*textFile
-	begun  float64 // s since 1970, 0 where the header does not say
+	begun  float64 // start in s since 1970, 0 if the header has none
 	record int     // number of the last record, from 1
-	tokens int     // of a chunk, by the latest layout
+	tokens int     // tokens of a chunk, by the latest layout
 	known  map[int64]bool
-	within map[int64]bool // the row
+	within map[int64]bool // chunks of the current row
 	ids    []int64
 	over   bool
 }
@@ -57,11 +57,11 @@ type lctRows struct {
 const (
 	// lctTokens is LMCache's default --chunk-size.
 	lctTokens = 256
-	// maxFrame bounds a record. A record with a hundred thousand keys has some 10 MB.
+	// maxFrame is the largest record in bytes. A record with a hundred thousand keys has some 10 MB.
 	maxFrame = 64 << 20
 )
 
-// openLCT reads the header. Other versions may mean something else by the same names.
+// openLCT reads the header. It refuses other versions, in which the same names may have other meanings.
 func openLCT(text *textFile) (Reader, error) {
 	l := &lctRows{textFile: text, tokens: lctTokens, known: make(map[int64]bool),
 		within: make(map[int64]bool)}
@@ -92,7 +92,7 @@ func (l *lctRows) header() error {
 		return fmt.Errorf("level is %v, want storage", level)
 	}
 	l.begun, _ = fields["t_wall_start"].(float64)
-	// An empty text, the name of the digest and another empty text.
+	// The short header ends with three msgpack strings: "", "sm_config_digest" and "".
 	short := int64(at) + 1 + 1 + int64(len("sm_config_digest")) + 1
 	if short < n && short+4 < int64(len(whole)) && isRecord(whole[short+4:]) {
 		n = short
@@ -103,8 +103,8 @@ func (l *lctRows) header() error {
 	return nil
 }
 
-// headerFields reads the fields of a header before its configuration, and returns where the
-// configuration begins.
+// headerFields returns the fields of a header before its configuration, and the offset of the
+// configuration.
 func headerFields(b []byte) (fields map[string]any, config int) {
 	fields = make(map[string]any)
 	n, rest, err := msgp.ReadMapHeaderBytes(b)
@@ -120,12 +120,12 @@ func headerFields(b []byte) (fields map[string]any, config int) {
 	return fields, len(b)
 }
 
-// isRecord reports whether a record begins here: the type is the first field of every record.
+// isRecord reports whether b starts with a record: the first field of every record is type.
 func isRecord(b []byte) bool {
 	return len(b) > 1 && b[0]&0xf0 == 0x80 && bytes.HasPrefix(b[1:], []byte("\xa4type\xa6record"))
 }
 
-// Line is the number of the record.
+// Line returns the number of the record.
 func (l *lctRows) Line() int { return l.record }
 
 // Next implements Reader.
@@ -142,8 +142,8 @@ func (l *lctRows) Next() (Row, error) {
 	}
 }
 
-// next reads the next frame. A killed recorder leaves a part of the last frame, which counts as one
-// malformed row.
+// next returns the next frame. If the recorder was killed, the last frame is incomplete: it counts as
+// one malformed row.
 func (l *lctRows) next() ([]byte, error) {
 	if l.over {
 		return nil, io.EOF
@@ -161,7 +161,7 @@ func (l *lctRows) next() ([]byte, error) {
 		l.over = true
 		return nil, malformed("the rest of the file is lost: a record of %d bytes", n)
 	}
-	if err == nil { // it takes memory as it is there
+	if err == nil { // ReadAll allocates only for bytes that exist
 		b, err = io.ReadAll(io.LimitReader(l, n))
 		if err == nil && int64(len(b)) < n {
 			err = io.ErrUnexpectedEOF
@@ -177,7 +177,7 @@ func (l *lctRows) next() ([]byte, error) {
 	return b, nil
 }
 
-// lctRecord is a record.
+// lctRecord is a record of a file.
 type lctRecord struct {
 	Type string          `json:"type"`
 	At   *float64        `json:"t_mono"` // s
@@ -185,33 +185,33 @@ type lctRecord struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// lctArgs are the arguments of the calls that make rows, in all versions.
+// lctArgs are the arguments of the calls that make rows, for all versions of LMCache.
 type lctArgs struct {
-	Spec   tagged[json.RawMessage]      `json:"spec"` // the other arguments
+	Spec   tagged[json.RawMessage]      `json:"spec"` // an object that contains the arguments
 	Keys   []tagged[lctKey]             `json:"keys"`
 	Layout tagged[lctLayout]            `json:"layout_desc"`
 	Groups map[string]tagged[lctLayout] `json:"group_layout_descs"`
 }
 
-// tagged is an object with its type.
+// tagged is an object with the name of its type.
 type tagged[T any] struct {
 	Tag   string `json:"__t__"`
 	Value T      `json:"v"`
 }
 
-// lctKey is a key of a chunk of any rank and group.
+// lctKey is the key of a chunk for one rank and one group of layers.
 type lctKey struct {
 	Hash  []byte `json:"chunk_hash"`
 	Salt  string `json:"cache_salt"` // separates tenants
 	Model string `json:"model_name"`
 }
 
-// lctLayout has the shapes of tensors: the last dimension but one is the tokens of a chunk.
+// lctLayout has the shapes of tensors. The last dimension but one is the tokens of a chunk.
 type lctLayout struct {
 	Shapes [][]int `json:"shapes"`
 }
 
-// row makes a row of a record. It returns false for a call that is no request.
+// row returns the row of a record. request is false for a call that makes no row.
 func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
 	var text bytes.Buffer
 	if _, err := msgp.UnmarshalAsJSON(&text, packed); err != nil {
@@ -240,7 +240,7 @@ func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
 		return row, false, malformed("%s without keys", record.Name)
 	}
 	l.layout(&args)
-	// The keys of a prompt come in the order of its chunks, so the first keys are a prefix.
+	// The keys are in the order of the prompt's chunks, so the first keys are a prefix.
 	l.ids = l.ids[:0]
 	clear(l.within)
 	for _, k := range args.Keys {
@@ -248,7 +248,8 @@ func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
 			return row, false, malformed("a key without chunk_hash")
 		}
 		id := k.Value.chunk()
-		// Skip further ranks and groups of a chunk, and chunks that were requested.
+		// Skip the chunk's keys of other ranks and groups. In reserve_write also skip chunks of earlier
+		// rows.
 		if l.within[id] || store && l.known[id] {
 			continue
 		}
@@ -263,7 +264,7 @@ func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
 	return row, err == nil, err
 }
 
-// layout takes the tokens of a chunk from a call that has them.
+// layout sets the tokens of a chunk, if the call has a layout.
 func (l *lctRows) layout(args *lctArgs) {
 	layout := args.Layout
 	if args.Groups != nil {
@@ -276,7 +277,7 @@ func (l *lctRows) layout(args *lctArgs) {
 	}
 }
 
-// chunk returns the chunk of a key: FNV-1a of the hash, the salt and the model.
+// chunk returns the id of a key's chunk: FNV-1a of the hash, the salt and the model.
 func (k *lctKey) chunk() int64 {
 	h := fnv.New64a()
 	for _, part := range []string{string(k.Hash), cmp.Or(k.Salt, "-"), k.Model} {

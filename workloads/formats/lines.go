@@ -16,11 +16,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxZstdWindow bounds the memory for a .zst file (zstd --long=27 needs this much).
+// maxZstdWindow is the largest window of a .zst file, in bytes. zstd --long=27 needs this much memory.
 const maxZstdWindow = 128 << 20
 
-// textFile reads the text of a file once from start to end, because recorded traffic is large. It
-// decompresses .gz and .zst, and leaves out a byte order mark.
+// textFile reads the text of a file once, from start to end, because recorded traffic is large. It
+// decompresses .gz and .zst, and skips a byte order mark.
 type textFile struct {
 	*bufio.Reader
 	path   string
@@ -50,12 +50,12 @@ func openText(path string, buffer int) (*textFile, error) {
 	}
 	t := &textFile{bufio.NewReaderSize(unpacked, buffer), path, unpacked, f}
 	if mark, _ := t.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		_, _ = t.Discard(3) // they are in the buffer
+		_, _ = t.Discard(3) // Peek has buffered them
 	}
 	return t, nil
 }
 
-// zstdReader says what to do with a file that needs more memory than maxZstdWindow.
+// zstdReader adds a hint to the error of a file that needs more memory than maxZstdWindow.
 type zstdReader struct{ io.ReadCloser }
 
 // Read implements io.Reader.
@@ -74,7 +74,7 @@ func (t *textFile) Close() error { return errors.Join(t.unpack.Close(), t.file.C
 // malformed row.
 type lineReader struct {
 	*textFile
-	number int // of the line last returned, from 1
+	number int // number of the line last returned, from 1
 }
 
 // next returns the next line that is not blank, without its line break, and io.EOF after the last
@@ -87,7 +87,7 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		l.number++
 		long := errors.Is(err, bufio.ErrBufferFull)
-		for errors.Is(err, bufio.ErrBufferFull) { // the rest of it passes through the buffer
+		for errors.Is(err, bufio.ErrBufferFull) { // skip the rest of the line
 			_, err = l.ReadSlice('\n')
 		}
 		line = bytes.TrimRight(line, "\r\n")
@@ -102,7 +102,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// Line is the line of the row last returned.
+// Line returns the line of the row last returned.
 func (l *lineReader) Line() int { return l.number }
 
 // maxLine is the longest line of a CSV file. Real lines have some hundred bytes.
@@ -111,20 +111,20 @@ const maxLine = 64 << 10
 // Columns describes the columns of a kind of CSV file.
 type Columns struct {
 	Kind     string   // the kind of file, "an I/O trace"
-	Names    []string // compared without regard to case
-	Required int      // how many of the first Names must be there
-	Places   []int    // columns of Names in a file without a header
+	Names    []string // in upper or lower case
+	Required int      // number of the first Names that a file must have
+	Places   []int    // index of each name in a file without a header
 }
 
-// CSV reads comma-separated values line by line: a field with a line break is malformed, so that a stray quote
-// spoils only its own row.
+// CSV reads comma-separated values line by line. A field with a line break is malformed, so that a
+// stray quote affects only its own row.
 type CSV struct {
 	lineReader
-	line    bytes.Reader // of the csv.Reader
+	line    bytes.Reader // input of the csv.Reader
 	csv     *csv.Reader
 	columns Columns
-	places  []int // field of each column; nil before the first line
-	need    int   // fields that a row must have
+	places  []int // index of the field of each column; nil before the first line
+	need    int   // number of fields that a row must have
 	fields  []string
 	row     []string
 }
@@ -138,8 +138,8 @@ func OpenCSV(path string, columns Columns) (*CSV, error) {
 	return c, err
 }
 
-// Fields returns the fields of the next row in the order of the columns, "" for a missing field.
-// The fields are valid until the next call. It returns the same errors as Reader.Next. A row without all
+// Fields returns the fields of the next row in the order of the columns, "" for a missing field. The
+// fields are valid until the next call. It returns the errors of Reader.Next. A row without all
 // required columns is malformed. Fields after the last column are ignored.
 func (c *CSV) Fields() ([]string, error) {
 	line, err := c.next()
@@ -169,7 +169,7 @@ func (c *CSV) Fields() ([]string, error) {
 	return c.row, nil
 }
 
-// header finds the columns from the first line, and reports whether that line was a header.
+// header finds the columns by the first line, and reports whether that line is a header.
 func (c *CSV) header() (bool, error) {
 	find := func(name string) int {
 		return slices.IndexFunc(c.fields, func(f string) bool { return strings.EqualFold(strings.TrimSpace(f), name) })
@@ -199,6 +199,6 @@ func (c *CSV) header() (bool, error) {
 // Bad returns the error of a row with an unusable field in the given column.
 func (c *CSV) Bad(column int, reason error) error {
 	field := c.row[column]
-	// Shorten a long field, so that the message stays readable.
+	// Cut a long field, so that the message stays readable.
 	return malformed("%s %q: %w", c.columns.Names[column], field[:min(len(field), 40)], reason)
 }

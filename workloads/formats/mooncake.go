@@ -8,12 +8,13 @@ import (
 
 // mooncake is the format of https://github.com/kvcache-ai/Mooncake (FAST25-release/traces): JSON lines
 // {"timestamp": ms, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1, ...]}. AIPerf writes
-// input_tokens, output_tokens and created_time instead. block_size is kvbench's own key, for a block size
-// other than 512.
+// input_tokens, output_tokens and created_time instead. block_size is a key of kvbench, for a block
+// size other than 512.
 //
-// A row of a session (session_id) may have a delay in ms instead of a timestamp (AIPerf, Dynamo). The delay
-// begins with the answer to the session's row before. The time of the answer is not recorded, so the delay
-// counts from the start of the row before. Rows with a delay are held until no earlier row can come.
+// A row of a session (session_id) may have a delay in ms instead of a timestamp (AIPerf, Dynamo). The
+// delay starts with the answer to the previous row of the session. The time of the answer is not
+// recorded, so the reader counts the delay from the start of the previous row. It holds a row with a
+// delay until no earlier row can come.
 var mooncake = blockFormat{
 	name: "Mooncake", sign: `JSON lines with "hash_ids"`, extension: ".jsonl",
 	doc: "[Mooncake](https://github.com/kvcache-ai/Mooncake) JSON lines; `input_tokens`, `output_tokens`, " +
@@ -28,10 +29,10 @@ var mooncake = blockFormat{
 	},
 }
 
-// mooncakeTokens is the block size of Mooncake's files. The files do not contain it.
+// mooncakeTokens is the block size of Mooncake's files in tokens. The files do not contain it.
 const mooncakeTokens = 512
 
-// mooncakeLine is any line. A nil pointer is a missing key.
+// mooncakeLine is one line of a file. A nil pointer is a missing key.
 type mooncakeLine struct {
 	Time     *float64 `json:"timestamp"`
 	Created  *float64 `json:"created_time"`
@@ -51,15 +52,15 @@ type mooncakeLine struct {
 	WaitFor  json.RawMessage `json:"wait_for"`
 }
 
-// mooncakeSessions are the times of the last rows of sessions.
+// mooncakeSessions has the time of the last row of each session.
 type mooncakeSessions map[string]*time.Duration
 
-// maxMooncakeSessions bounds the sessions, to some hundred MB.
+// maxMooncakeSessions is the largest number of remembered sessions. They take some hundred MB.
 const maxMooncakeSessions = 1 << 20
 
-// row makes the row of a line.
+// row adds the row of a line to out.
 func (m mooncakeSessions) row(out *jsonLines, line *mooncakeLine, scope string) error {
-	// If one key of a pair is missing, the other one counts.
+	// Of each pair of keys, take the key that the line has.
 	at, delay := cmp.Or(line.Time, line.Created), cmp.Or(line.Delay, line.DelayMS)
 	in, answer := cmp.Or(line.In, line.InTokens), cmp.Or(line.Out, line.OutToken)
 	session := string(line.Session) // a number or a text
@@ -110,16 +111,16 @@ func (m mooncakeSessions) row(out *jsonLines, line *mooncakeLine, scope string) 
 
 // bailian is the format of https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon: JSON lines
 // {"chat_id": 1, "parent_chat_id": -1, "timestamp": s, "input_length": 40, "output_length": 9, "type":
-// "text", "turn": 1, "hash_ids": [1, 2, 3]}. An id depends on the block's own tokens only. To an engine,
-// equal tokens after different prefixes are different blocks, so a block is identified by its id and the
-// block before it here.
+// "text", "turn": 1, "hash_ids": [1, 2, 3]}. An id depends only on the block's own tokens. To an
+// engine, equal tokens after different prefixes are different blocks. So the reader identifies a block
+// by its id and the block before it.
 var bailian = blockFormat{
 	name: "Bailian", sign: `JSON lines with "chat_id"`, extension: ".jsonl",
 	doc: "[Bailian](https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon) JSON lines | 16 tokens | " +
 		"of the file; the same id after other blocks is another block | s",
 	keys: []string{"chat_id", "parent_chat_id"},
 	open: func(path, scope string) (Reader, error) {
-		chain := make(map[link]int64) // blocks by id and the block before
+		chain := make(map[link]int64) // numbers of blocks by id and the block before
 		var ids []int64
 		return openJSONLines(path, func(out *jsonLines, line *bailianLine) error {
 			if line.Time == nil || line.In == nil || line.Out == nil {
@@ -138,13 +139,13 @@ var bailian = blockFormat{
 	},
 }
 
-// bailianTokens is the size of the blocks of Bailian's traces.
+// bailianTokens is the block size of Bailian's traces in tokens.
 const bailianTokens = 16
 
 // link is a block's own id and the block before it, 0 for none.
 type link struct{ before, id int64 }
 
-// bailianLine is one line. A nil pointer is a missing key.
+// bailianLine is one line of a file. A nil pointer is a missing key.
 type bailianLine struct {
 	Time *float64 `json:"timestamp"` // s
 	In   *int     `json:"input_length"`

@@ -26,10 +26,11 @@ var BurstGPT = requestFormat("BurstGPT", SecondsStamp, Columns{
 	Required: 3, Places: []int{0, 2, 3, 6},
 })
 
-// stampFunc reads a time of the trace's own clock. Its origin has no meaning.
+// stampFunc parses a time on the trace's own clock. Its origin has no meaning.
 type stampFunc func(text string) (time.Duration, error)
 
-// requestFormat is a CSV format with time, context tokens, generated tokens and perhaps a session.
+// requestFormat returns a CSV format with the time, context tokens, generated tokens and perhaps a
+// session.
 func requestFormat(name string, stamp stampFunc, columns Columns) Format {
 	columns.Kind = "a trace of the " + name + " format"
 	return Format{Name: name, Extensions: packed(".csv"), Open: func(path string) (Reader, error) {
@@ -75,7 +76,7 @@ var (
 		" year 1970 to 2200")
 )
 
-// tokenCount reads a token count of at least low. Some exports write whole numbers as 12.0.
+// tokenCount parses a token count of at least low. Some exports write whole numbers as 12.0.
 func tokenCount(text string, low int) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
 	if err != nil {
@@ -84,7 +85,7 @@ func tokenCount(text string, low int) (int, error) {
 	return n, checkTokens(n, low)
 }
 
-// checkTokens reports what is wrong with a number of tokens.
+// checkTokens returns an error if n is less than low or more than workloads.MaxTokens.
 func checkTokens(n, low int) error {
 	switch {
 	case n < low:
@@ -95,7 +96,7 @@ func checkTokens(n, low int) error {
 	return nil
 }
 
-// SecondsStamp reads seconds since some origin.
+// SecondsStamp parses seconds since some origin.
 func SecondsStamp(text string) (time.Duration, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || v < 0 || v > 9e9 {
@@ -109,7 +110,7 @@ func SecondsStamp(text string) (time.Duration, error) {
 var dateLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00",
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"}
 
-// dateStamp reads a date and time as the time since 1970.
+// dateStamp parses a date and time. It returns the time since 1970.
 func dateStamp(text string) (time.Duration, error) {
 	for _, layout := range dateLayouts {
 		t, err := time.Parse(layout, text)

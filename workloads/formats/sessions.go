@@ -8,13 +8,13 @@ import (
 	"kvbench/workloads"
 )
 
-// agentSessions is the format of sessions of agents (https://github.com/callanjfox/kv-cache-tester). A session is
-// one JSON document {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}; a file may
-// have several.
+// agentSessions is the format of sessions of agents (https://github.com/callanjfox/kv-cache-tester). A
+// session is one JSON document {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}. A
+// file may have several documents.
 //
-// A session starts agents: {"type": "subagent", "t", "requests": […]} among its requests. An agent
-// may start further agents. Agents run concurrently with the session, and all rows are returned in
-// the order of time.
+// A session starts an agent with {"type": "subagent", "t", "requests": […]} among its requests. An
+// agent may start further agents. Agents run concurrently with the session. The reader returns all rows
+// in the order of time.
 var agentSessions = blockFormat{
 	name: "sessions of agents", sign: `JSON documents with "requests"`, extension: ".json",
 	doc: "sessions of agents ([kv-cache-tester](https://github.com/callanjfox/kv-cache-tester)), one or " +
@@ -28,32 +28,32 @@ var agentSessions = blockFormat{
 	},
 }
 
-// sessionRows is its Reader.
+// sessionRows is the Reader of agentSessions.
 type sessionRows struct {
 	*document
-	file  string // the scope of the file
-	plays int    // documents so far
+	file  string // scope of the file
+	plays int    // number of documents so far
 	rows  []agentRow
 
 	// Of the current document:
-	scope   string     // the scope of its ids
-	size    int        // of its blocks, in tokens
-	model   string     // of its first request; for another model the same ids are other blocks
-	agents  int        // started so far
-	common  bool       // ids are common to the data set
+	scope   string     // scope of its ids
+	size    int        // tokens of a block
+	model   string     // model of its first request; for another model the same ids are other blocks
+	agents  int        // number of agents so far
+	common  bool       // ids have the same meaning in all files
 	each    bool       // each agent has its own ids
-	waiting []agentRow // rows of its agents, by time
+	waiting []agentRow // rows of its agents, ordered by time
 }
 
 // sessionDocument is one document.
 type sessionDocument struct {
-	ID       any               `json:"id"` // a text, or without meaning
+	ID       any               `json:"id"` // ignored unless it is a text
 	Scope    string            `json:"hash_id_scope"`
 	Size     int               `json:"block_size"`
 	Requests []json.RawMessage `json:"requests"`
 }
 
-// sessionRow is one request of a session, or an agent that it starts.
+// sessionRow is one request of a session, or the start of an agent.
 type sessionRow struct {
 	T      *float64 `json:"t"` // s since the session's start; see startAgent
 	Input  *int     `json:"in"`
@@ -63,11 +63,11 @@ type sessionRow struct {
 	Took   float64  `json:"api_time"` // s
 
 	Type     string            `json:"type"`
-	Requests []json.RawMessage `json:"requests"` // of an agent
+	Requests []json.RawMessage `json:"requests"` // requests of an agent
 	Status   string            `json:"status"`
 }
 
-// agentRow is a row with its time in s, or the error of a malformed row.
+// agentRow is a row with its time at in s, or the error of a malformed row.
 type agentRow struct {
 	at    float64
 	row   sessionRow
@@ -75,7 +75,7 @@ type agentRow struct {
 	err   error
 }
 
-// maxAgents bounds the depth of agents that start agents.
+// maxAgents is the largest depth of agents that start agents.
 const maxAgents = 64
 
 // Next implements Reader.
@@ -94,13 +94,14 @@ func (s *sessionRows) Next() (Row, error) {
 	return s.row(r)
 }
 
-// begin puts the requests of a document into rows.
+// begin appends the requests of a document to rows.
 func (s *sessionRows) begin(doc *sessionDocument) error {
 	s.plays++
 	s.scope, s.size, s.model, s.agents = s.file, doc.Size, "", 0
 	s.common, s.each = doc.Scope == "global", doc.Scope == "per_context"
 	id, _ := doc.ID.(string)
-	// Global ids mean the same in all files of a data set. Ids of contexts begin anew with each agent.
+	// Global ids have the same meaning in all files of a data set. With per_context each agent has its
+	// own ids.
 	switch {
 	case s.common:
 		s.scope = doc.Scope
@@ -122,7 +123,7 @@ func (s *sessionRows) begin(doc *sessionDocument) error {
 		case r.T == nil:
 			s.rows = append(s.rows, agentRow{err: errSessionRow})
 		default:
-			n := 0 // at equal times the agent's row comes before the session's
+			n := 0 // at equal times an agent's row comes before the session's row
 			for n < len(s.waiting) && s.waiting[n].at <= *r.T {
 				n++
 			}
@@ -146,7 +147,7 @@ func (r *sessionRow) isAgent() bool { return r.Type == "subagent" || r.Requests 
 
 var errSessionRow = malformed("want t, in, out and hash_ids")
 
-// row makes a row of a request.
+// row returns the Row of a request.
 func (s *sessionRows) row(a agentRow) (Row, error) {
 	r := a.row
 	switch {
@@ -173,10 +174,10 @@ func (s *sessionRows) row(a agentRow) (Row, error) {
 		BlockTokens: s.size, Scope: scope, Common: s.common, Agent: a.agent})
 }
 
-// startAgent puts the requests of an agent into waiting. The agent's start is a time on the clock of
-// its parent; offset is the parent's clock minus the session's. Some recorders count an agent's
-// requests from its start, others on the parent's clock. A first request before the agent's start
-// must be counted from the start.
+// startAgent adds the requests of an agent to waiting. agent.T is the agent's start on the clock of its
+// parent. offset is the parent's clock minus the session's clock. Some recorders count an agent's
+// requests from its start, others use the parent's clock. If the first request has a time before the
+// agent's start, the requests count from the start.
 func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, starter Agent) {
 	if agent.T == nil {
 		agent.T = new(0.0)
@@ -208,7 +209,7 @@ func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, s
 	}
 }
 
-// wait inserts a row behind all rows of the same time or earlier.
+// wait inserts a row after all rows with the same or an earlier time.
 func (s *sessionRows) wait(a agentRow) {
 	i := len(s.waiting)
 	for i > 0 && s.waiting[i-1].at > a.at {

@@ -10,11 +10,11 @@ import (
 
 // ShareGPT returns the format of recorded conversations: JSON lists of {id, conversations: [{from:
 // human|gpt, value}]}, or with OpenAI's names: {messages: [{role: user|assistant, content}]}. A
-// question followed by an answer is a turn. Messages without a known role, questions without an
-// answer and answers without a question are left out. A conversation without a turn counts as
-// failed. A conversation without any known role is malformed. Conversations are identified by their
-// place in the input, not by their id. counter counts tokens. A question has at most maxContext
-// tokens, an answer at most maxGenerate.
+// question followed by an answer is a turn. Messages without a known role, questions without an answer
+// and answers without a question are left out. A conversation without a turn counts as failed. A
+// conversation without any known role is malformed. The place in the input identifies a conversation,
+// not its id. counter counts tokens. A question has at most maxContext tokens, an answer at most
+// maxGenerate.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path, "conversations")
@@ -33,10 +33,10 @@ type shareGPTRows struct {
 	counter Tokenizer
 
 	maxContext, maxGenerate int   // tokens of a turn
-	turns                   []Row // of the conversation being read
+	turns                   []Row // turns of the current conversation
 }
 
-// conversation is one element of the list. Data sets use one of the three names.
+// conversation is one element of the list. Each data set uses one of the three names.
 type conversation struct {
 	Conversations []message `json:"conversations"`
 	Messages      []message `json:"messages"`
@@ -52,8 +52,8 @@ type message struct {
 }
 
 // text is a string, or the joined text parts of an OpenAI message. Any other value becomes an empty
-// text, because data sets have numbers and null in the place of answers. Lists are decoded part by
-// part: a decoded list of numbers needs thirty times its size.
+// text, because some data sets have numbers and null instead of answers. Lists are decoded part by
+// part, because a decoded list of numbers needs thirty times its size.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -76,7 +76,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// The two sides of a conversation, by the names in data sets.
+// The two sides of a conversation. sides maps the roles of data sets to them.
 const (
 	questions = iota + 1
 	answers
@@ -121,9 +121,9 @@ func (s *shareGPTRows) Next() (Row, error) {
 	return row, nil
 }
 
-// pairs makes a row of each question that is followed by its answer. Data sets of this name spell
-// roles in several ways, lose messages and repeat questions: the last of several questions counts. A
-// turn with an empty answer has failed but keeps its number.
+// pairs returns a row for each question that is followed by its answer. Data sets spell roles in
+// several ways, lose messages and repeat questions: the last of several questions counts. A turn with
+// an empty answer has failed but keeps its number.
 func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
 	question, opened := "", false
 	for _, m := range messages {

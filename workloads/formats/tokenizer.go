@@ -10,12 +10,12 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-// The tokenizers.
+// TokenizerCL100K and TokenizerChars are the names of the tokenizers.
 const (
 	// TokenizerCL100K is the byte pair encoding of GPT-3.5 and GPT-4. Its data is part of the
 	// program.
 	TokenizerCL100K = "cl100k"
-	// TokenizerChars is an estimate: characters divided by a number.
+	// TokenizerChars is an estimate: the number of characters divided by a constant.
 	TokenizerChars = "chars"
 )
 
@@ -29,8 +29,8 @@ type Tokenizer struct {
 	Count func(text string, limit int) int
 }
 
-// NewTokenizer returns the tokenizer of the given name. charsPerToken is for TokenizerChars, 0 means
-// 4.
+// NewTokenizer returns the tokenizer of the given name. charsPerToken applies to TokenizerChars; 0
+// means 4.
 func NewTokenizer(name string, charsPerToken int) (Tokenizer, error) {
 	switch name {
 	case TokenizerCL100K:
@@ -47,15 +47,16 @@ func NewTokenizer(name string, charsPerToken int) (Tokenizer, error) {
 		name, TokenizerCL100K, TokenizerChars)
 }
 
-// maxRun is the longest run of letters, digits, spaces or marks that is encoded as one piece.
-// Splitting and merging take time with the square of its length. Runs in natural language are far
+// maxRun is the longest run of letters, digits, spaces or marks that is encoded as one piece. The time
+// of splitting and merging grows with the square of this length. Runs in natural language are far
 // shorter.
 const maxRun = 1 << 10
 
 // longestToken is the length of cl100k_base's longest token in bytes: 128 spaces.
 const longestToken = 128
 
-// countEncoded counts tokens up to a limit. Its time depends on the limit, not on the text.
+// countEncoded returns the tokens of a text, at most limit. Its time depends on the limit, not on the
+// text.
 func countEncoded(bpe *codec.Codec, text string, limit int) int {
 	if len(text)/longestToken >= limit {
 		return limit
@@ -65,7 +66,7 @@ func countEncoded(bpe *codec.Codec, text string, limit int) int {
 		part := firstPart(text, maxRun, maxPart)
 		text = text[len(part):]
 		c, err := bpe.Count(part)
-		if err != nil { // the pattern took too long: four characters a token, as the fallback
+		if err != nil { // the pattern took too long: estimate four characters per token
 			c = (utf8.RuneCountInString(part) + 3) / 4
 		}
 		n += c
@@ -73,10 +74,11 @@ func countEncoded(bpe *codec.Codec, text string, limit int) int {
 	return min(n, limit)
 }
 
-// maxPart is how many bytes are encoded before the count is compared with its limit.
+// maxPart is the number of bytes that are encoded before the count is compared with its limit.
 const maxPart = 1 << 20
 
-// firstPart returns the start of a text: up to most bytes, or to the end of a run of most bytes.
+// firstPart returns the start of a text: up to most bytes, or up to the point where a run has run
+// bytes.
 func firstPart(text string, run, most int) string {
 	start, class := 0, -2
 	for i, r := range text {

@@ -8,18 +8,18 @@ import (
 	"kvbench/workloads"
 )
 
-// Validation sums up a recorded run, for comparison with a run of the suite.
+// Validation holds the sums of a recorded run, for comparison with a run of the suite.
 type Validation struct {
-	workloads.TraceReport // only the facts about rows
+	workloads.TraceReport // only the counts of rows
 	Path                  string
 	Requests              int64 // usable rows
-	Lookups, Hits         int64 // requests with cache_hit, and those with a hit
+	Lookups, Hits         int64 // requests with cache_hit, and requests with a hit
 	ReadBytes, WriteBytes int64
-	// Tokens of all requests that have them.
+	// Sums over the requests that have token counts.
 	ContextTokens, GeneratedTokens int64
 }
 
-// validationRow is one request. Fields may be missing; other keys are ignored.
+// validationRow is one request. Fields may be missing. Other keys are ignored.
 type validationRow struct {
 	Hit   *bool    `json:"cache_hit"`
 	Read  *float64 `json:"read_bytes"`
@@ -29,7 +29,8 @@ type validationRow struct {
 	Generated *float64 `json:"generation_tokens"`
 }
 
-// maxTraceBytes limits one request, so that sums over all requests of a file stay exact.
+// maxTraceBytes is the largest number of bytes of one request, so that sums over all requests of a file
+// stay exact.
 const maxTraceBytes = 1 << 50
 
 // ReadValidation reads a recorded run of an engine or of another benchmark: a JSON list of requests with
@@ -43,7 +44,7 @@ func ReadValidation(path string) (v Validation, err error) {
 	}
 	defer doc.Close() // only read from
 	v.Path = path
-	tally := Tally{What: "validation trace", File: path, Allow: true} // the file is judged as a whole
+	tally := Tally{What: "validation trace", File: path, Allow: true} // End checks the whole file
 	for err == nil {
 		var row validationRow
 		bad := doc.next(&row)

@@ -14,8 +14,8 @@ import (
 
 // Row is one operation of an I/O trace.
 type Row struct {
-	// At never goes back. A Reader counts it from the first usable row, a Writer from the beginning
-	// of the file.
+	// At never decreases. A Reader counts At from the first usable row, a Writer from the start of the
+	// file.
 	At        time.Duration
 	Operation Operation
 	Bytes     int64
@@ -24,7 +24,7 @@ type Row struct {
 	Phase     string // Prefill, Decode or Evict
 }
 
-// Operation is the kind of a row.
+// Operation is the kind of operation of a row.
 type Operation uint8
 
 // The operations. The Python benchmark writes only the first two. Its evictions appear as reads and
@@ -37,7 +37,7 @@ const (
 
 var operations = [...]string{"Read", "Write", "Delete"}
 
-// String returns the operation as in files.
+// String returns the operation as files spell it.
 func (o Operation) String() string { return operations[o] }
 
 // Header is the first line of an I/O trace.
@@ -48,14 +48,14 @@ var columns = formats.Columns{Kind: "an I/O trace", Names: strings.Split(Header,
 	Required: 6, Places: []int{0, 1, 2, 3, 4, 5}}
 
 const (
-	// maxBytes bounds one object, so that sums of all objects in flight stay inside 64 bits.
+	// maxBytes bounds one object, so that the sum over all objects in flight fits into 64 bits.
 	maxBytes = 1 << 50
 	maxTier  = 2
 	maxKey   = 4096
 )
 
-// fields are the columns in the order of Header, with the allowed values and a function that stores
-// the value in a row. The row already has the columns before it.
+// fields are the columns in the order of Header, with the allowed values and a function that sets the
+// column's value in a row. The columns before it are already set.
 var fields = [...]struct {
 	want string
 	read func(r *Row, text string) bool
@@ -82,7 +82,7 @@ var fields = [...]struct {
 		return err == nil && n >= 0 && n <= maxTier
 	}},
 	{"a key of at most 4096 bytes", func(r *Row, text string) bool {
-		r.Key = strings.Clone(text) // the key is kept, and must not keep the whole line
+		r.Key = strings.Clone(text) // Clone the key, so that it does not keep the whole line in memory
 		return text != "" && len(text) <= maxKey
 	}},
 	{"Prefill, Decode, Evict or Both", func(r *Row, text string) bool {
@@ -91,7 +91,7 @@ var fields = [...]struct {
 	}},
 }
 
-// phaseOf returns the phase in our spelling, "" for an unknown phase. The Python benchmark reads a
+// phaseOf returns the phase as kvbench spells it, "" for an unknown phase. The Python benchmark reads a
 // prefix in the phase of the whole request. That phase is Both if the request prefills and decodes;
 // such a read belongs to the decode.
 func phaseOf(text string, op Operation) string {
@@ -110,10 +110,10 @@ func phaseOf(text string, op Operation) string {
 }
 
 // Reader reads an I/O trace of the suite or of the Python benchmark row by row. The columns are
-// Timestamp, Operation, Object_Size_Bytes, Tier, Key and Phase, in the order of the header or else
-// in this order. The Python benchmark ends lines with CR LF, has timestamps of the time of day in
-// microseconds, writes Read and Write only, and has a fourth phase, Both. Malformed rows are handled
-// as in request traces. .gz and .zst are decompressed. A Reader is not safe for concurrent use.
+// Timestamp, Operation, Object_Size_Bytes, Tier, Key and Phase, in the order of the header, or in this
+// order without a header. The Python benchmark ends lines with CR LF, writes Read and Write only, and
+// has a fourth phase, Both. Its timestamps are the time of day in microseconds. Malformed rows are
+// handled as in request traces. .gz and .zst are decompressed. A Reader is not safe for concurrent use.
 type Reader struct {
 	rows        *formats.CSV
 	tally       formats.Tally
@@ -140,13 +140,13 @@ func (t *Reader) Next() (Row, error) {
 	return row, err
 }
 
-// Report returns the facts about the rows so far.
+// Report returns the counts of the rows so far.
 func (t *Reader) Report() workloads.TraceReport { return t.tally.Report }
 
 // Close closes the file.
 func (t *Reader) Close() error { return t.rows.Close() }
 
-// end makes the checks that need the whole file, and returns io.EOF if they pass.
+// end checks the whole file, and returns io.EOF if the checks pass.
 func (t *Reader) end() error {
 	seen := &t.tally.Report
 	seen.Cycles = 1

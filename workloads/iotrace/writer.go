@@ -13,22 +13,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// origin is the timestamp of a trace's beginning in seconds. It is fixed, so that the file does not
+// origin is the timestamp of the start of a trace, in seconds. It is fixed, so that the file does not
 // depend on the machine or the day.
 const origin = 1_700_000_000
 
-// bufferSize is how many bytes are collected before a write.
+// bufferSize is the number of bytes that are buffered before a write.
 const bufferSize = 256 << 10
 
 // Writer writes an I/O trace as CSV, in the order of the calls. Equal rows give equal bytes. A Writer
 // is not safe for concurrent use.
 type Writer struct {
-	out    *bufio.Writer  // keeps the first error of writing
-	closes []func() error // for the layers between out and the file, in order
+	out    *bufio.Writer  // keeps the first write error
+	closes []func() error // closes the layers between out and the file, in order
 	rows   int64
 
 	file *os.File // nil if the caller gave the writer
-	path string   // its name after Close
+	path string   // name of the file after Close
 }
 
 // NewWriter begins a trace in w.
@@ -39,8 +39,7 @@ func NewWriter(w io.Writer) *Writer {
 }
 
 // Create begins a trace in a file. The trace is compressed if the name ends in .zst. A regular file
-// gets its name only when Close succeeds, so that a failed run leaves no file that looks like a
-// trace.
+// gets its name only when Close succeeds, so that a failed run leaves no file that looks like a trace.
 func Create(path string) (*Writer, error) {
 	name := path + ".partial"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

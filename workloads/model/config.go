@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Find returns the model of the given key. It looks in extra before the built-in models, so that a
-// user can redefine a key. A name that ends in .json, or names a file or a directory with a
-// config.json, is read as a Hugging Face configuration. Model.In checks whether such a model can be
-// stored in the type that its checkpoint declares.
+// Find returns the model of the given key. It searches extra before the built-in models, so that a user
+// can redefine a key. A name that ends in .json, or names a file or a directory with a config.json, is
+// read as a Hugging Face configuration. Find does not check whether such a model can be stored in the
+// type that its checkpoint declares: Model.In does.
 func Find(keyOrPath string, extra []Model) (Model, error) {
 	known := slices.Concat(extra, BuiltIn())
 	keys := make([]string, 0, len(known))
@@ -36,12 +36,13 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 		" config.json", keyOrPath, strings.Join(keys, ", "))
 }
 
-// maxModelConfig bounds how much of a config.json is read. Real files have a few KiB. A larger file
-// is cut here and then fails as JSON.
+// maxModelConfig is the number of bytes read of a config.json. Real files have a few KiB. A larger file
+// is cut and then fails as JSON.
 const maxModelConfig = 16 << 20
 
-// ReadConfig reads a Hugging Face config.json. A multimodal model has the dimensions of its text model. The type of cached numbers may stand in a second file: config.json has
-// hf_quant_config.json in its directory, X_config.json has X_hf_quant_config.json.
+// ReadConfig reads a Hugging Face config.json. A multimodal model has the dimensions of its text model.
+// A second file may have the type of cached numbers: hf_quant_config.json next to config.json, or
+// X_hf_quant_config.json next to X_config.json.
 func ReadConfig(path string) (Model, error) {
 	text, err := readAll(path)
 	quant, quantErr := readAll(strings.TrimSuffix(path, "config.json") + quantFile)
@@ -72,8 +73,8 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxModelConfig))
 }
 
-// classDefaults are the values that a nested configuration leaves out, because they are the defaults
-// of its model_type's class (huggingface/transformers,
+// classDefaults maps a model_type to the values that a nested configuration may leave out, because they
+// are the defaults of the type's class (huggingface/transformers,
 // src/transformers/models/*/configuration_*.py).
 var classDefaults = map[string]string{
 	"gemma":  `{"head_dim": 256}`,
@@ -87,8 +88,8 @@ var classDefaults = map[string]string{
 	"qwen3":   `{"head_dim": 128}`,
 }
 
-// parseModelConfig makes a model without a key from the texts of a config.json and a
-// hf_quant_config.json. The model is valid except perhaps its type of numbers, see Model.In.
+// parseModelConfig returns the model, without a key, from the texts of a config.json and a
+// hf_quant_config.json. The model is valid, except perhaps its type of numbers, see Model.In.
 func parseModelConfig(text, quant []byte) (Model, error) {
 	levels, err := parseLevels(text)
 	if err != nil {
@@ -113,7 +114,7 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		m.Window = cmp.Or(m.Window, l.num("max_position_embeddings"))
 		dtype := strings.TrimPrefix(cmp.Or(l.text("dtype"), l.text("torch_dtype")), "torch.")
 		m.DType = cmp.Or(m.DType, strings.TrimPrefix(dtype, "auto"))
-		// The outermost object has the most important keys.
+		// The keys of the outermost object have precedence.
 		m.Name = cmp.Or(l.text("_name_or_path"), append(l.texts("architectures"), m.Name)[0],
 			l.text("model_type"))
 	}
@@ -121,7 +122,7 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		err = f.apply(&m)
 	}
 	switch {
-	case f.err != nil: // the value was read as 0, which may have caused the other error
+	case f.err != nil: // the value counts as 0, which may have caused the other error
 		err = f.err
 	case err == nil:
 		err = f.refusal()
@@ -137,7 +138,7 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 	return m, m.declare(levels, quant)
 }
 
-// model reads the dimensions.
+// model returns the model with the dimensions in f.
 func (f *fields) model() (Model, error) {
 	m := Model{Layers: f.num("num_hidden_layers"), Hidden: f.num("hidden_size"),
 		Heads:   f.num("num_attention_heads"),
@@ -145,7 +146,7 @@ func (f *fields) model() (Model, error) {
 		HeadDim: f.num("head_dim", "attention_head_dim"), ValueDim: f.num("v_head_dim"),
 		KVLoraRank: f.num("kv_lora_rank"), QKRopeHeadDim: f.num("qk_rope_head_dim")}
 	if one, newer := f.flag("multi_query"), f.flag("new_decoder_architecture"); one && !newer {
-		m.KVHeads = 1 // Falcon's, whatever num_kv_heads says
+		m.KVHeads = 1 // Falcon ignores num_kv_heads
 	}
 	// A layer of LongCat has two attentions with a cache each.
 	layers := f.num("num_layers")
@@ -181,11 +182,11 @@ func (f *fields) model() (Model, error) {
 	return m, errors.Join(missing...)
 }
 
-// quantFile is ModelOpt's file of quantized types, from before ModelOpt wrote them into config.json.
+// quantFile is the file in which ModelOpt wrote quantized types before it wrote them into config.json.
 const quantFile = "hf_quant_config.json"
 
-// declare sets the type of cached numbers that the checkpoint declares, as vLLM and SGLang do. The
-// declaration is in config.json or, if that has no quantization_config, in the second file.
+// declare sets the type of cached numbers that the checkpoint declares, as vLLM and SGLang do.
+// config.json has the declaration, or the second file if config.json has no quantization_config.
 func (m *Model) declare(levels []*fields, second []byte) error {
 	for _, l := range levels {
 		if q := l.sub("quantization_config"); len(q.of) > 0 {
@@ -204,10 +205,11 @@ func (m *Model) declare(levels []*fields, second []byte) error {
 	return nil
 }
 
-// schemes are the types of cached numbers that kv_cache_scheme describes by an object.
+// schemes maps the number of bits and the type that a kv_cache_scheme object has to a type of cached
+// numbers.
 var schemes = map[string]string{"8float": "fp8", "8int": "int8", "4float": "nvfp4"}
 
-// follow takes the type that q declares, if any. Model.In refuses an unknown type.
+// follow sets the type that q declares, if any. Model.In refuses an unknown type.
 func (m *Model) follow(q *fields, where string) {
 	for _, key := range []string{"kv_cache_quant_algo", "kv_cache_scheme"} {
 		scheme := q.sub(key)

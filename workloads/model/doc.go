@@ -1,5 +1,5 @@
-// Package model computes how many bytes a token takes in the KV cache of a model, and how many of
-// these bytes one rank keeps.
+// Package model computes how many bytes a token takes in the KV cache of a model, and how many of these
+// bytes one rank keeps.
 //
 //	model.go     Model: dimensions, their rules, the built-in models; Sizer: tokens into bytes of
 //	             one rank of a tensor-parallel group
@@ -10,6 +10,6 @@
 //	kinds.go     the kinds of layers of a config.json, and what a layer of each kind keeps
 //	keys.go      the keys of a config.json: unknown keys are refused
 //
-// Begin with Model.BytesPerToken. Everything is plain data and safe for concurrent use. It stands
+// Begin with Model.BytesPerToken. All types are plain data and safe for concurrent use. The package is
 // below package workloads and imports nothing of the module.
 package model

@@ -18,7 +18,7 @@ import (
 // used, has a value that turns it off, is listed in keys.txt as harmless, or causes an error. Every
 // wrong size so far came from an unknown key that was ignored.
 type fields struct {
-	of   map[string]json.RawMessage // without nulls
+	of   map[string]json.RawMessage // keys whose value is null are left out
 	read map[string]bool
 	subs map[string]*fields
 	err  error             // of the first value that could not be read
@@ -46,12 +46,12 @@ func newFields(text []byte) (*fields, error) {
 	return f, err
 }
 
-// notJSON is the error for a text that is no JSON object.
+// notJSON is the error of a text that is no JSON object.
 type notJSON string
 
 func (n notJSON) Error() string { return string(n) }
 
-// Unreadable reports whether the error is that a file is no configuration at all.
+// Unreadable reports whether err means that a file is no model configuration at all.
 func Unreadable(err error) bool {
 	var file *fs.PathError
 	var text notJSON
@@ -73,7 +73,7 @@ func plain(text []byte, err error) error {
 	return err
 }
 
-// parseLevels returns the objects of a configuration, from the text model's to the outermost.
+// parseLevels returns the objects of a configuration, from the text model's object to the outermost.
 func parseLevels(text []byte) (levels []*fields, err error) {
 	for text != nil && len(levels) < 4 {
 		f, err := newFields(text)
@@ -108,7 +108,7 @@ func (f *fields) get(to any, keys ...string) (found string) {
 func (f *fields) nums(key string) (list []int) { f.get(&list, key); return list }
 func (f *fields) flag(key string) (on bool)    { f.get(&on, key); return on }
 
-// num returns a number. It refuses values out of range, because sizes are products of these numbers.
+// num returns a number. Sizes are products of these numbers, so num refuses values out of range.
 func (f *fields) num(keys ...string) (n int) {
 	if key := f.get(&n, keys...); (n < 0 || n > 1<<30) && f.err == nil {
 		f.err = fmt.Errorf("%s is %d, want 0 to %d", key, n, 1<<30)

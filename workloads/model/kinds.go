@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The kinds of layers, as layer_types has them.
+// The kinds of layers, with the names of layer_types.
 const (
 	fullLayer      = "full_attention"
 	slidingLayer   = "sliding_attention"
@@ -20,7 +20,7 @@ const (
 	noLayer        = "none" // keeps nothing of text
 )
 
-// kindNames are the names of kinds in all keys.
+// kindNames maps the names and numbers of kinds, in all keys that have them, to the kinds.
 var kindNames = map[string]string{
 	fullLayer: fullLayer, "attention": fullLayer, "*": fullLayer, "G": fullLayer,
 	"deepseek_sparse_attention": fullLayer, // see indexer for the rest
@@ -32,7 +32,7 @@ var kindNames = map[string]string{
 	noLayer:            noLayer, "mlp": noLayer, "moe": noLayer, "-": noLayer, "E": noLayer,
 }
 
-// layerTypes are the types of all layers by one key of a file, or that key's error.
+// layerTypes holds the types of all layers according to one key of a file, or the error of that key.
 type layerTypes struct {
 	key   string
 	types []string
@@ -98,7 +98,8 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	return key, kinds, err
 }
 
-// layersByInterval returns n layer types. The last layer of each group of many has full attention.
+// layersByInterval returns n layer types. The last layer of each group of many layers has full
+// attention, the other layers have the type others.
 func layersByInterval(n, many int, others string) (kinds []string) {
 	for i := 0; many > 0 && i < n; i++ {
 		kinds = append(kinds, others)
@@ -119,7 +120,8 @@ func layersByExactInterval(n int, key string, many int, others string) layerType
 	return layerTypes{key, layersByInterval(n, many, others), nil}
 }
 
-// layersByPattern is layersByInterval for a number. For a text it repeats the text's letters.
+// layersByPattern is layersByInterval for a number. For another text it repeats the letters of the
+// text, as n layer types of one letter.
 func layersByPattern(n int, text string) (kinds []string) {
 	if many, err := strconv.Atoi(text); err == nil {
 		return layersByInterval(n, many, slidingLayer)
@@ -130,7 +132,8 @@ func layersByPattern(n int, text string) (kinds []string) {
 	return kinds
 }
 
-// layersListed returns n layer types: kind for each layer that the key lists, others for the rest.
+// layersListed returns n layer types: kind for each layer that the key lists, others for the other
+// layers.
 func (f *fields) layersListed(n int, key, kind, others string) layerTypes {
 	listed := f.nums(key)
 	types := slices.Repeat([]string{others}, n*min(1, len(listed))) // none without the key
@@ -147,7 +150,7 @@ func (f *fields) layersListed(n int, key, kind, others string) layerTypes {
 // maxLayers is a thousand times the layers of any real model.
 const maxLayers = 1 << 17
 
-// apply sets what the layers of a model keep.
+// apply sets what the layers of the model keep.
 func (f *fields) apply(m *Model) error {
 	// Validate reports this error. Return now, so that no loop runs over a huge layer count.
 	if m.Layers < 1 || m.Layers > maxLayers {
@@ -177,7 +180,7 @@ func (f *fields) apply(m *Model) error {
 	if m.index, err = f.indexer(m, count[fullLayer]); err != nil {
 		return err
 	}
-	other := f.sub("attention_other_setting") // for Step-3.5's layers with a window
+	other := f.sub("attention_other_setting") // Step-3.5's layers with a window
 	// Gemma-4's full layers have fewer and longer heads than its layers with a window.
 	full := Group{KVHeads: f.num("num_global_key_value_heads"), HeadDim: f.num("global_head_dim")}
 	sliding := Group{Window: window, ValueDim: f.num("swa_v_head_dim"),
@@ -214,10 +217,10 @@ func (f *fields) apply(m *Model) error {
 	return nil
 }
 
-// state returns the bytes of one layer's recurrent state. It has a matrix per head. Linear
-// attention and Mamba-2 also keep the last k-1 inputs of a convolution of width k, in bfloat16 as
-// vLLM does (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix has the model's data
-// type, or that of mamba_ssm_dtype. For Kimi it is float32.
+// state returns the bytes of one layer's recurrent state. The state has a matrix per head. Linear
+// attention and Mamba-2 also keep the last k-1 inputs of a convolution of width k, in bfloat16 as vLLM
+// does (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix has the model's data type, or the
+// type of mamba_ssm_dtype. For Kimi it is float32.
 func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 	num := func(f *fields, keys ...string) float64 {
 		n := f.num(keys...)
@@ -257,7 +260,8 @@ func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 	return values*dim*size + (2*keyHeads*dim+values)*(num(f, "linear_conv_kernel_dim")-1)*2, err
 }
 
-// indexer returns what the sparse-attention indexer stores; full counts full-attention layers.
+// indexer returns what the sparse-attention indexer stores. full is the number of full-attention
+// layers.
 func (f *fields) indexer(m *Model, full int) (indexer, error) {
 	unknown := func(key string) (indexer, error) {
 		return indexer{}, fmt.Errorf("%s: what its indexer keeps of a token is not known here", key)
@@ -293,8 +297,8 @@ func (f *fields) indexer(m *Model, full int) (indexer, error) {
 		f.num("indexer_budget")
 		return x, nil
 	}
-	// MiniMax-M3. A layer whose index value is enabled would store that value too. Its size is
-	// unknown, so it is refused.
+	// MiniMax-M3. A layer with an enabled index value would store that value, too. Its size is unknown,
+	// so such a model is refused.
 	s := f.sub("sparse_attention_config")
 	if !s.flag("use_sparse_attention") {
 		return indexer{}, nil
@@ -340,9 +344,9 @@ func (f *fields) puzzle(m *Model) (l layerTypes) {
 	return l
 }
 
-// compress gives a model the groups of DeepSeek-V4's compressed attention. A layer with ratio r > 0
-// stores one entry per r tokens. A layer with r = 0 stores none. A layer with r = 4 also stores one
-// indexer key per entry. Ratios after the last layer belong to MTP layers.
+// compress sets the groups of DeepSeek-V4's compressed attention. A layer with ratio r > 0 stores one
+// entry per r tokens. A layer with r = 0 stores none. A layer with r = 4 also stores one indexer key
+// per entry. Ratios after the last layer belong to MTP layers.
 func (f *fields) compress(m *Model, ratios []int) error {
 	if len(ratios) < m.Layers {
 		return fmt.Errorf("%d compress_ratios for %d layers", len(ratios), m.Layers)
@@ -371,6 +375,6 @@ func (f *fields) compress(m *Model, ratios []int) error {
 	return nil
 }
 
-// indexedRatio is the ratio of the layers with an indexer. Layers of larger ratios have so few
+// indexedRatio is the ratio of the layers with an indexer. Layers with a larger ratio have so few
 // entries that attention reads all of them.
 const indexedRatio = 4

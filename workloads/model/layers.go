@@ -5,30 +5,30 @@ import (
 	"math"
 )
 
-// Group is the layers of a model that keep the same of a token. A field of 0 takes the model's
+// Group describes layers of a model that keep the same bytes per token. A field of 0 means the model's
 // value.
 type Group struct {
 	Layers  int
 	KVHeads int
-	HeadDim int // the length of a key, and of a value if the model has no own length for values
+	HeadDim int // length of a key, and of a value if the model has no other length for values
 	// ValueDim is the length of a value.
 	ValueDim int
-	Window   int // tokens: attention reads only this many of the last ones
-	Every    int // tokens that share one entry: compressed attention
+	Window   int // attention reads only this many of the last tokens
+	Every    int // compressed attention: the number of tokens that share one entry
 }
 
-// indexer finds the tokens that sparse attention reads. It keeps a key for each token in some of the
-// layers.
+// indexer describes what finds the tokens that sparse attention reads: an index that keeps one key for
+// each token in some layers.
 type indexer struct {
 	layers int
 	dim    int
 	every  int // tokens that share one key
-	// Indexers whose keys stay in bfloat16 for every type of the other numbers, and models whose
-	// engines have no other type at all.
+	// bf16: keys stay in bfloat16 for every type of the other numbers. alone: engines have no other
+	// type for the model at all.
 	bf16, alone bool
 }
 
-// dtypes maps the types of cached numbers, in the spellings of configuration files, to their sizes.
+// dtypes maps the types of cached numbers, as configuration files spell them, to their sizes.
 var dtypes = map[string]dtype{
 	"float32": {bytes: 4}, "fp32": {bytes: 4},
 	"float16": {bytes: 2}, "fp16": {bytes: 2}, "half": {bytes: 2}, "bfloat16": {bytes: 2},
@@ -49,7 +49,8 @@ type dtype struct {
 	bytes  float64 // of a number
 	scales float64 // bytes for each key and value of a head
 	shared float64 // bytes of scales for a number
-	// The kinds of attention with this type: only heads, or only latents; neither means both.
+	// heads: only attention with heads has this type. latents: only latents have it. If both are false,
+	// both have it.
 	heads, latents bool
 }
 
@@ -79,7 +80,7 @@ func (m Model) entry(g Group) float64 {
 	return heads * ((key+value)*(t.bytes+t.shared) + 2*t.scales)
 }
 
-// groups returns the layers that keep something of every token.
+// groups returns the groups of layers that keep something of every token.
 func (m Model) groups() []Group {
 	if m.Groups == nil {
 		return []Group{{Layers: m.Layers}}
@@ -87,8 +88,8 @@ func (m Model) groups() []Group {
 	return m.Groups
 }
 
-// Alike reports whether every layer keeps the same bytes of a token: no layer has a state or an
-// indexer. Windows make no difference.
+// Alike reports whether every layer keeps the same bytes per token: no layer has a state or an indexer.
+// Windows make no difference.
 func (m Model) Alike() bool {
 	layers, groups := 0, m.groups()
 	for _, g := range groups {
@@ -100,12 +101,12 @@ func (m Model) Alike() bool {
 	return layers == m.Layers && m.index.layers == 0
 }
 
-// perToken is the bytes of one token in a group, in the caches of all ranks together.
+// perToken returns the bytes of one token in a group, summed over the caches of all ranks.
 func (m Model) perToken(g Group) float64 {
 	return float64(g.Layers) * m.entry(g) / float64(max(1, g.Every))
 }
 
-// indexBytes is the bytes of one token in the indexers: in bfloat16, or in fp8 with a scale.
+// indexBytes returns the bytes of one token in the indexers: in bfloat16, or in fp8 with a scale.
 func (m Model) indexBytes() float64 {
 	if m.index.layers == 0 {
 		return 0
@@ -117,9 +118,9 @@ func (m Model) indexBytes() float64 {
 	return float64(m.index.layers) * key / float64(max(1, m.index.every))
 }
 
-// FixedBytes is the bytes that a long sequence keeps on all ranks besides BytesPerToken, whatever
-// its length: states, and with compressed attention the last tokens uncompressed. Entries of a load
-// leave these bytes out.
+// FixedBytes returns the bytes that a long sequence keeps on all ranks besides BytesPerToken,
+// independent of its length: states, and with compressed attention the last tokens uncompressed.
+// Entries of a load do not include these bytes.
 func (m Model) FixedBytes() int64 {
 	sum := float64(m.StateBytes)
 	if m.Attention == CSA {

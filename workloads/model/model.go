@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// Attention is the way in which a model keeps its keys and values.
+// Attention is the type of a model's attention, which decides what a token keeps.
 type Attention string
 
 // The attention types whose caches differ in size.
 const (
 	MHA Attention = "mha" // every head has its own keys and values
-	GQA Attention = "gqa" // groups of heads share them
+	GQA Attention = "gqa" // groups of heads share keys and values
 	MLA Attention = "mla" // one compressed latent per token and layer
 	CSA Attention = "csa" // one entry for several tokens, and the last tokens uncompressed
 )
@@ -39,18 +39,18 @@ type Model struct {
 	// KVLoraRank and QKRopeHeadDim matter for MLA only.
 	KVLoraRank    int
 	QKRopeHeadDim int
-	// Window is the longest prompt in tokens, answer included; 0 = unknown.
+	// Window is the longest prompt plus answer, in tokens; 0 = unknown.
 	Window int
 	// DType is the type of a cached number: "float16" when empty. StoredAs names this type and its
 	// source if it is not the type of the weights.
 	DType, StoredAs string
-	declared        string // by the checkpoint
+	declared        string // the type that the checkpoint declares
 
 	// LayersFrom is the key of a config.json with the kinds of layers, "" without one.
 	LayersFrom string
 
-	// Groups are the layers that keep something of every token, if they differ; nil means all
-	// Layers alike. StateBytes is what the other layers keep of a sequence of any length.
+	// Groups are the layers that keep something of every token, if they differ; nil means that all
+	// Layers are alike. StateBytes is what the other layers keep of a sequence of any length.
 	Groups      []Group
 	StateBytes  int64
 	stateLayers int // layers with a state
@@ -58,8 +58,8 @@ type Model struct {
 	csaWindow   int // tokens
 }
 
-// Complete fills fields that a configuration may leave out. Without a number of KV heads every head
-// has its own. The numbers of heads decide between MHA and GQA.
+// Complete sets fields that a configuration may leave out. Without a number of KV heads every head has
+// its own KV head. The numbers of heads decide between MHA and GQA.
 func (m *Model) Complete() {
 	m.Attention = Attention(strings.ToLower(string(m.Attention)))
 	if m.Attention == MLA {
@@ -92,8 +92,8 @@ func (m Model) dtype() string { return strings.ToLower(cmp.Or(m.DType, "float16"
 // counts as 0 bytes.
 func (m Model) BytesPerToken() int64 { return int64(math.Ceil(m.bytesPerToken())) }
 
-// bytesPerToken also accepts invalid models: factors are at most 2^20 each, so floating point cannot
-// overflow as integers could. It is exact for all valid models.
+// bytesPerToken also accepts invalid models: each factor is at most 2^20, so floating point cannot
+// overflow, as integers could. It is exact for all valid models.
 func (m Model) bytesPerToken() float64 {
 	sum := m.indexBytes()
 	for _, g := range m.groups() {
@@ -102,11 +102,11 @@ func (m Model) bytesPerToken() float64 {
 	return sum
 }
 
-// maxBytesPerToken keeps every product with a token count far from overflow. Real models need less
-// than 10 MiB.
+// maxBytesPerToken bounds the bytes of a token, so that products with a token count cannot overflow.
+// Real models need less than 10 MiB.
 const maxBytesPerToken = 1 << 30
 
-// Validate reports everything that is wrong with the model in one error, nil if nothing is.
+// Validate returns an error that lists everything that is wrong with the model, nil if nothing is.
 func (m Model) Validate() error {
 	label := "without a name"
 	if name := cmp.Or(m.Key, m.Name); name != "" {
@@ -192,9 +192,9 @@ func DTypes() []string {
 		"nvfp4"}
 }
 
-// In returns the model with its numbers in the given type. OwnType is the type that the checkpoint
-// declares, as in engines, or else the type of its weights. Not every model can be stored in every
-// type.
+// In returns the model with its cached numbers in the given type. OwnType means the type that the
+// checkpoint declares, as in engines, or else the type of its weights. The error says that the model
+// cannot be stored in this type.
 func (m Model) In(dtype string) (Model, error) {
 	if dtype != OwnType && dtype != m.declared {
 		m.DType, m.StoredAs = dtype, dtype
@@ -205,8 +205,8 @@ func (m Model) In(dtype string) (Model, error) {
 	return m, m.Validate()
 }
 
-// Arithmetic explains BytesPerToken: layers × bytes of each, and the key of a config.json with the
-// kinds of layers.
+// Arithmetic returns the calculation of BytesPerToken as text: layers × bytes of each, and the key of a
+// config.json with the kinds of layers.
 func (m Model) Arithmetic() string {
 	var parts []string
 	add := func(layers, every int, bytes float64, what string) {
@@ -279,7 +279,7 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 			divisor = min(divisor, max(1, m.KVHeads))
 		}
 		// Groups with few heads are divided among fewer ranks than other groups, and the keys of
-		// indexers are not divided. So the bytes of one rank are computed.
+		// indexers are not divided. So compute the bytes of one rank.
 		one, uneven := m.indexBytes(), m.index.layers > 0
 		for _, g := range m.groups() {
 			parts := min(max(1, tp), max(1, cmp.Or(g.KVHeads, m.KVHeads)))
@@ -293,8 +293,9 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 	return Sizer{BytesPerToken: m.BytesPerToken(), Divisor: int64(divisor)}
 }
 
-// PagedSizer is NewSizer for objects of whole pages. It also returns the pages, nil if the model has
-// none.
+// PagedSizer returns the Sizer for objects of whole pages, and the pages. If the model has none, p is
+// nil and s counts 0 bytes per token. With TPMLPerf one rank keeps 1/tp of the pages of the whole
+// model.
 func PagedSizer(m Model, tp int, rule TPRule) (s Sizer, p *Paging) {
 	if rule == TPMLPerf {
 		s.Divisor, tp = int64(max(1, tp)), 1
@@ -307,9 +308,9 @@ func PagedSizer(m Model, tp int, rule TPRule) (s Sizer, p *Paging) {
 
 // Sizer converts token counts into bytes of one or several ranks. The zero Sizer returns 0 bytes.
 type Sizer struct {
-	BytesPerToken int64 // of all ranks; of one rank if they cannot be divided evenly
+	BytesPerToken int64 // of all ranks, or of one rank if they cannot be divided evenly
 	Divisor       int64 // 0 and 1 mean: not divided
-	// Ranks is how many ranks of equal bytes to count together; 0 and 1 mean one rank.
+	// Ranks is the number of ranks of equal bytes to sum over; 0 and 1 mean one rank.
 	Ranks int64
 }
 
@@ -319,7 +320,7 @@ func (s Sizer) One() Sizer {
 	return s
 }
 
-// Bytes returns the size of an entry with the given tokens, rounded up to a whole byte per rank.
+// Bytes returns the size of an entry of so many tokens, rounded up to a whole byte per rank.
 func (s Sizer) Bytes(tokens int) int64 {
 	divisor := max(1, s.Divisor)
 	return (int64(tokens)*s.BytesPerToken + divisor - 1) / divisor * max(1, s.Ranks)

@@ -6,34 +6,36 @@ import (
 	"slices"
 )
 
-// Paging describes how an engine keeps a model with different kinds of layers: in blocks of tokens,
-// with a page for each layer and block. All pages have one size. The layers of a kind are divided
-// into groups of equally many layers; the last group of a kind is padded. The pages of a group in a
-// block are kept together (vllm/v1/core/kv_cache_utils.py, 2026).
+// Paging describes how an engine stores a model with different kinds of layers: in blocks of tokens,
+// with a page for each layer and block. All pages have one size. The layers of a kind are divided into
+// groups of equally many layers; the last group of a kind is padded. The pages of a group in a block
+// are stored together (vllm/v1/core/kv_cache_utils.py, 2026).
 type Paging struct {
-	Block  int   // tokens; the tokens of an object are a multiple
-	Layers int   // of a group
-	Page   int64 // bytes of a layer and token on one rank
-	// Last is how many of the last tokens of a stored prompt each group needs to continue it, 0 = all;
-	// groups that need more come first. A window needs its tokens without the one that is being
-	// computed. A state needs 1, the token before the next block.
+	Block  int   // tokens of a block; an object has a multiple
+	Layers int   // layers of a group
+	Page   int64 // bytes per layer and token on one rank
+	// Last is the number of last tokens of a stored prompt that each group needs to continue the
+	// prompt, 0 = all. Groups that need more come first. A group with a window needs the window's
+	// tokens without the token that is being computed. A state needs 1, the token before the next
+	// block.
 	Last []int
 }
 
-// gpuBlock is the tokens of vLLM's blocks by default.
+// gpuBlock is the default number of tokens in vLLM's blocks.
 const gpuBlock = 16
 
-// latentBlock: with the kernels for latents, the tokens of a block are a multiple of this number.
+// latentBlock is the step of the tokens of a block if the attention kernels are for latents.
 const latentBlock = 128
 
-// muchMore is a ratio: if the most frequent kind has this many times the layers of the rarest kind,
-// it is divided into several groups. Below it 12 and 13 layers make two groups of 13, not three of
-// 12.
+// muchMore is a ratio: if the most frequent kind has this many times the layers of the rarest kind, it
+// is divided into several groups. Below this ratio, 12 and 13 layers make two groups of 13, not three
+// groups of 12.
 const muchMore = 1.5
 
-// Paging returns the pages of one of tp ranks. Ranks divide the heads of every group as far as
-// possible, and states evenly. The result is nil if all layers keep the same of a token. It is nil
-// with an indexer or compressed attention, too, because those have pages of several sizes.
+// Paging returns the pages of one of tp ranks. The ranks divide the heads of every group as far as
+// possible, and divide states evenly. Paging returns nil if all layers keep the same bytes per token.
+// It also returns nil with an indexer or compressed attention, because those have pages of several
+// sizes.
 func (m Model) Paging(tp int) *Paging {
 	if m.Groups == nil || m.Attention == CSA || m.index.layers > 0 ||
 		len(m.Groups) == 1 && m.stateLayers == 0 {
@@ -80,13 +82,13 @@ func (m Model) Paging(tp int) *Paging {
 	return p
 }
 
-// BytesPerToken is the bytes of a token in the pages of all groups, padding included, on one rank.
+// BytesPerToken returns the bytes of a token in the pages of all groups, padding included, on one rank.
 func (p *Paging) BytesPerToken() int64 {
 	return p.Page * int64(p.Layers) * int64(len(p.Last))
 }
 
-// Tails returns for every group how many of a prompt's last objects it needs, with the given tokens
-// per object; 0 means all objects.
+// Tails returns for each group how many of a prompt's last objects it needs, if an object has the given
+// number of tokens; 0 means all objects.
 func (p *Paging) Tails(tokens int) (list []int) {
 	for _, last := range p.Last {
 		list = append(list, (last+tokens-1)/tokens)

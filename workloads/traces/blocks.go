@@ -7,14 +7,14 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// blockEntries makes the entries of requests of blocks, in the order of the requests.
+// blockEntries creates the entries of requests of blocks, in the order of the requests.
 type blockEntries struct {
 	objectTokens int // see Config; 0 keeps the recorded blocks
 	ideal        idealCache
 }
 
-// add sets the blocks of a request from its row. The last block has the rest of the context, if the row
-// has all blocks.
+// add sets the blocks of a request from its row. If the row has all blocks, the last block has the
+// remaining tokens of the context.
 func (b *blockEntries) add(r *workloads.Request, row *formats.Row) {
 	r.IdealBlocks = b.ideal.prefix(row.Scope, row.Blocks)
 	if n := b.objectTokens; n > 0 {
@@ -33,7 +33,7 @@ func (b *blockEntries) add(r *workloads.Request, row *formats.Row) {
 	}
 }
 
-// tokens returns how many tokens a request of that many blocks offers to write.
+// tokens returns how many tokens a request of so many blocks offers to write.
 func (b *blockEntries) tokens(row *formats.Row, blocks int) int {
 	tokens := min(row.Context, blocks*row.BlockTokens)
 	if n := b.objectTokens; n > 0 {
@@ -42,8 +42,9 @@ func (b *blockEntries) tokens(row *formats.Row, blocks int) int {
 	return tokens
 }
 
-// cut makes objects of n tokens from a row's blocks: several objects per block, or one object of several
-// blocks. One size divides the other. Tokens that fill no object are omitted, as in engines.
+// cut returns the objects of n tokens that a row's blocks make: several objects per block, or one
+// object of several blocks. One size must divide the other. Tokens that fill no object are left out, as
+// in engines.
 func cut(row *formats.Row, n int) []workloads.Entry {
 	whole := min(row.Context, len(row.Blocks)*row.BlockTokens) / n
 	list := make([]workloads.Entry, 0, whole)
@@ -63,18 +64,20 @@ func cut(row *formats.Row, n int) []workloads.Entry {
 	return list
 }
 
-// idealCache counts the hits of a cache without limit: it misses only blocks that were never requested
-// before in this replay. A block is a hit only if all blocks before it are, because its content depends on
-// them.
+// idealCache counts the hits of a cache without limit, which misses only blocks that this replay never
+// requested before. A block is a hit only if all blocks before it are hits, because its content depends
+// on them.
 type idealCache struct {
 	seen   map[string]map[int64]struct{} // blocks by scope; nil after there were too many
 	blocks int
 }
 
-// maxIdealBlocks limits its memory to about a GiB. With more blocks the ideal is unknown.
+// maxIdealBlocks limits the memory of an idealCache to about a GiB. With more blocks the ideal is
+// unknown.
 const maxIdealBlocks = 16 << 20
 
-// prefix returns how many of the first blocks are known, and adds all of them.
+// prefix returns how many of the first blocks are known, -1 if there were too many blocks. It adds all
+// blocks.
 func (c *idealCache) prefix(scope string, ids []int64) (known int) {
 	if c.seen == nil {
 		if c.blocks > 0 {

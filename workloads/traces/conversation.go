@@ -6,31 +6,33 @@ import (
 	"kvbench/workloads"
 )
 
-// maxConversations is the number of conversations that a trace keeps. The least recently used one is dropped,
-// and a later row of it begins a new conversation. That limits memory for any input.
+// maxConversations is the number of conversations that a trace keeps, to limit memory. If there are
+// more, the least recently used one is dropped, and a later row of it begins a new conversation.
 const maxConversations = 10000
 
-// conversation is the turns of one session of a trace. Requests in flight and deferred turns still refer to one that was
-// dropped.
+// conversation holds the turns of one session of a trace. Requests in flight and deferred turns may
+// still refer to a dropped conversation.
 type conversation struct {
 	number int
-	// history is the entries of all turns so far. Requests share the elements, so the slice is only
+	// history has the entries of all turns so far. Requests share the elements, so the slice is only
 	// appended to.
 	history []workloads.Entry
-	// busy: a turn is queued, or was taken and its entry is not written yet.
+	// busy: a turn is queued, or a taken turn has not written its entry yet.
 	busy bool
-	// turns are the later turns, which wait while the conversation is busy.
+	// turns are the later turns. They wait while the conversation is busy.
 	turns []*workloads.Request
 }
 
-// newConversations returns an empty list with capacity for the live conversations.
+// newConversations returns an empty list for the given number of live conversations, or
+// maxConversations if that is larger.
 func newConversations(live int) *simplelru.LRU[string, *conversation] {
-	list, _ := simplelru.NewLRU[string, *conversation](max(maxConversations, live), nil) // fails only for a size below 1
+	list, _ := simplelru.NewLRU[string, *conversation](max(maxConversations, live), nil) // size > 0
 	return list
 }
 
-// join makes a request the next turn of a conversation that may have another turn, within its cycle: keys of
-// another cycle are other entries.
+// join makes a request the next turn of the conversation id of its cycle, or the first turn of a new
+// conversation, if there is none or it has its maximum of turns. Conversations do not continue in
+// another cycle, because keys of another cycle are other entries.
 func (t *Trace) join(r *workloads.Request, id string, cycle int) {
 	if cycle != t.cycle {
 		t.cycle = cycle

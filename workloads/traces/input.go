@@ -13,18 +13,19 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// firstDate is the smallest stamp that is a date: the Unix time of the year 2000. Smaller stamps count from
-// the begin of the trace, because no trace lasts thirty years.
+// firstDate is the smallest stamp that is a date, the Unix time of the year 2000. Smaller stamps count
+// from the start of the trace, because no trace lasts thirty years.
 const firstDate = 30 * 365 * 24 * time.Hour
 
-// input is the files of a configuration in the order of their replay.
+// input holds the files of a configuration in the order of their replay.
 type input struct {
 	cfg    Config
 	format formats.Format
-	apart  []string // by path, see formats.Apart
+	apart  []string // scope suffix of each path, see formats.Apart
 	files  []opening
-	// dated: the stamps of all files are dates, of the common clock of a cluster. Files are ordered by these,
-	// and concurrent ones are merged. Other files follow each other in the given order.
+	// dated: the stamps of all files are dates on the common clock of a cluster. The files are ordered
+	// by their first stamps, and concurrent files are merged. Files without dates follow each other in
+	// the given order.
 	dated     bool
 	sessional bool // all files have sessions of agents
 }
@@ -32,8 +33,8 @@ type input struct {
 // opening describes the start of a file.
 type opening struct {
 	index     int           // in the paths
-	sessional bool          // it has sessions of agents
-	stamp     time.Duration // of its first usable row, -1 if none of the first rows is usable
+	sessional bool          // one of the first rows belongs to a session of agents
+	stamp     time.Duration // stamp of the first usable row, -1 if none of the first rows is usable
 }
 
 // openInput reads the start of every file. It resets settings that the format does not have.
@@ -57,13 +58,13 @@ func openInput(format formats.Format, cfg Config) (in *input, problems error) {
 		in.dated = in.dated && o.stamp >= firstDate
 		in.sessional = in.sessional && o.sessional
 	}
-	if in.dated = in.dated && !in.sessional; in.dated { // each session has its own clock
+	if in.dated = in.dated && !in.sessional; in.dated { // the stamps of a session count from its start
 		slices.SortStableFunc(in.files, func(a, b opening) int { return cmp.Compare(a.stamp, b.stamp) })
 	}
 	return in, problems
 }
 
-// start reads the first rows of a file. In a long file they need not be usable.
+// start reads the first rows of a file. In a long file none of them need be usable.
 func (in *input) start(index int) (o opening, err error) {
 	o.index, o.stamp = index, -1
 	f, err := in.open(index)
@@ -89,9 +90,9 @@ func (in *input) start(index int) (o opening, err error) {
 	}
 }
 
-// Rows counts the rows of one cycle by reading the whole input again, for the report of the replayed share.
-// It stops and returns false after most rows, and if MaxConversations limits the input. It may be called
-// while the load runs.
+// Rows counts the rows of one cycle. It reads the whole input again, for the share of the input that
+// was replayed. It stops and returns false after most rows, and if MaxConversations limits the input.
+// It may be called while the load runs.
 func (in *input) Rows(most int64) (rows int64, all bool) {
 	if in.cfg.MaxConversations > 0 {
 		return 0, false
@@ -113,8 +114,8 @@ type file struct {
 	formats.Reader
 	formats.Tally
 	silent bool   // a row without an answer is a normal request
-	apart  string // suffix that distinguishes files of the same name, see formats.Apart
-	order  int    // among the files of the input
+	apart  string // suffix of the scope, see formats.Apart
+	order  int    // index among the files of the input
 	head   formats.Row
 }
 
@@ -129,7 +130,7 @@ func (in *input) open(index int) (*file, error) {
 	return &file{Reader: rows, Tally: tally, silent: in.format.Silent, apart: in.apart[index]}, nil
 }
 
-// next returns the next usable row; io.EOF at the end, or after most rows.
+// next returns the next usable row. It returns io.EOF at the end, or after most rows.
 func (f *file) next(most int64) (formats.Row, error) {
 	for f.Report.Rows < most {
 		row, err := f.Next()
@@ -150,7 +151,7 @@ func (f *file) next(most int64) (formats.Row, error) {
 	return formats.Row{}, io.EOF
 }
 
-// end makes the checks that need the whole file.
+// end checks the whole file. It returns nil if the checks pass.
 func (f *file) end() error {
 	usable := f.Report.Rows - f.Report.Malformed - f.Report.Failed
 	if err := f.End(); err != nil || usable > 0 || f.Allow {
@@ -164,32 +165,33 @@ type traceRow struct {
 	formats.Row
 	cycle   int
 	part    int   // number of the group of concurrent files, over all cycles; 0 for sessions of agents
-	row     int64 // its number within the cycle, over all files, from 1; unusable rows count, too
-	seq     int64 // rows of the replay before it, over all cycles
+	row     int64 // number of the row in the cycle, over all files, from 1; unusable rows count, too
+	seq     int64 // number of rows replayed before it, over all cycles
 	arrival time.Duration
 
-	conversation int64 // of a recorded conversation: its number within the cycle, from 1
+	conversation int64 // number of its conversation in the cycle, from 1
 }
 
-// rowSource makes rows one after the other. A row is valid until the next call. The error is io.EOF after the
-// last row, and next is not called after an error.
+// rowSource returns rows one after the other. A row is valid until the next call. The error is io.EOF
+// after the last row. next must not be called after an error.
 type rowSource interface{ next() (traceRow, error) }
 
-// reader reads the usable rows of all files and cycles in order. Its memory does not depend on their number.
-// The rows of a file keep their order. A file is open while it has rows at the current time.
+// reader reads the usable rows of all files and cycles in order. Its memory does not depend on the
+// number of rows. The rows of a file keep their order. A file is open while it has rows at the current
+// time.
 type reader struct {
 	*input
 	cycle, part int
 
-	// Of the cycle:
+	// Of the current cycle:
 	opened int     // number of opened files
 	heads  []*file // open files, ordered by the stamps of their next rows
 	taken  *file   // the file of the current row
 	rows   int64   // rows read, including the next rows of open files
-	talks  int64   // conversations
+	talks  int64   // conversations so far
 	ended  workloads.TraceReport
 
-	first workloads.TraceReport // of the first cycle
+	first workloads.TraceReport // report of the first cycle
 }
 
 // next implements rowSource.
@@ -231,7 +233,7 @@ func (r *reader) next() (row traceRow, err error) {
 		conversation: r.talks}, nil
 }
 
-// refill reads the next row of a file and puts the file in order, or closes it at its end.
+// refill reads the next row of a file and inserts the file into heads, or closes the file at its end.
 func (r *reader) refill(f *file) (err error) {
 	r.taken = nil
 	r.rows -= f.Report.Rows
@@ -251,8 +253,8 @@ func (r *reader) refill(f *file) (err error) {
 	return nil
 }
 
-// endCycle continues with the next cycle. It reports whether the input has ended: a cycle without a row would
-// be repeated for ever.
+// endCycle starts the next cycle. It returns true if the input has ended. A cycle without a usable row
+// also ends the input, because it would be repeated for ever.
 func (r *reader) endCycle() (over bool) {
 	if r.cycle == 0 {
 		r.first = r.ended
@@ -265,7 +267,7 @@ func (r *reader) endCycle() (over bool) {
 	return false
 }
 
-// report counts the unusable rows read so far in the first cycle.
+// report returns the counts of the unusable rows read so far in the first cycle.
 func (r *reader) report() workloads.TraceReport {
 	if r.cycle > 0 {
 		return r.first
@@ -282,7 +284,7 @@ func (r *reader) report() workloads.TraceReport {
 
 func (r *reader) closeFile(f *file) {
 	r.ended.Add(f.Report)
-	_ = f.Close() // an error of closing a file that was read does not matter
+	_ = f.Close() // a file that was only read: ignore the error
 }
 
 // close closes the open files.

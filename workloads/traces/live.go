@@ -12,20 +12,21 @@ import (
 	"kvbench/workloads/users"
 )
 
-// stage has the live sessions.
+// stage holds the live sessions.
 type stage struct {
 	source func() (*session, error) // the next session; io.EOF after the last one
 	stream users.Stream
 	limit  int // live sessions
 	due    users.Heap[due]
 	memory []int64 // blocks of the request last taken
-	err    error   // that ended the sessions
+	err    error   // error that ended the sessions, io.EOF after the last one
 
 	begun, ended int64 // sessions
 	most         int   // the largest number of live ones
 }
 
-// begin returns the next session as a live one, nil at the end.
+// begin takes the next session from source and counts it as live. It returns nil after the last
+// session.
 func (s *stage) begin() *session {
 	if s.err != nil {
 		return nil
@@ -39,7 +40,7 @@ func (s *stage) begin() *session {
 	return next
 }
 
-// row returns a step as a row, valid until the next call.
+// row returns a step as a row, which is valid until the next call.
 func (s *stage) row(d due) formats.Row {
 	row := d.of.steps[d.step].Row
 	row.Blocks = d.of.blocks(s.memory[:0], d.step)
@@ -55,18 +56,19 @@ func (s *stage) failure() error {
 	return s.err
 }
 
-// within returns when one of the first sessions begins.
+// within returns the start time of one of the first sessions: random, within the mean gap of the
+// session.
 func (s *stage) within(first *session) time.Duration {
 	return workloads.Nanoseconds(s.stream.Unit(users.DrawSession, first.number) * float64(first.gap()))
 }
 
-// pause returns the time between the end of a session and the begin of the next one.
+// pause returns the time between the end of a session and the start of the next one.
 func (s *stage) pause(ended *session) time.Duration {
 	mean := max(ended.gap(), time.Millisecond)
 	return workloads.Seconds(s.stream.Exponential(users.DrawPause, ended.number, mean.Seconds()))
 }
 
-// due is a step of a live session that is ready at a time.
+// due is a step of a live session with the time at which it is ready.
 type due struct {
 	at   time.Duration
 	of   *liveSession
@@ -79,15 +81,15 @@ func (d due) Before(e due) bool {
 		cmp.Compare(d.step, e.step)) < 0
 }
 
-// openLoop is the requests of the live sessions in the order of their recorded times. It is deterministic: the
-// order depends on the recorded times, the number of live sessions and the seed alone.
+// openLoop returns the requests of the live sessions in the order of their recorded times. The order
+// depends only on the recorded times, the number of live sessions and the seed.
 //
-// Each of the first sessions begins at a random time within the mean gap between its requests: all are
-// live soon, and N such times are Poisson arrivals. When a session has ended the next one begins after an
-// exponential pause, whose mean is the mean gap of the ended session.
+// Each of the first sessions begins at a random time within the mean gap between its requests. So all
+// are live soon, and the times of N sessions are Poisson arrivals. After the end of a session the next
+// one begins after an exponential pause, whose mean is the mean gap of the ended session.
 type openLoop struct{ stage }
 
-// next implements rowSource. The row's Stamp counts from the begin of the replay.
+// next implements rowSource. The row's Stamp counts from the start of the replay.
 func (o *openLoop) next() (row traceRow, err error) {
 	for o.begun < int64(o.limit) && o.err == nil {
 		if s := o.begin(); s != nil {
@@ -115,20 +117,21 @@ func (o *openLoop) next() (row traceRow, err error) {
 	return row, nil
 }
 
-// Live is the Source of sessions of agents in closed loop: a request comes when all steps that it waits for
-// have completed, and its pause is over. So slow storage gets fewer requests, as in a real service, and the
-// interleaving of sessions depends on its speed. When a session has ended the next one begins, after a
-// pause as in openLoop. All requests are of class Responsive. Trace replays sessions at their recorded times.
+// Live is the Source of sessions of agents in closed loop. A request arrives when all steps that it
+// waits for have completed and its pause is over. So slow storage gets fewer requests, as in a real
+// service, and the interleaving of sessions depends on the speed of the storage. After the end of a
+// session the next one begins after a pause as in openLoop. All requests are of class Responsive. Trace
+// is the Source that replays sessions at their recorded times.
 //
-// Check Err after Take has returned Exhausted. It must be closed.
+// Check Err after Take has returned Exhausted. The caller must call Close.
 type Live struct {
 	*input
 	stage
-	sessions *sessionReader // the source of recorded sessions, else nil
+	sessions *sessionReader // reads recorded sessions, nil for synthetic sessions
 	blocks   blockEntries
 	taken    workloads.ClassLoad
 	now      time.Duration
-	rows     int64 // taken, of the first cycle
+	rows     int64 // taken rows of the first cycle
 	seq      int64
 }
 
@@ -137,9 +140,9 @@ var (
 	_ io.Closer        = (*Live)(nil)
 )
 
-// NewSessions reads the start of every file and the first sessions. It uses these fields of the
-// configuration: Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed. A
-// closed loop has no Start and no Rate.
+// NewSessions returns the Source of recorded sessions in closed loop. It reads the start of every file
+// and the first sessions. It uses these fields of the configuration: Paths, Speedup, Cycles, Live,
+// MaxRequests, Seed, ObjectTokens and AllowMalformed. A closed loop has no Start and no Rate.
 func NewSessions(format formats.Format, cfg Config) (*Live, error) {
 	in, err := openInput(format, cfg)
 	if err == nil && !in.sessional {
@@ -159,7 +162,8 @@ func NewSessions(format formats.Format, cfg Config) (*Live, error) {
 	return l, nil
 }
 
-// newLive begins the first sessions at random times, as openLoop does, divided by the speedup.
+// newLive returns a Source whose first sessions begin at random times, as in openLoop, divided by the
+// speedup.
 func newLive(in *input, source func() (*session, error)) *Live {
 	l := &Live{input: in, blocks: blockEntries{objectTokens: in.cfg.ObjectTokens},
 		stage: stage{source: source, stream: users.NewStream(in.cfg.Seed, -1)}}
@@ -171,7 +175,8 @@ func newLive(in *input, source func() (*session, error)) *Live {
 	return l
 }
 
-// liveSession is a session that has begun. The fields are for a closed loop.
+// liveSession is a session that has begun. Only a closed loop uses the fields left, pending and
+// waiting.
 type liveSession struct {
 	*session
 	left    int       // steps that have not completed
@@ -179,7 +184,7 @@ type liveSession struct {
 	waiting [][]int32 // by step: the steps that wait for it
 }
 
-// start begins a session after a time.
+// start begins a session after the recorded time after, divided by the speedup.
 func (l *Live) start(s *session, after time.Duration) {
 	n := len(s.steps)
 	live := &liveSession{session: s, left: n, pending: make([]int32, n), waiting: make([][]int32, n)}
@@ -196,7 +201,7 @@ func (l *Live) start(s *session, after time.Duration) {
 	}
 }
 
-// faster divides a time of a session by the speedup; 0 is as fast as possible.
+// faster divides a recorded time by the speedup. With speedup 0, as fast as possible, it returns 0.
 func (l *Live) faster(d time.Duration) time.Duration {
 	if l.cfg.Speedup == 0 {
 		return 0
@@ -234,10 +239,10 @@ func (l *Live) Take(now time.Duration) (*workloads.Request, workloads.State, tim
 	return r, workloads.Ready, 0
 }
 
-// Written implements workloads.Source; no step waits for it.
+// Written implements workloads.Source. No step waits for a written entry.
 func (l *Live) Written(*workloads.Request) {}
 
-// Done implements workloads.Source. The pauses of steps that wait only for this one begin now.
+// Done implements workloads.Source. It starts the pauses of the steps that now wait for no other step.
 func (l *Live) Done(r *workloads.Request, now time.Duration) {
 	d, mine := r.Origin.(*due)
 	if !mine {
@@ -283,11 +288,11 @@ func (l *Live) Account(until time.Duration) []workloads.ClassLoad {
 	return loads
 }
 
-// Err returns what ended the sessions early.
+// Err returns the error that ended the sessions early.
 func (l *Live) Err() error { return l.failure() }
 
-// Report counts the rows of recorded sessions that were read and replayed so far, each row once, without rows
-// read ahead.
+// Report returns the counts of the rows of recorded sessions that were read and replayed so far. It
+// counts each row once, without rows that were read ahead.
 func (l *Live) Report() workloads.TraceReport {
 	report := l.sessions.reader.report()
 	report.Rows = report.Malformed + report.Failed + l.rows

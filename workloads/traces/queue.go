@@ -8,21 +8,22 @@ import (
 	"kvbench/workloads/users"
 )
 
-// maxWaiting limits the queued requests to some tens of MB. With more waiting requests, the replay executes the
-// most urgent of the oldest ones first.
+// maxWaiting limits the queued requests, to some tens of MB. If more requests wait, the order of
+// priority applies only to the oldest maxWaiting ones.
 const maxWaiting = 1 << 16
 
-// queue is the requests that were made and not taken: the most urgent one goes first, and of equal ones the
-// first row. A turn waits in its conversation instead until the entry of the previous turn is written.
+// queue holds the requests that were made and not taken. It returns the most urgent request first, and
+// the earliest row among requests of one priority. A turn waits in its conversation until the entry of
+// the previous turn is written.
 type queue struct {
-	// If rows arrive when they are taken, no request waits and priorities have no effect: then all are 0.
+	// priority is 0 for all classes if rows arrive when they are taken: then no request waits.
 	priority [workloads.NumClasses]int
 	ready    users.Heap[waiting]
 	all      [workloads.NumClasses][]*workloads.Request // by class, including turns that wait in conversations
 	closed   bool
 }
 
-// waiting is a request in the order of the queue.
+// waiting is a request with its priority.
 type waiting struct {
 	*workloads.Request
 	priority int
@@ -41,7 +42,7 @@ func (q *queue) waiting() (n int) {
 	return n
 }
 
-// add queues the request of the next row.
+// add queues the request of the next row, or adds it to its busy conversation.
 func (q *queue) add(r *workloads.Request, overtaking bool) {
 	q.all[r.Class] = append(q.all[r.Class], r)
 	c := conversationOf(r)
@@ -56,10 +57,10 @@ func (q *queue) add(r *workloads.Request, overtaking bool) {
 	q.put(r)
 }
 
-// put makes a request ready.
+// put makes a request ready to be taken.
 func (q *queue) put(r *workloads.Request) { q.ready.Push(waiting{r, q.priority[r.Class]}) }
 
-// take takes the most urgent request, nil without one.
+// take removes and returns the most urgent request, nil if there is none.
 func (q *queue) take() *workloads.Request {
 	if len(q.ready) == 0 {
 		return nil
@@ -77,7 +78,7 @@ func (q *queue) take() *workloads.Request {
 	return r
 }
 
-// written queues the next turn of a conversation.
+// written queues the next turn of a conversation, after the entry of the previous turn was written.
 func (q *queue) written(c *conversation) {
 	if q.closed || len(c.turns) == 0 {
 		c.busy = false

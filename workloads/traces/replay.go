@@ -12,29 +12,29 @@ import (
 	"kvbench/workloads/users"
 )
 
-// replay is the rows of a configuration with their arrivals: from files, or from live sessions or
-// conversations.
+// replay returns the rows of a configuration with their arrivals. The rows come from files in order, or
+// from live sessions or conversations.
 type replay struct {
 	*input
 	reader *reader
-	source rowSource // the reader, or what orders its rows
+	source rowSource // the reader, or a source that reorders its rows
 	times  schedule
 	rows   rowCount
 	seq    int64 // rows returned
-	err    error // that ended the replay; io.EOF at its end
+	err    error // error that ended the replay, io.EOF at its end
 
-	sessions *sessionReader // for sessions of agents, else nil
-	stage    *openLoop      // where they are live
+	sessions *sessionReader // only for sessions of agents, otherwise nil
+	stage    *openLoop      // the live sessions, otherwise nil
 }
 
 // rowCount counts rows of the source.
 type rowCount struct {
-	first   int64 // of the first cycle, including skipped ones
-	skipped int64 // of the first cycle, before the start
-	cycle   int   // of the latest row; the number of cycles at the end
+	first   int64 // rows of the first cycle, including skipped ones
+	skipped int64 // rows of the first cycle before the start
+	cycle   int   // cycle of the latest row; at the end the number of cycles
 }
 
-// newReplay begins at the start of an input.
+// newReplay returns a replay of an input.
 func newReplay(in *input) *replay {
 	live, stream := max(1, in.cfg.Live), users.NewStream(in.cfg.Seed, -1)
 	r := &replay{input: in, reader: &reader{input: in}, times: schedule{cfg: &in.cfg, stream: stream}}
@@ -49,8 +49,8 @@ func newReplay(in *input) *replay {
 	return r
 }
 
-// next returns the next row from the start of the replay on, valid until the next call. After an error it
-// returns the same error again.
+// next returns the next row at or after the start of the replay, valid until the next call. After an
+// error it returns the same error again.
 func (r *replay) next() (row traceRow, err error) {
 	for r.err == nil {
 		if limit := r.cfg.MaxRequests; limit > 0 && r.seq >= limit {
@@ -59,7 +59,8 @@ func (r *replay) next() (row traceRow, err error) {
 		}
 		row, err := r.source.next()
 		ends := errors.Is(err, io.EOF)
-		// Every cycle has the same rows; live sessions do not begin anew with a cycle.
+		// If the first cycle has no row at or after Start, no cycle has one. For live sessions this is
+		// known only at the end of the input.
 		if r.seq == 0 && r.cfg.Start > 0 && (ends || err == nil && row.part > 0 && row.cycle > 0) {
 			err = fmt.Errorf("the trace is over %s after its first request, before the start of the"+
 				" replay at %s: start earlier (-trace-start)",
@@ -98,8 +99,8 @@ func (r *replay) failure() error {
 	return r.err
 }
 
-// report counts the rows of the first cycle so far: those that next has returned or skipped, and the unusable
-// ones before them.
+// report returns the counts of the rows of the first cycle so far: the rows that next has returned or
+// skipped, and the unusable rows before them.
 func (r *replay) report() workloads.TraceReport {
 	report := r.reader.report()
 	report.Rows = report.Malformed + report.Failed + r.rows.first
@@ -110,29 +111,29 @@ func (r *replay) report() workloads.TraceReport {
 	return report
 }
 
-// close ends the replay.
+// close closes the files. After it next returns io.EOF.
 func (r *replay) close() {
 	if r.reader.close(); r.err == nil {
 		r.err = io.EOF
 	}
 }
 
-// interleave runs recorded conversations without times concurrently. A fixed number is live, and a uniform
-// draw chooses the conversation of the next request. When a conversation has ended the next one of the file
-// begins. The order depends on the seed alone. At the end of a cycle all conversations end before the next
-// cycle begins.
+// interleave runs recorded conversations without times concurrently. A fixed number of conversations is
+// live, and a uniform draw chooses the conversation of the next request. After the end of a
+// conversation the next one of the file begins. The order depends only on the seed. At the end of a
+// cycle all conversations end before the next cycle begins.
 //
-// Without it, one conversation would follow the other, and any cache larger than one conversation would
-// have all possible hits.
+// Without interleave, one conversation would follow the other, and any cache larger than one
+// conversation would get all possible hits.
 type interleave struct {
 	rows   rowSource
 	live   int
 	stream users.Stream
 	taken  int64
-	// open are the conversations with their remaining rows. A conversation after the live ones, or of the
-	// next cycle, shows that these are complete.
+	// open has the remaining rows of each open conversation. The reader has read all rows of the live
+	// conversations when it sees a row of a later conversation or of the next cycle.
 	open [][]traceRow
-	err  error // of rows
+	err  error // error of rows
 }
 
 // next implements rowSource.
@@ -171,15 +172,15 @@ func (b *interleave) alive() (n int) {
 	return n
 }
 
-// Rows are the usable rows of recorded requests in the order of their replay, with their arrivals: the
-// input of a Trace, for callers that compute with recorded requests and execute none. Memory is constant.
+// Rows returns the usable rows of recorded requests in the order of their replay, with their arrivals.
+// It is for callers that compute with recorded requests and execute none. Its memory is constant.
 //
-// One goroutine uses them.
+// One goroutine at a time uses it.
 type Rows struct{ replay *replay }
 
-// OpenRows reads the start of every file, so that an input of another format is an error now. It uses these
-// fields of the configuration: Paths, Speedup, Cycles (at least 1), Live, Start, Rate, MaxRequests and
-// AllowMalformed.
+// OpenRows opens the input. It reads the start of every file, so that it returns an error if the input
+// has another format. It uses these fields of the configuration: Paths, Speedup, Cycles (at least 1),
+// Live, Start, Rate, MaxRequests and AllowMalformed.
 func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
 	in, err := openInput(format, cfg)
 	if err != nil {
@@ -188,9 +189,9 @@ func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
 	return &Rows{newReplay(in)}, nil
 }
 
-// Each calls do with all rows and their arrivals since the begin of the replay, until do fails. It returns the
-// error of do, or the error that ended the input: a file that cannot be read, or too many malformed rows. A
-// row is valid until do returns. The files are closed at the end.
+// Each calls do for each row, with its arrival since the start of the replay, until do returns an
+// error. Each returns the error of do, or the error that ended the input: a file that cannot be read,
+// or too many malformed rows. A row is valid until do returns. Each closes the files.
 func (r *Rows) Each(do func(row *formats.Row, at time.Duration) error) error {
 	defer r.replay.close()
 	for {
@@ -204,5 +205,5 @@ func (r *Rows) Each(do func(row *formats.Row, at time.Duration) error) error {
 	}
 }
 
-// Report counts the rows read so far.
+// Report returns the counts of the rows read so far.
 func (r *Rows) Report() workloads.TraceReport { return r.replay.report() }

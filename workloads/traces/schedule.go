@@ -7,23 +7,24 @@ import (
 	"kvbench/workloads/users"
 )
 
-// schedule turns the stamps of usable rows into arrivals, part by part and cycle by cycle. The rows of a part,
-// which is a file or several concurrent ones, keep their gaps, and the next part follows after a mean gap.
+// schedule converts the stamps of usable rows to arrivals, part by part and cycle by cycle. A part is a
+// file or several concurrent files. The rows of a part keep their gaps, and the next part follows after
+// a mean gap.
 type schedule struct {
 	cfg    *Config
-	stream users.Stream // of Poisson arrivals
+	stream users.Stream // draws of Poisson arrivals
 
 	arrival time.Duration // of the previous row
 	seam    time.Duration // gap before the current part
 
 	// Of the current part:
 	part, cycle int
-	rows        int64         // usable rows
-	first, last time.Duration // their stamps
-	base        time.Duration // arrival of the first one
+	rows        int64         // usable rows so far
+	first, last time.Duration // stamps of the first row and of the last row so far
+	base        time.Duration // arrival of the first row
 
-	// The trace's own clock, independent of the speed: 0 at its first usable row, without jumps between
-	// parts.
+	// The trace's own clock does not depend on the speed. It is 0 at the first usable row of a cycle
+	// and has no jumps between parts.
 	pos, posBase, posSeam time.Duration
 	cycleBase             time.Duration // arrival of Config.Start in this cycle
 	entered               bool          // the cycle has had a usable row
@@ -34,7 +35,7 @@ type schedule struct {
 // limits the rate of a replay whose files have a single stamp.
 const minSeam = time.Millisecond
 
-// timed reports whether rows have arrivals. Otherwise they arrive when they are taken.
+// timed reports whether rows have arrivals. Otherwise a row arrives when it is taken.
 func (s *schedule) timed() bool { return s.cfg.Rate > 0 || s.cfg.Speedup > 0 }
 
 // scale converts a gap on the trace's clock to the replay's time.
@@ -42,12 +43,12 @@ func (s *schedule) scale(d float64) time.Duration {
 	return workloads.Nanoseconds(d / s.cfg.Speedup)
 }
 
-// pass moves the trace's clock to a usable row, and reports whether that is before the start.
+// pass moves the trace's clock to a usable row, and reports whether the row is before Config.Start.
 func (s *schedule) pass(row *traceRow) (before bool) {
 	stamp := row.Stamp
 	if s.rows > 0 && row.part != s.part {
 		s.endPart()
-		if row.cycle != s.cycle { // the trace's clock begins anew
+		if row.cycle != s.cycle { // the trace's clock restarts
 			s.pos, s.entered, s.begun = 0, false, false
 		}
 	}
@@ -67,7 +68,7 @@ func (s *schedule) pass(row *traceRow) (before bool) {
 		return true
 	}
 	if !s.begun && s.cfg.Start > 0 && s.cfg.Speedup > 0 {
-		// A row recorded at Start arrives at the begin of the cycle, and later rows keep their distance
+		// A row recorded at Start arrives at the start of the cycle. Later rows keep their distance
 		// from it.
 		s.base = s.cycleBase + s.scale(float64(s.pos-s.cfg.Start)) -
 			s.scale(float64(s.last-s.first))
@@ -76,8 +77,8 @@ func (s *schedule) pass(row *traceRow) (before bool) {
 	return false
 }
 
-// arrive returns the arrival of the row passed last, the n-th of the replay; 0 if rows arrive when they are
-// taken.
+// arrive returns the arrival of the latest row, the n-th of the replay. It returns 0 if rows arrive
+// when they are taken.
 func (s *schedule) arrive(n int64) time.Duration {
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
@@ -90,7 +91,8 @@ func (s *schedule) arrive(n int64) time.Duration {
 	return s.arrival
 }
 
-// endPart sets the gap before the next part: the mean gap of this one, so that the rate stays the same.
+// endPart sets the gap before the next part to the mean gap of this part, so that the rate stays the
+// same.
 func (s *schedule) endPart() {
 	s.seam, s.posSeam = minSeam, minSeam
 	rows := s.rows

@@ -11,27 +11,27 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// session is the requests of one session and of all agents that it starts, ordered by time. It is plain
-// data and does not change after it is built.
+// session holds the requests of one session and of all agents that it starts, ordered by time. It is
+// plain data and does not change after it is built.
 type session struct {
-	number int64 // counted from 0, over all cycles
-	cycle  int   // of the input that it is from
+	number int64 // number of the session from 0, over all cycles
+	cycle  int   // cycle of the input
 	steps  []step
 }
 
 // step is one request of a session.
 type step struct {
-	// Row has no blocks: see session.blocks. Its Stamp is the time since the session's first one.
+	// Row has no blocks: see session.blocks. Its Stamp is the time since the session's first request.
 	formats.Row
-	// after are the earlier steps that must complete before this one. The first step, and steps that no
-	// step of the session has started, wait for none.
+	// after are the earlier steps that must complete before this step. It is empty for the first step,
+	// and for a step that no step of the session has started.
 	after []int32
-	// wait is the pause between the last of these completions and the request: a user thinks, a tool
-	// runs.
+	// wait is the pause between the last of these completions and the request: the user thinks, or a
+	// tool runs.
 	wait time.Duration
 
-	// The first blocks are shared with an earlier step, which saves most of the memory of a session with
-	// growing prompts.
+	// The first shared blocks are equal to the first blocks of step from, and only the other blocks,
+	// tail, are stored. This saves most of the memory of a session with growing prompts.
 	from, shared int32
 	tail         []int64
 }
@@ -63,7 +63,7 @@ func (s *session) length() (d time.Duration) {
 // count returns the number of a step's blocks.
 func (s *step) count() int { return int(s.shared) + len(s.tail) }
 
-// ended returns when a step completed.
+// ended returns the time at which a step completed, since the session's first request.
 func (s *step) ended() time.Duration { return s.Stamp + s.Agent.Took }
 
 // gap returns the mean time between two requests of a session.
@@ -74,12 +74,12 @@ func (s *session) gap() time.Duration {
 	return 0
 }
 
-// builder makes a session from its rows. The zero builder has none.
+// builder builds a session from its rows. The zero builder has no rows.
 //
-// Dependencies are not recorded. A request waits for the previous request of the same agent. An agent's
-// first request waits for the previous request of the agent that has started it. That agent's next request
-// waits for all agents started in the meantime that are not Detached and had completed before it in the
-// recording.
+// Recordings do not contain the dependencies. builder assumes them: a request waits for the previous
+// request of the same agent. An agent's first request waits for the previous request of the agent that
+// started it. The starting agent's next request waits for all agents started in the meantime that are
+// not Detached and had completed before it in the recording.
 type builder struct {
 	steps  []step
 	first  time.Duration
@@ -87,7 +87,7 @@ type builder struct {
 	joins  []join
 }
 
-// join is a step that waits for an agent, unless the agent has later steps.
+// join is a step that waits for the last step of an agent, unless the agent has steps after it.
 type join struct{ step, agent, last int }
 
 // agent is the state of an agent while its session is built.
@@ -95,17 +95,17 @@ type agent struct {
 	last    int     // its latest step
 	ids     []int64 // the blocks of its latest step
 	rows    int
-	started []int // agents that it has started and not waited for yet
+	started []int // agents that it has started and not yet waited for
 }
 
-// add adds the next row; its blocks are copied.
+// add adds the next row. It copies the blocks.
 func (b *builder) add(row formats.Row) {
 	n := len(b.steps)
 	step := step{Row: row}
 	if n == 0 {
 		b.first, b.agents = row.Stamp, make(map[int]*agent)
 	}
-	if step.Stamp -= b.first; n > 0 { // a row out of order gets the time of the row before it
+	if step.Stamp -= b.first; n > 0 { // a row out of order gets the time of the previous row
 		step.Stamp = max(step.Stamp, b.steps[n-1].Stamp)
 	}
 	current := b.agents[row.Agent.ID]
@@ -124,7 +124,7 @@ func (b *builder) add(row formats.Row) {
 			starter.started = append(starter.started, row.Agent.ID)
 		}
 	}
-	// Whether a started agent has later steps is known only at the end.
+	// Only end knows whether a started agent has later steps.
 	for _, id := range current.started {
 		b.joins = append(b.joins, join{n, id, b.agents[id].last})
 	}
@@ -135,7 +135,7 @@ func (b *builder) add(row formats.Row) {
 	b.steps = append(b.steps, step)
 }
 
-// share stores only the blocks of a step that differ from the agent's latest step.
+// share stores only the blocks of a step that differ from the blocks of with's latest step.
 func (b *builder) share(step *step, ids []int64, with *agent) {
 	shared := 0
 	for shared < min(len(ids), len(with.ids)) && ids[shared] == with.ids[shared] {
@@ -146,7 +146,7 @@ func (b *builder) share(step *step, ids []int64, with *agent) {
 	step.Row.Blocks = nil
 }
 
-// end returns the session and begins another one; nil for a session without rows.
+// end returns the session, nil if there are no rows. The builder is empty afterwards.
 func (b *builder) end() *session {
 	steps := b.steps
 	for _, j := range b.joins {
@@ -171,13 +171,13 @@ func (b *builder) end() *session {
 // sessionReader reads whole sessions of agents from all files and cycles, in order.
 type sessionReader struct {
 	reader *reader
-	begun  int64    // sessions, over all cycles
-	each   int64    // sessions of a cycle, 0 until it is known
+	begun  int64    // number of sessions so far, over all cycles
+	each   int64    // number of sessions per cycle, 0 until it is known
 	ahead  traceRow // the first row of the next session
-	err    error    // that ended the rows
+	err    error    // error that ended the rows
 }
 
-// next returns the next session; io.EOF after the last one.
+// next returns the next session. It returns io.EOF after the last one.
 func (s *sessionReader) next() (*session, error) {
 	if s.err == nil && s.ahead.part == 0 { // at the beginning
 		s.read()
@@ -203,8 +203,8 @@ func (s *sessionReader) next() (*session, error) {
 	return session, nil
 }
 
-// read reads the next row. In a later cycle a session gets its own blocks, because it would find the blocks of
-// the earlier cycle otherwise.
+// read reads the next row. In a later cycle the blocks get another scope: otherwise a session would
+// find the blocks of the earlier cycle.
 func (s *sessionReader) read() {
 	s.ahead, s.err = s.reader.next()
 	if row := &s.ahead; row.cycle > 0 && !row.Common {
@@ -212,7 +212,7 @@ func (s *sessionReader) read() {
 	}
 }
 
-// report adds the sessions of a stage to a report.
+// report sets the sessions of a report, from the counts of a stage.
 func (s *sessionReader) report(r *workloads.TraceReport, live *stage) {
 	r.Sessions, r.Live, r.Cycles = live.begun, live.most, 0
 	if s.each > 0 {

@@ -12,24 +12,26 @@ import (
 )
 
 // NewSynthetic returns the Source of synthetic sessions of an assistant in closed loop. The number of
-// sessions is unlimited. It uses these fields of the configuration: Profile.Sessions, which must be valid,
-// Speedup, Live, MaxRequests and Seed. window is the longest prompt in tokens, 0 = users.Longest. A session
-// whose next prompt and answer would not fit continues from its system prompt and a summary, as agents do.
+// sessions is unlimited. It uses these fields of the configuration: Profile.Sessions, which must be
+// valid, Speedup, Live, MaxRequests and Seed. window is the longest prompt in tokens, 0 =
+// users.Longest. If the next prompt and answer of a session would not fit into the window, the session
+// continues from its system prompt and a summary, as agents do.
 //
-// Nothing is read for it, so it has no report.
+// The Source reads no files, so it has no report.
 func NewSynthetic(cfg Config, window, blockTokens int) workloads.Source {
 	return struct{ workloads.Source }{newLive(&input{cfg: cfg}, newSynthetic(cfg, window, blockTokens).next)}
 }
 
-// synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each contains all
-// earlier prompts and answers. As in engines, a block depends on its content and on all tokens before it, so
-// that sessions only share common prompts, and documents at the same place after them.
+// synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each prompt
+// contains all earlier prompts and answers. As in engines, a block depends on its content and on all
+// tokens before it. So sessions share only common prompts, and documents that directly follow equal
+// tokens.
 type synthetic struct {
 	profile     users.Sessions
 	seed        uint64
 	window      int // tokens
 	blockTokens int
-	number      int64 // of the next session
+	number      int64 // number of the next session
 }
 
 func newSynthetic(cfg Config, window, blockTokens int) *synthetic {
@@ -58,14 +60,14 @@ type script struct {
 	*synthetic
 	stream users.Stream
 	draws  int64
-	texts  uint64 // number of texts that only this session has
+	texts  uint64 // number of texts that only this session has, so far
 	agents int
 	rows   []formats.Row
 }
 
 func (w *script) draw() int64 { w.draws++; return w.draws }
 
-// between draws from a range in which each doubling is equally likely.
+// between returns a draw from a range. Each doubling is equally likely.
 func (w *script) between(r [2]int) int {
 	return w.stream.LogBetween(users.DrawScript, w.draw(), r[0], r[1])
 }
@@ -81,7 +83,7 @@ func (w *script) chance(p float64) bool {
 	return w.stream.Unit(users.DrawScript, w.draw()) < p
 }
 
-// Texts that sessions share are identified by a kind and a number.
+// The kinds of texts. A kind and a number identify a text that sessions share.
 const (
 	systemText = iota + 1
 	agentText
@@ -89,16 +91,16 @@ const (
 	ownText
 )
 
-// text is the identity of a piece of text.
+// text returns the identity of a text.
 func text(kind int, n uint64) uint64 { return uint64(users.NewStream(n, kind)) }
 
-// newText returns a new text.
+// newText returns the identity of a new text of this session.
 func (w *script) newText() uint64 {
 	w.texts++
 	return text(ownText, uint64(users.NewStream(uint64(w.stream), int(w.texts))))
 }
 
-// session generates all questions of a session.
+// session generates all requests of a session.
 func (w *script) session() {
 	begin := w.prompt(systemText, w.profile.SystemPrompts)
 	at, p, before := time.Duration(0), begin.fork(), begin.fork()
@@ -118,8 +120,9 @@ func (w *script) session() {
 	}
 }
 
-// turn generates a question, and another request with the result of each tool call, which may start agents
-// concurrently. It returns the time of the last answer, if storage and server take no time.
+// turn generates the request of a question, and another request with the result of each tool call. A
+// tool call may start agents, which run concurrently. turn returns the time of the last request, if
+// storage and server take no time.
 func (w *script) turn(p *prompt, at time.Duration, by formats.Agent, calls int,
 	agents float64) time.Duration {
 	for ; ; calls-- {
@@ -139,7 +142,8 @@ func (w *script) turn(p *prompt, at time.Duration, by formats.Agent, calls int,
 	}
 }
 
-// agent starts an agent, whose answer becomes part of the prompt. It returns the time of the answer.
+// agent generates the requests of an agent, and adds its answer to the prompt p. It returns the time of
+// the answer.
 func (w *script) agent(p *prompt, at time.Duration, by formats.Agent) time.Duration {
 	w.agents++
 	own := w.prompt(agentText, w.profile.AgentPrompts).fork()
@@ -150,7 +154,7 @@ func (w *script) agent(p *prompt, at time.Duration, by formats.Agent) time.Durat
 	return at
 }
 
-// request generates one request, whose answer becomes part of the prompt.
+// request generates one request and adds its answer to the prompt.
 func (w *script) request(p *prompt, at time.Duration, by formats.Agent) {
 	answer := max(1, w.between(w.profile.AnswerTokens))
 	w.fit(p, answer)
@@ -177,7 +181,8 @@ func (w *script) retrieve(p *prompt) {
 	p.add(text(documentText, uint64(n)), max(1, tokens))
 }
 
-// fit shortens a prompt that would exceed the window to its common prompt and a summary.
+// fit shortens a prompt to its common prompt and a summary, if so many more tokens would exceed the
+// window.
 func (w *script) fit(p *prompt, more int) {
 	if p.tokens+more <= w.window {
 		return
@@ -190,17 +195,17 @@ func (w *script) fit(p *prompt, more int) {
 	}
 }
 
-// prompt is a text that grows, in blocks.
+// prompt is a growing text, divided into blocks.
 type prompt struct {
-	begin  *prompt // the common prompt that it begins with; nil for a common prompt
+	begin  *prompt // the common prompt at its start; nil for a common prompt
 	size   int     // tokens of a block
 	tokens int
-	ids    []int64 // of the whole blocks
-	chain  uint64  // hash of all texts so far, with the ends of texts and blocks
+	ids    []int64 // ids of the whole blocks
+	chain  uint64  // hash of all texts so far, and of where texts and blocks end
 	part   int     // tokens after the last whole block
 }
 
-// prompt draws one of the common prompts, at most half of the window.
+// prompt returns one of the common prompts, drawn at random, cut to half of the window.
 func (w *script) prompt(kind int, tokens []int) *prompt {
 	p := &prompt{size: w.blockTokens}
 	if len(tokens) > 0 {
@@ -210,7 +215,7 @@ func (w *script) prompt(kind int, tokens []int) *prompt {
 	return p
 }
 
-// add appends so many tokens of a text.
+// add appends the first tokens of a text.
 func (p *prompt) add(text uint64, tokens int) {
 	for at := 0; at < tokens; {
 		n := min(tokens-at, p.size-p.part)
@@ -222,7 +227,7 @@ func (p *prompt) add(text uint64, tokens int) {
 	}
 }
 
-// fork returns a copy that grows independently; requests refer to the blocks of the original.
+// fork returns a copy that grows independently. Requests keep using the blocks of the original.
 func (p *prompt) fork() *prompt {
 	f := *p
 	f.ids = p.ids[:len(p.ids):len(p.ids)]

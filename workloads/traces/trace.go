@@ -14,66 +14,69 @@ import (
 	"kvbench/workloads/users"
 )
 
-// Config describes a load that repeats recorded requests.
+// Config describes a load of recorded requests.
 type Config struct {
 	Paths []string // files, in order; .gz and .zst are decompressed
-	// Speedup 1 keeps the recorded times, 2 halves them; 0 = as fast as possible: the next row
-	// arrives when it is taken.
+	// Speedup divides the recorded times: 1 keeps them, 2 halves them. 0 = as fast as possible: the
+	// next row arrives when it is taken.
 	Speedup float64
-	Cycles  int // how often the input is replayed, 0 = without end
-	// Start skips the requests recorded in this time from the first request on. Every cycle begins
-	// there, and the next request keeps its distance from Start. Input without times has no Start.
+	Cycles  int // number of replays of the input, 0 = without end
+	// Start skips the requests that were recorded within this time after the first request. Every cycle
+	// begins there, and the next request keeps its distance from Start. Input without times has no
+	// Start.
 	Start time.Duration
 
 	Rate         float64 // requests per second instead of the recorded times, 0 = none
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
-	MaxRequests  int64   // ends the load after N requests, 0 = never
+	MaxRequests  int64   // number of requests after which the load ends, 0 = never
 	Seed         uint64  // the run's seed plus the rank
 
-	// Live is how many sessions of agents, or conversations without times, run concurrently; 0 means
-	// 1, one after the other. A block trace that also has requests outside sessions is replayed file by
-	// file.
+	// Live is the number of sessions of agents, or of conversations without times, that run
+	// concurrently. 0 means 1: one after the other. A block trace that also has requests outside
+	// sessions is replayed file by file.
 	Live int
 
-	// MaxConversations ends the input after that many in each cycle, 0 = all.
+	// MaxConversations ends each cycle after so many conversations, 0 = all.
 	MaxConversations int64
 
 	Profile       users.Profile // must be valid
 	PrefixCaching bool
 	PrefillOnly   bool
-	// MultiTurn: rows of one session read the entries of earlier rows. Without it sessions are ignored.
+	// MultiTurn: rows of one session read the entries of earlier rows. Without MultiTurn sessions are
+	// ignored.
 	MultiTurn bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
 	// ObjectTokens is the number of tokens in an engine's object, 0 = no objects. Block traces are cut
-	// into objects: several per block, or one for several blocks. Other traces keep the common prompt of
-	// a conversation, whose turns are one sequence of tokens then.
+	// into objects: several objects per block, or one object of several blocks. In other traces all
+	// turns of a conversation begin with the same common prompt, because the turns are then one
+	// sequence of tokens.
 	ObjectTokens int
-	// AllowMalformed accepts files with any number of malformed rows, also without a usable row.
+	// AllowMalformed accepts files with any number of malformed rows, even if no row is usable.
 	AllowMalformed bool
 }
 
-// Trace is the Source of recorded requests. The number of a row draws the class of its request, with the
-// users' shares. The most urgent request that has arrived is taken first, among up to 65,536 waiting ones.
-// Rows that arrive when they are taken do not wait and keep their order. Block traces also keep their
-// order, because their hits depend on it; all their requests are of class Responsive.
+// Trace is the Source of recorded requests. The number of a row draws the class of its request, with
+// the users' shares. Take returns the most urgent request that has arrived, among up to 65,536 waiting
+// ones. Rows that arrive when they are taken do not wait and keep their order. Block traces also keep
+// their order, because their hits depend on it, and all their requests are of class Responsive.
 //
-// Check Err after Take has returned Exhausted. Close must be called at the end.
+// Check Err after Take has returned Exhausted. The caller must call Close.
 type Trace struct {
 	*replay
 	shape  users.Shape
 	stream users.Stream
 
-	blocks        blockEntries                          // of a block trace
-	conversations *simplelru.LRU[string, *conversation] // live ones by their ids
-	cycle         int                                   // of the rows in conversations
+	blocks        blockEntries                          // for a block trace
+	conversations *simplelru.LRU[string, *conversation] // live conversations by ID
+	cycle         int                                   // cycle of the rows in conversations
 
-	// A row is ahead until it arrives. It is offered then, and waits in arrived until its request is made
-	// and queued.
+	// ahead is the next row that has not arrived. A row that arrives is offered, and waits in arrived
+	// until its request is made and queued.
 	ahead      *traceRow
 	arrived    []traceRow
-	arrivedIDs int   // blocks of arrived
-	queue      queue // requests that were not taken
+	arrivedIDs int   // number of blocks of the rows in arrived
+	queue      queue // requests that were made and not taken
 	offered    [workloads.NumClasses]workloads.ClassLoad
 	taken      [workloads.NumClasses]int64
 	now        time.Duration // latest time of a Take or an Account
@@ -84,17 +87,17 @@ var (
 	_ io.Closer        = (*Trace)(nil)
 )
 
-// maxArrived and maxArrivedIDs limit the backlog before the queue, to some 100 MB. Rows beyond it arrive late.
+// maxArrived and maxArrivedIDs limit the rows in arrived, to some 100 MB. Further rows arrive late.
 const (
 	maxArrived    = 1 << 18
 	maxArrivedIDs = 1 << 23
 )
 
-// New returns a load of recorded requests. It reads the start of every file, so that an input of
-// another format is an error now and not in the middle of a run.
+// New returns a load of recorded requests. It reads the start of every file, so that it returns an
+// error if the input has another format.
 //
-// Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the
-// 10,000 sessions used last are kept. Requests of blocks have Blocks instead of their own entry.
+// Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns.
+// Trace keeps the 10,000 sessions used last. Requests of blocks have Blocks instead of their own entry.
 func New(format formats.Format, cfg Config) (*Trace, error) {
 	in, err := openInput(format, cfg)
 	if err != nil {
@@ -113,14 +116,14 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 			t.queue.priority[c] = cfg.Profile.QoS[c].Priority
 		}
 	}
-	// Read up to the start here, before workers wait for requests: it may be millions of rows.
+	// Read up to Start here, before workers wait for requests: it may be millions of rows.
 	if cfg.Start > 0 && t.peek() == nil && t.Err() != nil {
 		return nil, t.Err()
 	}
 	return t, nil
 }
 
-// Take implements Source. It may read a block of the input.
+// Take implements Source. It may read from a file.
 func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	t.read(now)
 	r := t.queue.take()
@@ -141,7 +144,7 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	return r, workloads.Ready, 0
 }
 
-// offer counts a request that arrives.
+// offer counts an arrived request.
 func (t *Trace) offer(class workloads.Class, tokens int) {
 	t.offered[class].Offered++
 	t.offered[class].OfferedTokens += int64(tokens)
@@ -157,8 +160,9 @@ func (t *Trace) peek() *traceRow {
 	return t.ahead
 }
 
-// read offers the rows that have arrived by a time, and queues their requests. If the order of rows is kept it
-// queues one at a time, which saves the memory of blocks. Rows without a time arrive when they are queued.
+// read offers the rows that have arrived by the time until, and queues their requests. If the rows keep
+// their order, it queues one request at a time, which saves the memory of blocks. Rows without a time
+// arrive when they are queued.
 func (t *Trace) read(until time.Duration) {
 	t.now = max(t.now, until)
 	for {
@@ -180,13 +184,13 @@ func (t *Trace) read(until time.Duration) {
 		if t.times.timed() {
 			t.offer(t.class(row), t.writes(row))
 		}
-		row.Blocks = slices.Clone(row.Blocks) // which were valid until the next row is read
+		row.Blocks = slices.Clone(row.Blocks) // the blocks are valid only until the next row is read
 		t.arrivedIDs += len(row.Blocks)
 		t.arrived, t.ahead = append(t.arrived, *row), nil
 	}
 }
 
-// request makes the request of a row.
+// request returns the request of a row.
 func (t *Trace) request(row *traceRow) *workloads.Request {
 	r := &workloads.Request{
 		User: -1, Seq: row.seq, Class: t.class(row), Arrival: row.arrival,
@@ -209,13 +213,13 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 	if session != "" && t.cfg.MultiTurn {
 		t.join(r, session, row.cycle)
 	}
-	if t.cfg.ObjectTokens > 0 { // a conversation is one sequence of tokens to an engine
+	if t.cfg.ObjectTokens > 0 { // to an engine a conversation is one sequence of tokens
 		r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, int64(r.Conversation))
 	}
 	return r
 }
 
-// class draws the class of a row.
+// class returns the class of a row, drawn by its number.
 func (t *Trace) class(row *traceRow) workloads.Class {
 	if row.BlockTokens > 0 {
 		return workloads.Responsive
@@ -230,7 +234,8 @@ func (t *Trace) Done(*workloads.Request, time.Duration) {}
 // rows. It is nil at the end of the input.
 func (t *Trace) Err() error { return t.failure() }
 
-// Report counts the rows read so far up to the next one whose request is made: a backlog was read ahead.
+// Report returns the counts of the rows so far, up to the next row whose request is made. It leaves out
+// rows that were read ahead.
 func (t *Trace) Report() workloads.TraceReport {
 	report := t.report()
 	report.Tokenizer = t.format.Tokenizer
@@ -256,8 +261,8 @@ func (t *Trace) Close() error {
 	return nil
 }
 
-// Account implements Source. Rows without arrivals (Speedup 0) are offered when they are taken, and never
-// wait.
+// Account implements Source. Rows without arrivals (Speedup 0) are offered when they are taken, and
+// never wait.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	if t.times.timed() {
 		t.read(until)
@@ -279,8 +284,8 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	return loads
 }
 
-// writes returns the tokens that a row's request offers to write; for a block trace the tokens of its
-// blocks, of which the last may be partial.
+// writes returns the tokens that a row's request offers to write. For a block trace these are the
+// tokens of its blocks, the last of which may be partial.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
 		return t.blocks.tokens(&row.Row, len(row.Blocks))

@@ -7,19 +7,19 @@ import (
 	"kvbench/workloads"
 )
 
-// Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n).
-// So draws do not depend on each other, on timing or on the number of cores, and any request can be
-// made again without the requests before.
+// Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n). So
+// draws do not depend on each other, on timing or on the number of cores. Any request can be made again
+// without the requests before it.
 //
 // A stream is SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number
-// Generators", OOPSLA 2014): the n-th output is the finaliser of key + n times the golden gamma,
-// which can be computed directly for any n. The finaliser's constants are David Stafford's variant
-// 13, as in Java's SplittableRandom. It passes BigCrush.
+// Generators", OOPSLA 2014). The n-th output is the finaliser of key + n times the golden gamma, which
+// can be computed directly for any n. The finaliser's constants are David Stafford's variant 13, as in
+// Java's SplittableRandom. It passes BigCrush.
 
-// Draw is the purpose of a draw. The numbers are part of what a seed means: append, never reorder.
+// Draw is the purpose of a draw. The numbers affect what a seed draws: append, never reorder.
 type Draw uint64
 
-// The purposes: for a user, for its n-th request, for documents.
+// The purposes: of a user, of its n-th request, of documents.
 const (
 	DrawTemplate Draw = iota + 1
 	DrawClass
@@ -41,10 +41,10 @@ const (
 	DrawQueryDocument
 	DrawQueryChunk
 	DrawQueryTokens
-	DrawObject  // of plain I/O: the object to read, and the offset
-	DrawSession // the start of one of the first sessions
-	DrawPause   // between a session and the next
-	DrawScript  // everything in a session, in turn
+	DrawObject  // in plain I/O: the object to read, and the offset
+	DrawSession // start of one of the first sessions
+	DrawPause   // pause between a session and the next
+	DrawScript  // everything in a session, in order
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd
@@ -82,14 +82,14 @@ func (u Stream) Between(d Draw, n int64, low, high int) int {
 	return low + int(upper)
 }
 
-// Uniform returns the n-th draw as a number in [low, high). No fused multiply-add: see
-// mersenne.Uniform.
+// Uniform returns the n-th draw as a number in [low, high). The conversion prevents a fused
+// multiply-add: see mersenne.Uniform.
 func (u Stream) Uniform(d Draw, n int64, low, high float64) float64 {
 	return low + float64((high-low)*u.Unit(d, n))
 }
 
-// LogBetween returns the n-th draw as an integer in [low, high]. Each doubling is equally likely. A
-// low of 0 counts as a half.
+// LogBetween returns the n-th draw as an integer in [low, high]. Each doubling is equally likely. A low
+// of 0 counts as 0.5.
 func (u Stream) LogBetween(d Draw, n int64, low, high int) int {
 	from, to := math.Log(max(0.5, float64(low))), math.Log(float64(high)+1)
 	return min(high, int(math.Exp(from+float64((to-from)*u.Unit(d, n)))))
@@ -100,7 +100,8 @@ func (u Stream) Exponential(d Draw, n int64, mean float64) float64 {
 	return -mean * math.Log1p(-u.Unit(d, n))
 }
 
-// Shape decides the phases of a request, in the same way for users and for traces.
+// Shape decides the phases and the common prompt of a request, in the same way for users and for
+// traces.
 type Shape struct {
 	Profile                 Profile
 	PrefixCaching           bool // without it no request starts with a common prompt
@@ -118,7 +119,7 @@ func (s *Shape) Kind(context int) workloads.Kind {
 	return workloads.PrefillDecode
 }
 
-// Prompt returns the common prompt of the n-th request and its tokens, -1 and 0 for none.
+// Prompt returns the index and the tokens of the common prompt of the n-th request, -1 and 0 for none.
 func (s *Shape) Prompt(u Stream, n int64) (index, tokens int) {
 	prompts := s.Profile.SystemPromptTokens
 	if !s.PrefixCaching || len(prompts) == 0 ||
@@ -129,6 +130,6 @@ func (s *Shape) Prompt(u Stream, n int64) (index, tokens int) {
 	return index, prompts[index]
 }
 
-// OwnTokens returns the length of the entry that the request writes: its context without the
-// prefix, at least 1. The prefix has an entry of its own.
+// OwnTokens returns the length of the entry that a request writes, in tokens: its context without the
+// prefix, at least 1. The prefix has its own entry.
 func OwnTokens(context, prefix int) int { return max(1, context-prefix) }

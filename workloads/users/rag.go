@@ -8,8 +8,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// Corpus is the documents that are in the cache before a load begins: each is a function of the seed and its
-// number, from 0. It is safe for concurrent use.
+// Corpus is the set of documents that are in the cache before a load begins. Each document is a
+// function of the seed and its number, from 0. A Corpus is safe for concurrent use.
 type Corpus struct {
 	profile     RAG
 	documents   int
@@ -19,10 +19,10 @@ type Corpus struct {
 	seed        uint64
 }
 
-// corpusStream is the number of the documents' stream, which is no user's.
+// corpusStream is the stream number of the documents. No user has it.
 const corpusStream = -2
 
-// NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
+// NewCorpus returns the documents for a model. The bytes per token limit the tokens of a chunk.
 func NewCorpus(p RAG, documents int, m model.Model, s model.Sizer, seed uint64) *Corpus {
 	c := &Corpus{profile: p, documents: documents, seed: seed, tokens: p.SmallModelTokens,
 		chunkTokens: p.ChunkTokens, stream: NewStream(seed, corpusStream)}
@@ -35,8 +35,8 @@ func NewCorpus(p RAG, documents int, m model.Model, s model.Sizer, seed uint64) 
 	return c
 }
 
-// Documents returns the number of documents and the first that is kept: the documents before it are written
-// and removed again.
+// Documents returns the number of documents and the number of the first one that is kept. The documents
+// before it are written and removed again.
 func (c *Corpus) Documents() (n, first int) {
 	if m := c.profile.MaxDocuments; m > 0 {
 		first = max(0, c.documents-m)
@@ -55,8 +55,8 @@ func (c *Corpus) Chunks(dst []workloads.Entry, doc int) []workloads.Entry {
 	return dst
 }
 
-// retrieve draws the top chunks of one document, without replacement; n numbers the retrievals of a
-// stream.
+// retrieve returns the top chunks of one document, drawn without replacement. n is the number of the
+// retrieval in the stream.
 func (c *Corpus) retrieve(u Stream, n int64, document, chunk Draw) (
 	top []workloads.Entry,
 ) {
@@ -79,8 +79,9 @@ func (c *Corpus) retrieve(u Stream, n int64, document, chunk Draw) (
 	return top
 }
 
-// pick returns the first index at which the cumulative weight exceeds that share of the sum. It never
-// returns an index of weight 0; after rounding errors it returns the last one with a weight.
+// pick returns the first index at which the cumulative weight exceeds the given share of the sum. It
+// never returns an index of weight 0. If rounding errors leave no such index, it returns the last index
+// with a weight.
 func pick(weights []float64, sum, share float64) (at int) {
 	left := share * sum
 	for i, w := range weights {
@@ -94,10 +95,11 @@ func pick(weights []float64, sum, share float64) (at int) {
 	return at
 }
 
-// WithRAG makes turns of a source retrieve chunks of documents, and adds queries: a query arrives with the
-// turn that it follows, has its class, and decodes the chunks that it retrieves. Queries are in addition to
-// the source's number of requests; they count as offered from the time at which their turn is taken.
-// Written and Done of the source are called for queries too: their Origin is not the source's.
+// WithRAG returns a Source whose turns retrieve chunks of documents, and which adds queries. A query
+// arrives with the turn that it follows, has the turn's class, and decodes the chunks that it
+// retrieves. Queries do not count towards the source's number of requests. A query counts as offered
+// from the time at which its turn is taken. Written and Done of src are also called for queries: their
+// Origin is nil.
 func WithRAG(src workloads.Scalable, c *Corpus) workloads.Scalable {
 	if c.documents < 1 {
 		return src
@@ -112,7 +114,7 @@ type ragSource struct {
 	taken   [workloads.NumClasses]int64
 }
 
-// SetUsers implements Scalable. The waiting queries of a user are dropped with it.
+// SetUsers implements Scalable. It also drops the waiting queries of inactive users.
 func (s *ragSource) SetUsers(n int, now time.Duration) {
 	s.Scalable.SetUsers(n, now)
 	s.waiting = slices.DeleteFunc(s.waiting,

@@ -12,11 +12,11 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	s.advance(now)
 	switch {
 	case len(s.ready) > 0:
-	// In closed loop requests in flight may delay others, so that the number of taken requests decides in
-	// every mode.
+	// In closed loop requests in flight may delay other arrivals, so in every mode the number of taken
+	// requests decides.
 	case len(s.cursors) == 0 || s.cfg.MaxRequests > 0 && s.requests >= s.cfg.MaxRequests:
 		return nil, workloads.Exhausted, workloads.Never
-	case len(s.future) == 0: // all users wait for an event or are beyond MaxRequests
+	case len(s.future) == 0: // all users wait for an event, or MaxRequests is reached
 		return nil, workloads.Wait, workloads.Never
 	default:
 		return nil, workloads.Wait, s.future[0].at
@@ -31,8 +31,7 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 
 // Written implements Source.
 func (s *Users) Written(r *workloads.Request) {
-	// The cursor can only wait for the request just before it: a new conversation does not need older
-	// ones.
+	// The cursor waits only for the request just before it: a new conversation needs no older request.
 	if c, mine := r.Origin.(*cursor); mine && !s.cfg.ClosedLoop && c.busy && c.seq == r.Seq+1 {
 		c.busy = false
 		s.queue(c)
@@ -48,7 +47,7 @@ func (s *Users) Done(r *workloads.Request, now time.Duration) {
 	}
 }
 
-// schedule lets a user's next request arrive at a time, if it may have one.
+// schedule makes a user's next request arrive at a time, if the user may have another request.
 func (s *Users) schedule(c *cursor, at time.Duration) {
 	if c.silent || s.left == 0 {
 		return
@@ -59,8 +58,8 @@ func (s *Users) schedule(c *cursor, at time.Duration) {
 	s.future.Push(userItem{at: at, tie: int64(c.slot), cursor: c})
 }
 
-// advance advances the time, and offers the requests that have arrived. In open loop the first MaxRequests
-// arrivals of all users count.
+// advance advances the time and offers the requests that have arrived. In open loop the first
+// MaxRequests arrivals of all users are offered.
 func (s *Users) advance(now time.Duration) {
 	s.now = max(s.now, now)
 	for len(s.future) > 0 && s.future[0].at <= s.now {
@@ -69,7 +68,7 @@ func (s *Users) advance(now time.Duration) {
 		s.offer(c, n, 1)
 		c.arrived = append(c.arrived, it.at)
 		switch {
-		case s.cfg.ClosedLoop: // schedule has counted it
+		case s.cfg.ClosedLoop: // schedule has already decremented left
 			s.future.Pop()
 		case s.left == 1:
 			s.left, s.future = 0, nil
@@ -84,7 +83,7 @@ func (s *Users) advance(now time.Duration) {
 	}
 }
 
-// queue makes a user ready whose first request has arrived.
+// queue makes a user ready if its next request has arrived and the user is not busy.
 func (s *Users) queue(c *cursor) {
 	if c.busy || len(c.arrived) == 0 {
 		return
@@ -95,7 +94,7 @@ func (s *Users) queue(c *cursor) {
 		tie: int64(c.slot) - int64(class)<<32, cursor: c})
 }
 
-// offer counts the n-th request of a user, or removes it with by -1.
+// offer counts the n-th request of a user (by is 1), or takes it back (by is -1).
 func (s *Users) offer(c *cursor, n, by int64) {
 	load := &s.offered[c.user.Class]
 	load.Offered += by
@@ -105,7 +104,8 @@ func (s *Users) offer(c *cursor, n, by int64) {
 	}
 }
 
-// Account implements Source. It costs about 40 ns per arrival since the last call, plus a check of every user.
+// Account implements Source. It takes about 40 ns per arrival since the last call, plus a check of
+// every user.
 func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 	s.advance(until)
 	loads := slices.Clone(s.offered[:])
@@ -121,7 +121,7 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 	return loads
 }
 
-// request makes the request of a cursor.
+// request returns the next request of a cursor.
 func (s *Users) request(c *cursor) *workloads.Request {
 	least := max(1, c.user.Generate/4)
 	r := &workloads.Request{
@@ -150,7 +150,7 @@ func (s *Users) request(c *cursor) *workloads.Request {
 	return r
 }
 
-// context draws the context tokens of a user's n-th request, at most the window.
+// context returns the context of a user's n-th request in tokens, at most the window.
 func (s *Users) context(c *cursor, n int64) int {
 	drawn := c.stream.Between(DrawContext, n, max(1, c.user.Context/4), c.user.Context)
 	if s.cfg.Window > 0 {
@@ -159,20 +159,20 @@ func (s *Users) context(c *cursor, n int64) int {
 	return drawn
 }
 
-// full reports whether a user's next turn would exceed the window after the one just made.
+// full reports whether the next turn of a user, after the request r, would exceed the window.
 func (s *Users) full(c *cursor, r *workloads.Request) bool {
 	return s.cfg.Window > 0 && !s.cfg.DecodeOnly &&
 		c.kept+r.Own.Tokens+s.context(c, c.seq) > s.cfg.Window
 }
 
-// step advances a cursor after a request. A user waits for its entry before the next turn, or in closed loop
-// for its completion.
+// step advances a cursor after a request. Before the next turn a user waits for the request's entry, or
+// in closed loop for its completion.
 func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
 	if len(c.arrived) > 1 {
 		c.arrived = c.arrived[1:]
 	} else {
-		c.arrived = c.arrived[:0] // its memory is used again
+		c.arrived = c.arrived[:0] // keep its memory
 	}
 	p := &s.cfg.Profile
 	if s.cfg.KeepPrompt && c.turn == 1 {

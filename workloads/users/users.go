@@ -15,18 +15,18 @@ type Config struct {
 	Users   []User
 	Seed    uint64 // the run's seed plus the rank
 
-	// ClosedLoop: a user thinks only after its request has completed. Otherwise users do not wait for
+	// ClosedLoop: a user thinks after its request has completed. Otherwise users do not wait for
 	// completions. A Rate replaces think times and is always open-loop.
 	ClosedLoop bool
-	// Overtaking lets a turn start before the entry of its predecessor is written.
+	// Overtaking lets a turn start before the entry of the previous turn is written.
 	Overtaking bool
-	// Window is the model's context window in tokens, 0 = none. A prompt, which is history and the
-	// turn's context, never exceeds it, because engines refuse such prompts. A conversation whose next
-	// turn would not fit ends, and a context longer than the window is cut. Generated tokens do not
-	// count, because no entry has them.
+	// Window is the model's context window in tokens, 0 = none. A prompt, which is the history and the
+	// turn's context, never exceeds the window, because engines refuse such prompts. A conversation
+	// whose next turn would not fit ends. A context longer than the window is cut. Generated tokens do
+	// not count, because no entry has them.
 	Window int
-	// KeepPrompt: a conversation keeps the common prompt of its first turn. Its turns are one sequence
-	// of tokens to the cache then.
+	// KeepPrompt: all turns of a conversation begin with the common prompt of the first turn. To the
+	// cache the turns are then one sequence of tokens.
 	KeepPrompt bool
 	// MultiTurn off makes every request a conversation of its own.
 	MultiTurn bool
@@ -37,62 +37,63 @@ type Config struct {
 
 	Rate         float64 // requests per second of all users together, 0 = think times decide
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
-	// MaxRequests ends the load after the first N arrivals (closed-loop: after N requests), 0 =
+	// MaxRequests is the number of arrivals (closed-loop: requests) after which the load ends, 0 =
 	// never.
 	MaxRequests int64
 }
 
-// Users is the Source of synthetic users. A user's requests start in the order of their arrival; a later
-// one never overtakes an earlier one, but several may be in flight.
+// Users is the Source of synthetic users. A user's requests start in the order of their arrival. A
+// later request never overtakes an earlier one, but several may be in flight.
 //
-// A request is a pure function of (seed, user, n), so that a cursor represents all future requests of a
+// A request is a pure function of (seed, user, n). So a cursor represents all future requests of a
 // user. Taking a request costs O(log users), and a waiting request takes 8 bytes.
 type Users struct {
 	cfg   Config
 	shape Shape
 
-	cursors []*cursor      // by slot
+	cursors []*cursor      // cursor of each user, by slot
 	future  Heap[userItem] // the next arrivals of users
 	ready   Heap[userItem] // users whose next request has arrived, by priority
-	left    int64          // open-loop: arrivals to come; closed-loop: requests that may still be scheduled
+	left    int64          // remaining arrivals; closed-loop: requests to schedule
 
 	now      time.Duration // latest time of a Take or an Account
-	requests int64         // taken, of all classes
+	requests int64         // taken requests of all classes
 	taken    [workloads.NumClasses]int64
 	offered  [workloads.NumClasses]workloads.ClassLoad
 }
 
 var _ workloads.Scalable = (*Users)(nil)
 
-// cursor is one user's place in its stream of requests.
+// cursor is the position of a user in its stream of requests.
 type cursor struct {
-	slot   int // its place among the cursors
+	slot   int // index among the cursors
 	user   User
 	stream Stream
 
 	seq                int64           // of the next request
 	arrived            []time.Duration // arrivals of the next requests
 	conversation, turn int
-	begun              int64 // seq of the conversation's first request
-	// history holds the entries of the turns before it. Its elements are shared with requests, and
-	// it is only appended to.
+	begun              int64 // seq of the first request of the conversation
+	// history has the entries of the previous turns. Requests share its elements, so it is only
+	// appended to.
 	history []workloads.Entry
-	kept    int // tokens of history, and of the kept common prompt
-	// busy: the next request waits for the entry of the previous one, or in closed loop for its completion.
+	kept    int // tokens of history and of the kept common prompt
+	// busy: the next request waits for the entry of the previous request, or in closed loop for its
+	// completion.
 	busy   bool
 	silent bool // inactive until SetUsers activates it again
 }
 
-// userItem is a user at the time of an arrival. The item has the sort keys itself: with 10,000 users,
+// userItem is a user with the time of an arrival. The item contains the sort keys: with 10,000 users,
 // reading them from the cursor at each comparison would miss the CPU cache.
 type userItem struct {
 	priority int // in the ready heap; 0 in the future heap
 	at       time.Duration
-	tie      int64 // its slot, so that the order depends on the seed alone
+	tie      int64 // slot of the user, so that the order depends only on the seed
 	cursor   *cursor
 }
 
-// Before orders by priority, time and tie.
+// Before orders by priority (highest first), then time, then tie.
 func (a userItem) Before(b userItem) bool {
 	switch {
 	case a.priority != b.priority:
@@ -103,10 +104,10 @@ func (a userItem) Before(b userItem) bool {
 	return a.tie < b.tie
 }
 
-// New returns the load at its origin.
+// New returns the load, with its time at the origin.
 func New(cfg Config) *Users {
 	cfg.ClosedLoop = cfg.ClosedLoop && cfg.Rate <= 0
-	// A decode-only request writes no entry for which the next one could wait.
+	// A decode-only request writes no entry, so the next request need not wait for one.
 	cfg.Overtaking = cfg.Overtaking || cfg.DecodeOnly
 	s := &Users{
 		cfg:  cfg,
@@ -117,13 +118,13 @@ func New(cfg Config) *Users {
 	for _, u := range cfg.Users {
 		s.add(u)
 	}
-	var first []userItem // after all users exist: a rate is spread over them
+	var first []userItem // computed after all users exist, because they share the rate
 	for _, c := range s.cursors {
 		first = append(first, userItem{at: s.arrivalAfter(c, -1, 0), cursor: c})
 	}
 	slices.SortStableFunc(first, func(a, b userItem) int { return cmp.Compare(a.at, b.at) })
 	for _, it := range first {
-		s.schedule(it.cursor, it.at) // in closed loop the earliest users get the requests
+		s.schedule(it.cursor, it.at) // in closed loop the earliest users get the MaxRequests
 	}
 	return s
 }
@@ -136,24 +137,25 @@ func (s *Users) add(u User) *cursor {
 	return c
 }
 
-// minOpenLoopGap limits a template without think time, in open loop, to 1000 requests/s per user.
+// minOpenLoopGap is the smallest gap in open loop. It limits a template without think time to 1000
+// requests/s per user.
 const minOpenLoopGap = time.Millisecond
 
-// arrivalAfter returns the arrival of request seq+1 of a user, given the arrival of request seq; seq -1 is
-// at the origin. In closed loop at is the completion of request seq.
+// arrivalAfter returns the arrival of request seq+1 of a user. at is the arrival of request seq, or in
+// closed loop its completion. A seq of -1 stands for the origin.
 func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Duration {
 	n := seq + 1
 	users := float64(len(s.cursors))
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
-		// User i takes every users-th slot of one evenly spaced sequence, which begins at the origin.
+		// User i takes every users-th slot of an evenly spaced sequence, which begins at the origin.
 		place := workloads.Nanoseconds((float64(c.slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
 		if n == 0 {
 			return place
 		}
 		return max(at+1, place)
 	case s.cfg.Rate > 0:
-		// The superposition of independent Poisson streams of rate/users is one of the whole rate.
+		// The sum of independent Poisson streams of rate Rate/users is a Poisson stream of rate Rate.
 		gap := c.stream.Exponential(DrawGap, n, users/s.cfg.Rate)
 		return at + max(1, workloads.Seconds(gap))
 	}
@@ -164,8 +166,8 @@ func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Durati
 	return at + gap
 }
 
-// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load over all
-// users. Users beyond those of the configuration are drawn from the seed, as in a larger Population.
+// SetUsers implements Scalable. It must not be called with Rate or MaxRequests, which divide one load
+// among all users. Users beyond the configured ones are drawn from the seed, as in a larger Population.
 func (s *Users) SetUsers(n int, now time.Duration) {
 	s.advance(now)
 	if have := len(s.cursors); n > have {
@@ -185,10 +187,10 @@ func (s *Users) SetUsers(n int, now time.Duration) {
 	dropSilent(&s.ready)
 }
 
-// dropSilent removes inactive users.
+// dropSilent removes inactive users from a heap.
 func dropSilent(h *Heap[userItem]) {
 	old := *h
-	*h = old[:0] // Push writes no farther than what was read
+	*h = old[:0] // Push overwrites only items that were read
 	for _, it := range old {
 		if !it.cursor.silent {
 			h.Push(it)
@@ -196,7 +198,7 @@ func dropSilent(h *Heap[userItem]) {
 	}
 }
 
-// silence deactivates a user and drops its backlog.
+// silence makes a user inactive and drops its waiting requests.
 func (s *Users) silence(c *cursor) {
 	c.silent = true
 	for i := range c.arrived {
@@ -205,7 +207,8 @@ func (s *Users) silence(c *cursor) {
 	c.arrived = nil
 }
 
-// wakeUp activates a user. If in closed loop its last request is still in flight, the user continues after it.
+// wakeUp makes a user active. If in closed loop its last request is still in flight, the user continues
+// after that request.
 func (s *Users) wakeUp(c *cursor) {
 	c.silent = false
 	if !s.cfg.ClosedLoop || !c.busy {
@@ -213,8 +216,8 @@ func (s *Users) wakeUp(c *cursor) {
 	}
 }
 
-// Heap is a binary min-heap: its first item comes before all others. container/heap would allocate for every
-// item.
+// Heap is a binary min-heap: its first item comes before all others. container/heap would allocate for
+// each item.
 type Heap[T interface{ Before(T) bool }] []T
 
 // Push adds an item.
@@ -228,7 +231,7 @@ func (h *Heap[T]) Push(it T) {
 	items[i] = it
 }
 
-// Pop removes the first item.
+// Pop removes and returns the first item. The heap must not be empty.
 func (h *Heap[T]) Pop() T {
 	items, n := *h, len(*h)-1
 	first, last := items[0], items[n]
