@@ -32,8 +32,7 @@ type OpSample struct {
 	Space time.Duration // waiting for capacity
 	// Cleared is the part of Space in which other entries were deleted and demoted
 	Cleared time.Duration
-	// a read time that a read waited for the entry's writer, or that a write waited for another
-	// write of the entry
+	// waiting for another write of the entry: by a read, or by a write that joined it
 	Pending time.Duration
 
 	// Partial: cancelled at the deadline. It adds to the busy time and to the count of cancelled
