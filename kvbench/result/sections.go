@@ -451,12 +451,12 @@ type PlainIO struct {
 	Knee *Knee `json:"knee,omitempty" merge:"drop"`
 }
 
-// Removal is the removal of files. Rates are over unlink_ns + quiet_ns.
+// Removal is the removal of files. Rates are over quiet_ns.
 type Removal struct {
 	Files          int64    `json:"files" merge:"sum"`
 	Bytes          int64    `json:"bytes" merge:"sum"`
 	UnlinkNS       int64    `json:"unlink_ns" merge:"max"` // until the last file was removed
-	QuietNS        int64    `json:"quiet_ns" merge:"max"`  // then until the device had discarded them
+	QuietNS        int64    `json:"quiet_ns" merge:"max"`  // until also discarded, from the begin
 	FilesPerSecond *float64 `json:"files_per_s" merge:"sum" line:"removals/s"`
 	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum" line:"freed-B/s"`
 }
