@@ -49,8 +49,8 @@ func devices(out *result.Result, ranks []*result.Result) {
 	out.DeviceCounters = *w
 }
 
-// judged returns the verdict on the merged result. The CPU share is that of the host whose ranks
-// used the largest share of their cores: one host at its CPU limit lowers the sums.
+// judged returns the verdict on the merged result. The CPU share is the largest of all hosts,
+// because one host at its CPU limit lowers the sums.
 func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 	if len(ranks) == 1 {
 		return ranks[0].Harness.Verdict

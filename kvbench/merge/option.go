@@ -143,8 +143,8 @@ func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
 			*t.summed()[i] += v
 		}
 	}
-	// The rate of a checkpoint is that of its slowest accelerator over all ranks. Its window has
-	// pauses, so window rates do not count.
+	// The slowest accelerator of all ranks decides the rate of a checkpoint. Its window has pauses,
+	// so window rates do not count.
 	if results[0].Checkpoint != nil {
 		all, err := Ranks(results, nil)
 		if err != nil { // impossible in a Tree

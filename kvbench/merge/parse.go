@@ -77,8 +77,8 @@ func IsTruncated(data []byte, err error) bool {
 	return ok && int(syntax.Offset) >= len(data)
 }
 
-// Located returns err with the prefix "name:line: ". The line is that of the offset in an error of
-// encoding/json, else 1. It returns nil for nil.
+// Located returns err with the prefix "name:line: ". The line comes from the offset in an error of
+// encoding/json, else it is 1. It returns nil for nil.
 func Located(name string, data []byte, err error) error {
 	if err == nil {
 		return nil

@@ -141,7 +141,7 @@ func Aggregate(t *Tree) *Summary {
 		s.TrialsPerOption = max(s.TrialsPerOption, o.TrialCount)
 		s.PartialFailure = s.PartialFailure || o.PartialFailure
 		s.invalid = s.invalid || !o.Valid
-		// The notice of a simulation replaces that of the closed division.
+		// The notice of a simulation replaces the notice of the closed division.
 		if o.Simulated {
 			s.Notice = result.SimulatedNotice
 		} else if o.Division == result.DivisionClosed && s.Notice == "" {
