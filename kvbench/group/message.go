@@ -65,9 +65,9 @@ type Terms struct {
 	Name string `json:"name"` // of the trial; all ranks must have the same
 	// Nonce is the nonce of the written content. All ranks use the lowest rank's.
 	Nonce string `json:"nonce,omitempty"`
-	// Capacity is the capacity of the storage tier in bytes, Directories that of each directory.
-	// Ranks read the free space of a shared filesystem at different times, so the smallest of their
-	// values holds.
+	// Capacity is the capacity of the storage tier in bytes. Directories has the capacity of each
+	// directory. Ranks read the free space of a shared filesystem at different times, so the
+	// smallest of their values holds.
 	Capacity    int64      `json:"capacity,omitempty"`
 	Directories []Capacity `json:"directories,omitempty"`
 }

@@ -135,8 +135,8 @@ func (l *Leader) agree(here []*client) {
 				first.hello.place(), l.step.name, c.hello.place(), c.part.terms.Name)
 		}
 	}
-	// The capacity on a filesystem is the smallest that any rank proposes. The nonce is that of the
-	// lowest rank; any rank's would do.
+	// The capacity on a filesystem is the smallest that any rank proposes. All ranks use the nonce
+	// of the lowest rank; any rank's nonce would do.
 	for _, c := range here {
 		terms := *c.part.terms
 		terms.Nonce, terms.Directories = first.part.terms.Nonce, slices.Clone(terms.Directories)
