@@ -278,8 +278,8 @@ func (c *Checkpoint) Broken() string {
 }
 
 // DeviceRatio returns the device's bytes ÷ the bytes of the reads of Reading. It returns nil if one
-// of these is unknown. It also returns nil for a client's part of a checkpoint, because the
-// device's bytes are those of all clients.
+// of these is unknown. It also returns nil for a client's part of a checkpoint, because the device
+// counts the bytes of all clients.
 func (c *Checkpoint) DeviceRatio() *float64 {
 	if c.Count != nil {
 		return nil

@@ -81,7 +81,7 @@ func (r *Result) Derive() {
 			d.NSPerMiB = units.Ratio(d.DeviceNS, float64(d.EntryBytes)/float64(units.MiB))
 		}
 	}
-	// The CPU time of a simulation does not predict that of a real run.
+	// The CPU time of a simulation does not predict the CPU time of a real run.
 	if h := &r.Harness; h.CPUNS > 0 && r.Simulation == nil {
 		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
 		if p := r.PlainIO; p != nil && p.BlockBytes > 0 {

@@ -26,7 +26,7 @@ type Harness struct {
 
 // Unloaded is the latency of the storage tier's requests with one request in flight, measured
 // before the window. With several ranks rank 0 measures it. With buffered writes the latency of a
-// write is that of its flush.
+// write is the latency of its flush.
 type Unloaded struct {
 	Read   []UnloadedLatency `json:"read" merge:"list"`  // by size, the smallest first; null: unknown
 	Write  []UnloadedLatency `json:"write" merge:"list"` // by size, the smallest first; null: unknown

@@ -148,8 +148,8 @@ type Pool struct {
 }
 
 // Root is one of several cache directories. The hash of an entry's key chooses its root. Root has
-// the content at the end of the window, and the traffic in the window. The sums over all roots are
-// those of the storage tier.
+// the content at the end of the window, and the traffic in the window. The numbers of the storage
+// tier are the sums over all roots.
 type Root struct {
 	Directory  string `json:"directory" merge:"same"` // as given, without the rank's subdirectory
 	Filesystem string `json:"filesystem" merge:"same"`

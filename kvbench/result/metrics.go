@@ -20,8 +20,8 @@ type LineUnit struct {
 //go:embed lines.txt
 var linesText string
 
-// Lines are the units of benchmark lines: first those of lines.txt, in that order, then those that
-// only struct tags describe.
+// Lines are the units of benchmark lines: first the units of lines.txt, in that order, then the
+// units that only struct tags describe.
 //
 // A number field of a result with the tag line:"UNIT" is on the benchmark line. If lines.txt does
 // not have the unit, the field's tags better, title and doc describe it. The number is then also in
@@ -90,7 +90,7 @@ func (r *Result) Metrics() []Metric {
 		}
 	}
 	if c := r.Checkpoint; c != nil {
-		// Rates are those of the rules, because the window has pauses.
+		// Use the rates of the rules, because the window has pauses.
 		c.metrics(add)
 		r = &Result{CompletionUnit: UnitOperation,
 			DeviceCounters: DeviceCounters{ReadRatio: c.DeviceRatio()},

@@ -29,7 +29,7 @@ func (r *Result) EncodePython() ([]byte, error) {
 }
 
 // Python returns the result with the keys of the Python benchmark. Where definitions differ, it
-// uses those of the Python benchmark:
+// uses the definitions of the Python benchmark:
 //
 //   - re-reads and reads of what the request wrote itself count as hits, so that the hit rate is
 //     above that of Lookups;

@@ -51,7 +51,8 @@ type Result struct {
 	MergedRanks []int `json:"merged_ranks,omitempty" merge:"-"`
 	// in a merged result, if a client coordinated the trial
 	Clients *Clients `json:"clients,omitempty" merge:"drop"`
-	// wall clock of the client's host minus that of the coordinator's host; null: not compared
+	// wall clock of the client's host minus wall clock of the coordinator's host; null: not
+	// compared
 	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty" merge:"drop"`
 	Nonce         string `json:"nonce" merge:"same"`
 	Seed          uint64 `json:"seed" merge:"min"` // base seed + rank

@@ -13,7 +13,7 @@ type Model struct {
 	BytesPerToken     int64  `json:"bytes_per_token"`      // sum over all ranks
 	RankBytesPerToken int64  `json:"rank_bytes_per_token"` // of one rank
 	TensorParallel    int    `json:"tensor_parallel"`
-	// StoredAs is the data type of the KV cache if it differs from that of the weights, and its
+	// StoredAs is the data type of the KV cache if it differs from the type of the weights, and its
 	// source.
 	StoredAs string `json:"kv_stored_as,omitempty"`
 	// StoringRanks is how many ranks' bytes are stored, if more than one. Entries and tiers then
@@ -196,8 +196,8 @@ type Policy struct {
 	Compared *Comparison `json:"compared"`
 }
 
-// Comparison compares the hits of a policy with those of -tier-policy waterfall -evict lru for the
-// same lookups inside the window, in tiers of the same sizes. Lookups are of blocks or earlier
+// Comparison compares the hits of a policy with the hits of -tier-policy waterfall -evict lru, for
+// the same lookups inside the window, in tiers of the same sizes. Lookups are of blocks or earlier
 // entries.
 type Comparison struct {
 	Lookups       int64 `json:"lookups" merge:"sum"`
@@ -411,7 +411,7 @@ type Parameter struct {
 	Origin string `json:"origin"`
 }
 
-// Difference is a parameter whose value differs from that of the closed division.
+// Difference is a parameter whose value differs from the value in the closed division.
 type Difference struct {
 	Name   string `json:"name"`
 	Closed any    `json:"closed"`
