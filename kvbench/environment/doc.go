@@ -1,13 +1,14 @@
-// Package environment describes the machine, the directory and the program of a run as results do.
+// Package environment describes the machine, the directory and the program of a run in the form of
+// a result.
 //
 //	environment.go  Read: the machine, the mount of a directory, the block devices behind it
-//	version.go      Version: the revision as linked in, as stamped by the Go command, or of the
+//	version.go      Version: the revision from the linker, from the Go command's VCS stamp, or of the
 //	                checkout
 //
-// Package host reads a machine's properties, and package result has the fields for readers. This
-// package converts one to the other, because a result is read on other machines, and kvreport
-// discover describes a machine without a run.
+// Package host reads a machine's properties, and package result defines the fields of a result.
+// This package converts from host to result. kvreport discover uses it to describe a machine
+// without a run.
 //
-// Nothing fails: an unreadable value is unknown, which is empty or null, never 0. All functions may
-// be called from any goroutine.
+// No function returns an error. A value that cannot be read is empty or null, never 0. All
+// functions are safe for concurrent use.
 package environment

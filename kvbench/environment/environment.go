@@ -13,7 +13,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Read describes this machine and the directory dir, which should exist; "" is none.
+// Read returns the description of this machine and of the directory dir, which should exist. With
+// "" it describes only the machine.
 func Read(dir string) result.Environment {
 	e := machine(host.Root(""))
 	e.Hostname, _ = os.Hostname()
@@ -31,7 +32,8 @@ func Read(dir string) result.Environment {
 	return e
 }
 
-// machine reads /proc and /sys, or the system's replacements.
+// machine describes the machine from /proc and /sys below root, or on other systems from
+// host.SystemFacts.
 func machine(root host.Root) result.Environment {
 	kernel, cpu, memory := host.SystemFacts()
 	return result.Environment{
@@ -47,8 +49,8 @@ func machine(root host.Root) result.Environment {
 	}
 }
 
-// cpuModel finds the processor's name. arm64 kernels give only numbers (implementer and part),
-// which are printed as they are: lists of their names go out of date.
+// cpuModel returns the processor's name. arm64 kernels have only numbers (implementer and part). It
+// returns these numbers, because a list of names would go out of date.
 func cpuModel(root host.Root) string {
 	field := func(name string) string { return root.Field(name, "/proc/cpuinfo") }
 	name, part := field("model name"), field("CPU part")
@@ -58,12 +60,12 @@ func cpuModel(root host.Root) string {
 	return name
 }
 
-// directory notes the mount and the device behind it.
+// directory sets the filesystem and the device of e.
 func directory(e *result.Environment, d host.Device) {
 	e.Filesystem, e.Device, e.DeviceReason = Filesystem(d), Device(d), d.Reason
 }
 
-// Filesystem describes the mount that holds a directory, by the device behind that.
+// Filesystem returns the description of the mount of d.
 func Filesystem(d host.Device) result.Filesystem {
 	m := d.Mount
 	fs := result.Filesystem{
@@ -76,7 +78,7 @@ func Filesystem(d host.Device) result.Filesystem {
 	return fs
 }
 
-// Device describes the block device behind a directory; nil where there is none.
+// Device returns the description of the block device of d, nil if there is none.
 func Device(d host.Device) *result.Device {
 	if d.Name == "" {
 		return nil
@@ -91,8 +93,8 @@ func Device(d host.Device) *result.Device {
 	return &dev
 }
 
-// BlockDevice describes the whole device whose directory in sysfs is dir (/sys/block/nvme0n1, links
-// resolved).
+// BlockDevice returns the description of the whole device whose directory in sysfs is dir
+// (/sys/block/nvme0n1, with links resolved).
 func BlockDevice(dir string) result.Device {
 	at := host.Root(dir)
 	d := result.Device{
@@ -113,7 +115,7 @@ func BlockDevice(dir string) result.Device {
 		},
 	}
 	if model := at.Text("device/model"); model != "" {
-		// virtio has no model, only a vendor number of PCI, which names nothing.
+		// virtio has no model, only a PCI vendor number, so the vendor is not used alone.
 		d.Model = strings.TrimSpace(at.Text("device/vendor") + " " + model)
 	}
 	if sectors := at.Integer("size"); sectors != nil {
@@ -125,9 +127,9 @@ func BlockDevice(dir string) result.Device {
 	return d
 }
 
-// buses are the transports by the device's path in sysfs, the innermost last: an iSCSI session may
-// be below a virtual adapter, and that below a PCI one. The transport of a virtio disk is the
-// host's.
+// buses are the transports by an element of the device's path in sysfs. If several match, the last
+// counts, which is the innermost: an iSCSI session may be below a virtual adapter, and the virtual
+// adapter below a PCI device.
 var buses = []struct {
 	transport string
 	element   *regexp.Regexp
@@ -140,15 +142,16 @@ var buses = []struct {
 	{"iscsi", regexp.MustCompile(`/session\d+/`)},
 }
 
-// transport returns how the device at dir is attached, from the kernel's directories:
-// Documentation/ABI/testing/sysfs-class-nvme and -transport_*.
+// transport returns how the device at dir is attached, from sysfs (kernel documentation:
+// Documentation/ABI/testing/sysfs-class-nvme and -transport_*). It returns "" if unknown, or if its
+// paths differ.
 func transport(dir string) string {
 	at := host.Root(dir)
 	if t := at.Text("device/transport"); t != "" {
 		return t // the controller of an NVMe namespace
 	}
-	// The device of a multipath head is its subsystem, which has the controllers below it. Paths of
-	// several kinds have no transport in common.
+	// The device of a multipath head is its NVMe subsystem, with the controllers below. If the
+	// controllers have different transports, there is no common one.
 	found := ""
 	for _, name := range at.Names("device") {
 		t := at.Text("device", name, "transport")
@@ -162,7 +165,7 @@ func transport(dir string) string {
 			found = b.transport
 		}
 	}
-	// SATA drives behind a SAS adapter are SCSI devices of the vendor ATA (SAT, T10/2241-D).
+	// A SATA drive behind a SAS adapter is a SCSI device with the vendor ATA (SAT, T10/2241-D).
 	if found == "sas" && at.Text("device/vendor") == "ATA" {
 		return "sata"
 	}

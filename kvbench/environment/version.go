@@ -12,24 +12,24 @@ import (
 	"sync"
 )
 
-// UnknownVersion is the version of a binary without a stamp, outside of its checkout.
+// UnknownVersion is the version of a binary without a VCS stamp outside of its checkout.
 const UnknownVersion = "unknown"
 
-// VersionRemedy says how to make results name the commit that they were measured with.
+// VersionRemedy tells the user how to get the commit into results.
 const VersionRemedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or " +
 	"one of go test -c -buildvcs=true"
 
-// revision is set by `make dist` (-ldflags "-X kvbench/kvbench/environment.revision=…"): test binaries
-// carry no version control stamp of their own, but with go test -c -buildvcs=true.
+// revision is set by `make dist` (-ldflags "-X kvbench/kvbench/environment.revision=…"): go test
+// writes no VCS stamp into a test binary, except with go test -c -buildvcs=true.
 var revision string
 
-// ByGoTest is what go test, and nothing else, passes to each test binary (cmd/go/internal/test).
+// ByGoTest is the argument that only go test passes to a test binary (cmd/go/internal/test).
 const ByGoTest = "-test.paniconexit0"
 
-// Version is the revision of this program: linked in, stamped by the Go command, or of the checkout
-// in which go test has just built it. It is determined once, at its first use, because the checkout
-// may change later. A kept binary may be older than the checkout in which it runs, so its revision
-// is unknown.
+// Version returns the revision of this program: from the linker, from the Go command's VCS stamp,
+// or of the checkout in which go test built it. It reads the revision once, at the first call,
+// because the checkout may change later. A test binary that go test did not start may be older than
+// the checkout, so its revision is unknown.
 var Version = sync.OnceValue(func() string {
 	v := revision
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
@@ -55,7 +55,7 @@ func stamped(settings []debug.BuildSetting) string {
 	return rev
 }
 
-// ModuleRoot is the nearest directory upwards that holds a go.mod, "" when there is none.
+// ModuleRoot returns dir or its nearest parent directory that has a go.mod, "" if there is none.
 func ModuleRoot(dir string) string {
 	for up := filepath.Dir(dir); ; dir, up = up, filepath.Dir(up) {
 		if info, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil &&
@@ -68,11 +68,11 @@ func ModuleRoot(dir string) string {
 	}
 }
 
-// checkedOut is the commit of a git checkout, with +dirty if files were changed, "" if git does not
-// know it.
+// checkedOut returns the commit of the git checkout root, with +dirty if files were changed. It
+// returns "" if root is no checkout or git fails.
 func checkedOut(root string) string {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err != nil {
-		return "" // it may lie in a checkout of something else
+		return "" // root may be inside of another project's checkout
 	}
 	out, _ := exec.Command("git", "--no-optional-locks", "-C", root, "describe", "--always",
 		"--abbrev=40", "--exclude=*", "--dirty=+dirty").Output()

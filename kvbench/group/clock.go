@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Clock is a clock whose readings are sent to others. Tests have one in virtual time, where
-// CLOCK_MONOTONIC goes on in real time.
+// Clock reads the clocks that ranks compare. Tests have an implementation in virtual time.
 type Clock interface {
-	// Now is a monotonic time in ns.
+	// Now returns a monotonic time in ns.
 	Now() int64
-	// Wall is the time of day in ns since 1970.
+	// Wall returns the wall clock in ns since 1970.
 	Wall() int64
-	// Until returns when the monotonic time has come, or ctx has ended, with its cause.
+	// Until waits until the monotonic time at. If ctx ends first, it returns the cause of ctx.
 	Until(ctx context.Context, at int64) error
 }
 
-// System is the machine's clock.
+// System is the Clock of this machine.
 type System struct{}
 
 var _ Clock = System{}
 
-// Now implements Clock: on Linux by CLOCK_MONOTONIC, which all processes of a time namespace share.
+// Now implements Clock. On Linux it reads CLOCK_MONOTONIC, which all processes of a time namespace
+// share.
 func (System) Now() int64 { return monotonic() }
 
 // Wall implements Clock.
 func (System) Wall() int64 { return time.Now().UnixNano() }
 
-// spin is how long before the moment a rank stops to sleep: a timer comes up to a millisecond late
-// on an idle machine, whose cores sleep, too.
+// spin is how long before the given time Until stops sleeping and spins. On an idle machine a timer
+// fires up to a millisecond late.
 const spin = time.Millisecond
 
 // Until implements Clock.
@@ -49,17 +49,18 @@ func (c System) Until(ctx context.Context, at int64) error {
 	return context.Cause(ctx)
 }
 
-// pings is how many each rank gets before a phase. The fastest counts: the others have waited
-// somewhere, on one way more than on the other.
+// pings is the number of pings per rank before a phase. The ping with the shortest round trip
+// counts. A slower ping waited somewhere, perhaps in one direction only.
 const pings = 8
 
-// pong is one ping and its answer: the leader's clocks before and after it, and the rank's between.
+// pong has the clock readings of a ping in ns: the leader's clocks when it sent the ping and when
+// the answer came, and the rank's clocks in between.
 type pong struct{ sent, came, at, wallSent, wallCame, wall int64 }
 
 func (p *pong) roundTrip() int64 { return p.came - p.sent }
 
-// ping requests a rank's clocks several times, and returns the fastest answer, nil for none. It does
-// not wait long: lost ranks are detected elsewhere.
+// ping reads a rank's clocks several times, and returns the reading with the shortest round trip,
+// nil without an answer. It waits at most Silence for an answer.
 func (l *Leader) ping(c *client) (fastest *pong) {
 	for seq := range pings {
 		p := &pong{sent: l.Clock.Now(), wallSent: l.Clock.Wall()}
@@ -71,7 +72,7 @@ func (l *Leader) ping(c *client) (fastest *pong) {
 					p.came, p.wallCame = l.Clock.Now(), l.Clock.Wall()
 					p.at, p.wall = m.At, m.Wall
 				}
-			case <-c.link.gone: // it has left, or is lost
+			case <-c.link.gone: // the rank has left or is lost
 				return fastest
 			case <-late:
 				return fastest
@@ -84,8 +85,8 @@ func (l *Leader) ping(c *client) (fastest *pong) {
 	return fastest
 }
 
-// pingAll requests the clocks of ranks concurrently: one after the other a thousand ranks would wait
-// for a second and more.
+// pingAll pings all ranks concurrently, because a thousand ranks one after the other take more than
+// a second.
 func (l *Leader) pingAll(ranks []*client) []*pong {
 	fastest := make([]*pong, len(ranks))
 	var all sync.WaitGroup
@@ -99,12 +100,13 @@ func (l *Leader) pingAll(ranks []*client) []*pong {
 // offset is how far a rank's clocks are ahead of the leader's, in ns.
 type offset struct {
 	clock, wall int64
-	// uncertainty bounds how far clock may be off: half of the round trip, were all of it on one way.
+	// uncertainty is the maximum error of clock: half of the round trip.
 	uncertainty int64
 }
 
-// offsets are those of ranks by their answers. Ranks of one clock have the offset by the fastest answer
-// of any of them; ranks with the leader's clock, and those of which no answer came, have none.
+// offsets returns the clock offset of each rank. For ranks with the same clock it uses the shortest
+// round trip of all these ranks. The offset is zero for a rank with the leader's clock and for a
+// rank without an answer.
 func offsets(leader *Hello, ranks []*client, answers []*pong) []offset {
 	list := make([]offset, len(ranks))
 	for i, c := range ranks {
@@ -123,14 +125,14 @@ func offsets(leader *Hello, ranks []*client, answers []*pong) []offset {
 	return list
 }
 
-// How long after the last rank is ready a phase begins at the earliest: the message that says when has
-// to arrive before that.
+// A phase begins at least margin, and at least roundTrips round trips of the slowest rank, after
+// the last rank is ready. The message with the start time must arrive before.
 const (
 	margin     = 50 * time.Millisecond
-	roundTrips = 4 // of the slowest rank, if they take longer
+	roundTrips = 4 // of the slowest rank
 )
 
-// beginAfter is how long after now a phase begins.
+// beginAfter returns how long after now a phase begins.
 func beginAfter(answers []*pong) time.Duration {
 	after := margin
 	for _, p := range answers {
@@ -141,18 +143,18 @@ func beginAfter(answers []*pong) time.Duration {
 	return after
 }
 
-// opening is when a rank's window opened, by the leader's clock, and how far that may be off, in ns.
+// opening is when a rank's window opened, by the leader's clock in ns, and the maximum error in ns.
 type opening struct {
 	hello           *Hello
 	at, uncertainty int64
 }
 
-// skew is the time between the first and the last opening of a window, and how far that may be off,
-// in ns.
+// skew is the time between the first and the last opening of a window, and its maximum error, in
+// ns.
 type skew struct{ apart, uncertainty int64 }
 
-// skewOf bounds the skew: the true one lies between the two extremes that the uncertainties of all
-// clocks admit. What is uncertain is the same for all ranks of one clock.
+// skewOf returns the skew of the openings. The uncertainty is the largest error that the
+// uncertainties of the clock offsets allow. Between ranks with the same clock there is no error.
 func skewOf(list []opening) (s skew) {
 	var most, least int64
 	for i, o := range list {
@@ -169,8 +171,8 @@ func skewOf(list []opening) (s skew) {
 	return s
 }
 
-// skew returns the skew of the last phase, with mu: nil unless all remaining ranks, several, have
-// opened a window.
+// skew returns the skew of the last phase, nil unless at least two ranks remain and all have opened
+// a window. It is called with mu.
 func (l *Leader) skew() *skew {
 	var opened []opening
 	for _, c := range l.clients {
@@ -189,8 +191,8 @@ func (l *Leader) skew() *skew {
 	return new(skewOf(opened))
 }
 
-// TooFarApart reports whether a skew is worth a warning: below one percent of the window the sum of
-// rates is right to one percent, and what may be an error of measuring is no news.
+// TooFarApart reports whether a skew needs a warning: if it is above 1 % of the window, so that the
+// sum of rates may be off by more than 1 %, and above twice its uncertainty. All are in ns.
 func TooFarApart(skew, uncertainty, window int64) bool {
 	return skew > max(window/100, 2*uncertainty)
 }

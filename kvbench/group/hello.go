@@ -8,55 +8,57 @@ import (
 	"strings"
 )
 
-// Hello identifies a rank.
+// Hello is a rank's first message to the leader.
 type Hello struct {
-	Job   string `json:"job"` // identifies the run, and is no secret under a launcher
+	Job   string `json:"job"` // identifies the run; not secret under a launcher
 	Rank  int    `json:"rank"`
 	Ranks int    `json:"ranks"`
 	Host  string `json:"host"`
-	// Processes of one Boot and TimeNS (time namespace) have one monotonic clock. Empty is unknown.
+	// Boot is the kernel's boot id, TimeNS the time namespace. Processes with the same Boot and
+	// TimeNS have the same monotonic clock. "" is unknown.
 	Boot   string `json:"boot"`
 	TimeNS string `json:"time_namespace"`
-	// Filesystems are those of its cache directories; none without directories.
+	// Filesystems has one entry per cache directory of the rank.
 	Filesystems []Filesystem `json:"filesystems,omitempty"`
 	PID         int          `json:"pid"`
 	Build       string       `json:"build"`
-	// Stamp names the run: its coordinator's time and process.
+	// Stamp names the run, by the coordinator's start time and process id.
 	Stamp string `json:"stamp,omitempty"`
-	// Parameters are those that decide what is measured, over all benchmarks that were selected:
-	// no directories, nothing that is only shown.
+	// Parameters are the parameters that decide what the selected benchmarks measure. Directories
+	// and parameters of the output are not among them.
 	Parameters map[string]string `json:"parameters"`
-	// Refused is why it cannot take part: what is wrong with its parameters on its host.
+	// Refused is why the rank cannot run: an error in its parameters on its host. "" is none.
 	Refused string `json:"refused,omitempty"`
 }
 
 // Filesystem identifies a filesystem to other hosts.
 type Filesystem struct {
-	Device string `json:"device"` // its number on this kernel, "" is unknown
-	// Of a filesystem that other hosts can mount, else empty: its type and source in the mount
-	// table, and f_fsid of statfs(2).
+	Device string `json:"device"` // device number on this kernel, "" is unknown
+	// Type and source in the mount table, and f_fsid of statfs(2). Empty if other hosts cannot
+	// mount the filesystem.
 	Type   string `json:"type,omitempty"`
 	Source string `json:"source,omitempty"`
 	ID     string `json:"id,omitempty"`
 }
 
-// same reports whether filesystems that two kernels have mounted are one, as far as is known: a
-// server's name may differ between hosts, and many types have no f_fsid.
+// same reports whether two kernels mount the same filesystem: same type, and same source or f_fsid.
+// It may miss some, because a server's name may differ between hosts, and many types have no
+// f_fsid.
 func (f *Filesystem) same(o *Filesystem) bool {
 	return f.Type != "" && f.Type == o.Type &&
 		(f.Source != "" && f.Source == o.Source || f.ID != "" && f.ID == o.ID)
 }
 
-// OneHost reports whether two are on one host: boot ids alone are equal in containers of one
-// machine, host names in clones of one.
+// OneHost reports whether two ranks are on one host: same boot id and same host name. Containers of
+// one machine share the boot id. Cloned machines may share the host name.
 func (h *Hello) OneHost(o *Hello) bool { return h.Boot == o.Boot && h.Host == o.Host }
 
-// oneClock reports whether two have one monotonic clock.
+// oneClock reports whether two ranks have the same monotonic clock.
 func (h *Hello) oneClock(o *Hello) bool {
 	return h.Boot != "" && h.Boot == o.Boot && h.TimeNS == o.TimeNS
 }
 
-// objection returns why a rank of the job cannot be taken, "" if it can.
+// objection returns why the leader with hello h refuses the rank with hello o, "" if it does not.
 func (h *Hello) objection(o *Hello) string {
 	switch {
 	case o.Build != h.Build:
@@ -72,7 +74,7 @@ func (h *Hello) objection(o *Hello) string {
 	return h.differences(o)
 }
 
-// mostNamed are the parameters that a refusal names.
+// mostNamed is how many parameters a refusal names.
 const mostNamed = 3
 
 func (h *Hello) differences(o *Hello) string {
@@ -97,7 +99,7 @@ func (h *Hello) differences(o *Hello) string {
 		more
 }
 
-// named is a text that another process may have sent, ready to print.
+// named returns a text from another process, made safe to print. It is "none" for "".
 func named(text string) string { return printable(cmp.Or(text, "none"), 60) }
 
 func printable(text string, most int) string {
@@ -113,7 +115,7 @@ func printable(text string, most int) string {
 	return text
 }
 
-// printableLines is a text of several lines that a rank has sent, ready to print.
+// printableLines returns the lines of a rank's text, made safe to print, in one line.
 func printableLines(text string) string {
 	var list []string
 	for line := range strings.Lines(text) {
@@ -122,7 +124,7 @@ func printableLines(text string) string {
 	return strings.Join(list, "; ")
 }
 
-// place is the rank in messages to the user.
+// place returns the name of the rank in messages to the user.
 func (h *Hello) place() string {
 	return fmt.Sprintf("rank %d on %s (pid %d)", h.Rank, h.Host, h.PID)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost. After
-// Silence a reader tries once more, for patience. A process that was itself stopped, or got no CPU,
-// finds its timers expired although data has arrived; the second try finds that data.
+// Silence a reader reads once more, for patience: if its own process was stopped or got no CPU, the
+// timer has expired although data has arrived.
 const (
 	heartbeatInterval = time.Second
 	Silence           = 4 * time.Second
@@ -25,14 +25,14 @@ const (
 // errSilent is the error of a read from a side that sends nothing.
 var errSilent = errors.New("silence")
 
-// Bounds of a message in bytes, and of the first one, before which the other side may be anything. A
-// result of a day with its histograms takes some MiB.
+// Maximum sizes in bytes of a message and of the first message, when the other side is still
+// unknown. The result of a day with its histograms has some MiB.
 const (
 	maxMessage = 64 << 20
 	maxHello   = 1 << 20
 )
 
-// state is a mutex, and a wakeup of all that wait for a change of what it guards.
+// state is a mutex and a broadcast to all that wait for a change of the guarded fields.
 type state struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change
@@ -40,13 +40,14 @@ type state struct {
 
 func newState() state { return state{changed: make(chan struct{})} }
 
-// notify is called with mu.
+// notify wakes all waiters. It is called with mu.
 func (s *state) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// await waits until done reports true. It calls done with mu, and after each change.
+// await waits until done returns true. It calls done with mu, at first and after each change. It
+// returns the cause of ctx if ctx ends first.
 func (s *state) await(ctx context.Context, done func() bool) error {
 	for {
 		s.mu.Lock()
@@ -73,8 +74,8 @@ type link struct {
 
 	state
 	queue []*message
-	ended bool          // nothing follows what is queued
-	gone  chan struct{} // closed when nothing is written any more
+	ended bool          // nothing more is queued
+	gone  chan struct{} // closed when the writer has ended
 }
 
 func newLink(conn net.Conn) *link {
@@ -92,7 +93,7 @@ func (l *link) send(m *message) {
 	}
 }
 
-// end ends this side's direction after the queue was sent.
+// end makes the writer shut down the sending direction after the queue is sent.
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +101,8 @@ func (l *link) end() {
 	l.notify()
 }
 
-// write sends the queue, and what heartbeat returns each second, until the end.
+// write sends the queued messages, and a heartbeat each second, until end is called or a write
+// fails.
 func (l *link) write(heartbeat func() *message) {
 	defer close(l.gone)
 	tick := time.NewTicker(heartbeatInterval)
@@ -141,7 +143,8 @@ func (l *link) write(heartbeat func() *message) {
 	}
 }
 
-// put writes a message, with a time limit for each piece of it, but not for the whole.
+// put writes a message in pieces of 64 KiB. Each piece has the timeout Silence, the message has
+// none.
 func (l *link) put(m *message) error {
 	const most = 64 << 10
 	text, err := json.Marshal(m)
@@ -157,7 +160,8 @@ func (l *link) put(m *message) error {
 	return err
 }
 
-// get reads a message of at most most bytes. io.EOF is the end between two messages.
+// get reads a message of at most most bytes. It returns io.EOF if the connection ends between two
+// messages.
 func (l *link) get(most int) (*message, error) {
 	l.in.left = most
 	m := &message{}
@@ -167,13 +171,13 @@ func (l *link) get(most int) (*message, error) {
 	return m, nil
 }
 
-// read passes messages to handle until the connection ends, and closes it. The error is io.EOF or
-// errSilent, or another one of the network.
+// read passes messages to handle until the connection ends, and closes the connection. It returns
+// io.EOF, errSilent or another network error.
 func (l *link) read(handle func(*message)) error {
 	defer l.conn.Close()
 	for {
 		m, err := l.get(maxMessage)
-		if errors.Is(err, syscall.ECONNRESET) { // the end of a process that had more to read
+		if errors.Is(err, syscall.ECONNRESET) { // the process ended with unread data
 			err = io.EOF
 		}
 		if err != nil {
@@ -183,8 +187,7 @@ func (l *link) read(handle func(*message)) error {
 	}
 }
 
-// reader reads from a connection, with a time limit for each piece of a message, and takes no more
-// memory than it has left.
+// reader reads from a connection. Each Read has the timeout Silence. It reads at most left bytes.
 type reader struct {
 	conn net.Conn
 	left int

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// Listen waits for the other ranks at HOST:PORT. With an address of this machine it listens only
-// there. A name means all interfaces: on the host itself it may be the loopback interface (Debian's
-// /etc/hosts has 127.0.1.1), and in a cluster an address that another machine holds for it.
+// Listen opens the port of address (HOST:PORT) for the other ranks. If HOST is an IP address, it
+// listens only at that address. If HOST is a name, it listens on all interfaces, because the name
+// may resolve to the loopback interface on the host itself (Debian's /etc/hosts has 127.0.1.1), or
+// to an address of another machine that forwards to this host.
 func Listen(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -28,8 +29,8 @@ func Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// maxPending is how many connections without a hello are open at a time: each takes a descriptor
-// for up to helloTimeout.
+// maxPending is how many connections without a hello may be open at a time. Each takes a file
+// descriptor for up to helloTimeout.
 const maxPending = 256
 
 // Serve accepts connections until the listener is closed.
@@ -40,11 +41,11 @@ func (l *Leader) Serve(listener net.Listener) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many descriptors are open, or the other side is gone
+		case err != nil: // too many open descriptors, or the other side is gone
 			time.Sleep(retryLeast)
 			continue
 		case open.Load() >= maxPending+int64(l.Hello.Ranks):
-			_ = conn.Close() // a rank tries again
+			_ = conn.Close() // a rank connects again
 			continue
 		}
 		open.Add(1)
@@ -55,19 +56,20 @@ func (l *Leader) Serve(listener net.Listener) {
 	}
 }
 
-// Times of a rank that connects to rank 0: for one attempt, and between two of them.
+// dialTime is the timeout of one attempt to connect to rank 0. The pause between attempts grows
+// from retryLeast to retryMost.
 const (
 	dialTime   = 4 * time.Second
 	retryLeast = 50 * time.Millisecond
 	retryMost  = time.Second
 )
 
-// Dial connects to the coordinator at HOST:PORT and joins its run. It tries again until ctx ends,
-// or, for a coordinator that was there before this rank, only once.
+// Dial connects to the coordinator at address (HOST:PORT) and joins its run. It tries again until
+// ctx ends. With once it tries once, because the coordinator started before this rank.
 func Dial(ctx context.Context, address string, once bool, hello Hello, cfg MemberConfig) (
 	*Member, error) {
 	began := time.Now()
-	var last error // that is not the end of ctx
+	var last error // the last error that is not the end of ctx
 	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
 		dialer := net.Dialer{Timeout: dialTime}
 		conn, err := dialer.DialContext(ctx, "tcp", address)

@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// Refused is the error of a rank that the coordinator does not take.
+// Refused is the error of a rank that the coordinator refuses.
 type Refused struct{ Why string }
 
 func (r Refused) Error() string { return "the coordinator refused this rank: " + r.Why }
@@ -16,32 +16,32 @@ func (r Refused) Error() string { return "the coordinator refused this rank: " +
 // MemberConfig is a member's configuration, apart from its connection.
 type MemberConfig struct {
 	Clock Clock
-	// Stop is called once when the run of a welcomed rank ends before its time: the coordinator
-	// ends it, or is gone.
+	// Stop is called once if the run of a welcomed rank ends early: the coordinator stops the run,
+	// or is gone.
 	Stop func(error)
-	// Live returns what the coordinator's live line shows of this rank, empty for nothing. It is
-	// called once a second, and may be nil.
+	// Live returns this rank's text for the coordinator's live line, empty for none. It is called
+	// once a second. Live may be nil.
 	Live func() []byte
 }
 
-// Member is a rank's side of the session. The nil Member is that of a run with one rank, which waits
-// for no other.
+// Member is a rank's connection to the leader. A nil *Member stands for a run with one rank: its
+// methods Rank, Size, Barrier and Opened do not wait for another rank.
 type Member struct {
 	MemberConfig
 	hello Hello
 	link  *link
-	over  chan struct{} // closed when nothing comes any more
+	over  chan struct{} // closed when the reader has ended
 
 	state
 	welcomed bool
 	trial    int
-	inbox    map[kind]*message // the last of each kind
+	inbox    map[kind]*message // the last message of each kind
 	stopped  error             // why the run ends
-	gone     error             // why nothing comes any more
+	gone     error             // why the connection ended
 }
 
-// Join sends a hello and waits for the welcome. The connection belongs to the member from here on,
-// also when Join fails: with Refused, or because the other end coordinates no such run.
+// Join sends a hello and waits for the welcome. It takes over conn, also if it fails. It fails with
+// Refused, or because the other end does not coordinate this run.
 func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
 	m := &Member{MemberConfig: cfg, hello: hello, link: newLink(conn), over: make(chan struct{}),
 		state: newState(), inbox: map[kind]*message{}}
@@ -96,7 +96,7 @@ func (m *Member) Size() int {
 // ErrCoordinatorGone is wrapped by the error that ends a rank whose coordinator is gone.
 var ErrCoordinatorGone = errors.New("the coordinator is gone")
 
-// errLeft is the end of the run of a member that has left.
+// errLeft is the error of a member that has left.
 var errLeft = errors.New("this rank has left")
 
 func (m *Member) read() {
@@ -104,8 +104,8 @@ func (m *Member) read() {
 	err := m.link.read(func(got *message) {
 		switch got.Kind {
 		case kindPing:
-			// At once, and from here: time between the message and the answer is taken for the
-			// network's.
+			// Answer at once, in the reader: the leader takes the time until the answer for network
+			// time.
 			m.link.send(&message{Kind: kindPong, Seq: got.Seq, At: m.Clock.Now(),
 				Wall: m.Clock.Wall()})
 		case kindHeartbeat:
@@ -133,7 +133,7 @@ func (m *Member) read() {
 // end records why the run ends, and calls Stop once.
 func (m *Member) end(stopped, gone error) {
 	m.mu.Lock()
-	// The first reason is what happened; what follows from it would hide it.
+	// Keep the first reason. Later errors are its consequences.
 	first := m.stopped == nil
 	if first {
 		m.stopped = stopped
@@ -149,12 +149,13 @@ func (m *Member) end(stopped, gone error) {
 	}
 }
 
-// receive waits for a message of a kind about a trial, and takes it. It waits for an outcome also
-// while the run ends.
+// receive waits for a message of kind k about a trial, and removes it from the inbox. It returns an
+// error when the run is stopped. For an outcome or a welcome it returns an error only when the
+// connection ends.
 func (m *Member) receive(ctx context.Context, k kind, trial int) (got *message, err error) {
 	var why error
 	err = m.await(ctx, func() bool {
-		// A message counts, also when the end came right behind it.
+		// Return a message that arrived before the connection ended.
 		if got = m.inbox[k]; got != nil && got.Trial == trial {
 			delete(m.inbox, k)
 			return true
@@ -171,8 +172,8 @@ func (m *Member) receive(ctx context.Context, k kind, trial int) (got *message, 
 	return got, err
 }
 
-// Enter comes to the next trial, with what this rank would have taken, and returns what all ranks
-// have agreed about. Every rank enters the same trials in the same order.
+// Enter starts the next trial. terms are the values that this rank proposes. It returns the values
+// for this rank that all ranks agreed on. Every rank enters the same trials in the same order.
 func (m *Member) Enter(ctx context.Context, terms Terms) (Terms, error) {
 	m.mu.Lock()
 	m.trial++
@@ -189,8 +190,8 @@ func (m *Member) Enter(ctx context.Context, terms Terms) (Terms, error) {
 	return *got.Terms, nil
 }
 
-// Barrier waits until every rank has come to the barrier and the moment has come at which all of
-// them begin what follows it.
+// Barrier waits until every rank has called it, and then until the start time that the leader set
+// for all ranks.
 func (m *Member) Barrier(ctx context.Context) error {
 	if m == nil {
 		return context.Cause(ctx)
@@ -199,7 +200,8 @@ func (m *Member) Barrier(ctx context.Context) error {
 	got, err := m.receive(ctx, kindBegin, m.trial)
 	if err == nil && got.Text != "" {
 		err = errors.New(got.Text)
-		// The end of the run, where there is one, is why another rank is not ready.
+		// If the run has ended, report the reason of that end. It is the reason why another rank
+		// did not reach the barrier.
 		m.mu.Lock()
 		if m.stopped != nil {
 			err = m.stopped
@@ -212,14 +214,15 @@ func (m *Member) Barrier(ctx context.Context) error {
 	return err
 }
 
-// Opened reports that this rank's window opens now. It does not wait.
+// Opened sends that this rank's window opens now. It does not wait.
 func (m *Member) Opened() {
 	if m != nil {
 		m.link.send(&message{Kind: kindOpened, Trial: m.trial, At: m.Clock.Now()})
 	}
 }
 
-// Publish sends the result of the trial. With an error the coordinator does not get it.
+// Publish queues the result of the trial for sending. If Publish returns an error, it has not sent
+// the result.
 func (m *Member) Publish(doc []byte) error {
 	m.mu.Lock()
 	gone := m.gone
@@ -230,13 +233,13 @@ func (m *Member) Publish(doc []byte) error {
 	return gone
 }
 
-// Done reports that the trial is over for this rank, and with which error, "" for none.
+// Done sends that this rank has ended the trial. failure is its error, "" for none.
 func (m *Member) Done(failure string) {
 	m.link.send(&message{Kind: kindDone, Trial: m.trial, Text: failure})
 }
 
-// Outcome waits for the outcome of the trial that this rank has done. The text is empty where it
-// went well for all.
+// Outcome waits for the outcome of this rank's trial. text is why the trial failed, "" if it
+// succeeded on all ranks.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 	got, err := m.receive(ctx, kindOutcome, m.trial)
 	if err != nil {
@@ -245,12 +248,12 @@ func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 	return got.Text, nil
 }
 
-// Leave reports that this rank has come to its end, with a reason if that is before its time: without
-// that message the rank is lost. It returns when the coordinator has read all messages, such as a
-// result, or does not take them for Silence.
+// Leave sends the last message of this rank. why is the reason if the rank ends early. Without this
+// message the coordinator counts the rank as lost. Leave returns when the coordinator has read all
+// messages, or after the timeout Silence.
 func (m *Member) Leave(why string) {
 	m.mu.Lock()
-	if m.stopped == nil { // the end of the connection does not end the run
+	if m.stopped == nil { // the coming end of the connection is no error
 		m.stopped = errLeft
 	}
 	m.mu.Unlock()

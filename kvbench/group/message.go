@@ -6,13 +6,13 @@ type kind string
 // What a rank sends, in the order of a run.
 const (
 	kindHello  kind = "hello"  // Hello
-	kindEnter  kind = "enter"  // Trial, Terms: it comes to a trial, with what it would have taken
-	kindReady  kind = "ready"  // Trial: it is prepared for the next phase
+	kindEnter  kind = "enter"  // Trial, Terms: it enters a trial and proposes terms
+	kindReady  kind = "ready"  // Trial: it is ready for the next phase
 	kindOpened kind = "opened" // Trial, At: when its window opened
-	kindResult kind = "result" // Trial, Doc: what it measured, before it removes its files
+	kindResult kind = "result" // Trial, Doc: its result, sent before it removes its files
 	kindDone   kind = "done"   // Trial, Text: it has cleaned up; the text is its error
 	kindPong   kind = "pong"   // Seq, At, Wall: the answer to a ping, by its clocks
-	kindLeave  kind = "leave"  // it has come to its end; Text: before its time, and why
+	kindLeave  kind = "leave"  // it ends; Text: why, if early
 )
 
 // What the leader sends.
@@ -20,21 +20,21 @@ const (
 	kindWelcome  kind = "welcome"  // the rank is taken
 	kindRefusal  kind = "refusal"  // Text: why the rank is not taken
 	kindGathered kind = "gathered" // Gathering: all ranks are connected
-	kindAgreed   kind = "agreed"   // Trial, Terms: what holds for this rank in the trial
+	kindAgreed   kind = "agreed"   // Trial, Terms: this rank's terms of the trial
 	kindBegin    kind = "begin"    // Trial, At: when the phase begins, by the rank's clock
 	kindPing     kind = "ping"     // Seq
 	kindOutcome  kind = "outcome"  // Trial, Text: why the trial failed, "" if it did not
 	kindStop     kind = "stop"     // Text: the run ends, why
 )
 
-// kindHeartbeat comes from both sides once a second: a silent side is lost. A rank's has in Doc what
-// the live line shows of it.
+// kindHeartbeat is sent by both sides once a second. A side that sends nothing for Silence is lost.
+// In a rank's heartbeat, Doc is the rank's text for the live line.
 const kindHeartbeat kind = "beat"
 
-// message is one of these. A field that its kind does not name is absent.
+// message is a message of any kind. A field that is not listed at its kind is absent.
 type message struct {
 	Kind      kind       `json:"kind"`
-	Trial     int        `json:"trial,omitempty"` // of the run, from 1
+	Trial     int        `json:"trial,omitempty"` // number in the run, from 1
 	Text      string     `json:"text,omitempty"`
 	Seq       int        `json:"seq,omitempty"`
 	At        int64      `json:"at,omitempty"`   // ns of a monotonic clock
@@ -45,33 +45,34 @@ type message struct {
 	Doc       []byte     `json:"doc,omitempty"`
 }
 
-// Gathering is what the leader knows when all ranks are connected.
+// Gathering is what the leader sends to a rank when all ranks are connected.
 type Gathering struct {
-	Stamp   string    `json:"stamp"`   // of the run
-	Sharing []Sharing `json:"sharing"` // of each of this rank's directories
-	Local   int       `json:"local"`   // ranks on this rank's host, this one among them
+	Stamp   string    `json:"stamp"`   // name of the run; see Hello.Stamp
+	Sharing []Sharing `json:"sharing"` // by cache directory of this rank
+	Local   int       `json:"local"`   // ranks on this rank's host, including this rank
 }
 
-// Sharing is with how many others a directory of a rank shares its filesystem. The zero Sharing is
-// of a directory on an unknown filesystem.
+// Sharing describes how many directories share the filesystem of a rank's directory. It is zero if
+// the filesystem is unknown.
 type Sharing struct {
-	Filesystem  int `json:"filesystem"`  // which one, from 1, in the order of their lowest ranks
-	Filesystems int `json:"filesystems"` // how many there are
-	Directories int `json:"directories"` // of all ranks on this one, this one among them
+	Filesystem  int `json:"filesystem"`  // its number from 1, ordered by lowest rank
+	Filesystems int `json:"filesystems"` // number of filesystems in the run
+	Directories int `json:"directories"` // of all ranks on this filesystem
 }
 
-// Terms are what the ranks of a trial agree about before it.
+// Terms are the values that all ranks of a trial agree on before it starts.
 type Terms struct {
-	Name string `json:"name"` // of the trial, which has to be the same for all
-	// Nonce is that of the content: the first rank's for all.
+	Name string `json:"name"` // of the trial; all ranks must have the same
+	// Nonce is the nonce of the written content. All ranks use the lowest rank's.
 	Nonce string `json:"nonce,omitempty"`
-	// Capacity of the storage tier in bytes, and of each of its directories. Of ranks on one
-	// filesystem the smallest holds: they look at its free space one after the other.
+	// Capacity is the capacity of the storage tier in bytes. Directories has the capacity of each
+	// directory. Ranks read the free space of a shared filesystem at different times, so the
+	// smallest of their values holds.
 	Capacity    int64      `json:"capacity,omitempty"`
 	Directories []Capacity `json:"directories,omitempty"`
 }
 
-// Capacity is what a directory may take, and what must stay free on its filesystem, in bytes.
+// Capacity is how many bytes a directory may take, and how many must stay free on its filesystem.
 type Capacity struct {
 	Bytes int64 `json:"bytes"`
 	Floor int64 `json:"floor"`

@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// Variable is the environment variable that makes a process a rank of the coordinator that has
-// started it: a Meeting. Only processes of the same user can read it.
+// Variable is the name of the environment variable through which the coordinator passes a Meeting
+// (as JSON) to a rank that it starts. Only processes of the same user can read its value.
 const Variable = "KVBENCH_AGENT"
 
-// Meeting is how the ranks of a run come together.
+// Meeting is what a rank needs to connect to rank 0 of its run.
 type Meeting struct {
 	Address  string `json:"address"`  // HOST:PORT of rank 0
-	Job      string `json:"job"`      // by which the ranks of one run know each other
-	Launcher string `json:"launcher"` // that starts them
+	Job      string `json:"job"`      // identifies the run
+	Launcher string `json:"launcher"` // that starts the ranks
 	Rank     int    `json:"rank"`     // of this process
 	Ranks    int    `json:"ranks"`
-	// Started: rank 0 has started this rank, and listens. Base is then the directory in which the
-	// command was typed, and Stamp that of the default results directory.
+	// Started is true if rank 0 started this process and listens. Then Base is the working
+	// directory of the user's command, and Stamp is the timestamp in the name of the default
+	// results directory.
 	Started bool   `json:"started"`
 	Base    string `json:"base"`
 	Stamp   string `json:"stamp"`
 }
 
-// TakeMeeting returns the meeting of this process, nil if no coordinator has started it, and removes
-// it from the environment.
+// TakeMeeting returns the Meeting from the environment and removes the variable. It returns nil if
+// no coordinator started this process.
 func TakeMeeting() (*Meeting, error) {
 	text := os.Getenv(Variable)
 	if text == "" {
@@ -49,12 +50,12 @@ func TakeMeeting() (*Meeting, error) {
 type Process struct {
 	rank, pid int
 	process   *os.Process
-	ended     chan struct{} // closed at its end
-	how       string        // it ended, such as "signal: killed"
+	ended     chan struct{} // closed when the process ends
+	how       string        // how it ended, such as "signal: killed"
 }
 
-// StartRank starts this binary as a rank with the arguments of this process. The output goes to log,
-// which stays the caller's.
+// StartRank starts this binary with the arguments of this process as rank m.Rank. Its stdout and
+// stderr go to log. The caller closes log.
 func StartRank(m Meeting, log *os.File) (*Process, error) {
 	binary, err := os.Executable()
 	if err != nil {
@@ -73,14 +74,15 @@ func StartRank(m Meeting, log *os.File) (*Process, error) {
 	p := &Process{rank: m.Rank, pid: cmd.Process.Pid, process: cmd.Process,
 		ended: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // its state has more than the error
+		_ = cmd.Wait() // ProcessState says more
 		p.how = cmp.Or(cmd.ProcessState.String(), "exit status 0")
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// Ended reports how the process ended, if it does so within a time.
+// Ended waits for the end of the process, at most within. It returns how the process ended, such as
+// "exit status 1".
 func (p *Process) Ended(within time.Duration) (how string, ended bool) {
 	select {
 	case <-p.ended:
@@ -90,7 +92,7 @@ func (p *Process) Ended(within time.Duration) (how string, ended bool) {
 	}
 }
 
-// Kill ends the process, also when it is stopped.
+// Kill sends SIGKILL, which also ends a stopped process.
 func (p *Process) Kill() {
 	if p.process != nil {
 		_ = p.process.Kill()

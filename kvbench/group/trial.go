@@ -11,23 +11,23 @@ import (
 
 // step is the progress of the ranks in their trials.
 type step struct {
-	trial     int       // from 1: the one in progress, or the next
-	name      string    // once all have entered it
-	agreed    time.Time // zero before that
-	comparing bool      // all are ready for a phase, and the leader compares their clocks
-	skew      *skew     // the largest one of earlier phases
-	unready   string    // names the rank that will not come to the barrier, "" while all may
+	trial     int       // number of the current or next trial, from 1
+	name      string    // set when all ranks have entered the trial
+	agreed    time.Time // when all had entered; zero before
+	comparing bool      // all ranks are ready for a phase; the leader compares clocks
+	skew      *skew     // the largest skew of earlier phases
+	unready   string    // why a rank will not come to the barrier, "" for none
 }
 
-// part is a rank's messages of the trial in progress.
+// part is what a rank has sent in the current trial.
 type part struct {
 	terms  *Terms
 	waits  bool  // at a barrier
-	opened int64 // by its clock, 0 = not yet
-	sent   bool  // its result has come
-	saved  bool  // and was passed on
+	opened int64 // by the rank's clock, 0 = not yet
+	sent   bool  // its result has arrived
+	saved  bool  // and LeaderConfig.Result has returned
 	done   bool
-	text   string // its error at the end
+	text   string // its error with done, "" for none
 	offset offset
 }
 
@@ -46,14 +46,14 @@ func (l *Leader) receive(c *client, m *message) {
 		}
 		return
 	case kindLeave:
-		// Too early, and not because all have been stopped: it is lost to the others.
+		// A rank that leaves early, without a stop of the run, counts as lost.
 		if m.Text != "" && l.stopped == "" {
 			l.lose(c, "was ended: "+printableLines(m.Text))
 		}
 		c.left = true
 	}
 	defer l.notify()
-	// A message of a trial that ended because a rank was lost may come after the next one began.
+	// A trial may end because a rank was lost. Its messages may arrive after the next trial began.
 	if m.Kind != kindLeave && m.Trial != l.step.trial {
 		return
 	}
@@ -71,7 +71,7 @@ func (l *Leader) receive(c *client, m *message) {
 		if p.sent = true; p.done || l.Result == nil {
 			break
 		}
-		// It must be safe as soon as possible, and takes its time.
+		// Pass the result on at once, so that it is saved. That takes long, so unlock.
 		l.mu.Unlock()
 		l.Result(c.hello.Rank, m.Doc)
 		l.mu.Lock()
@@ -82,10 +82,9 @@ func (l *Leader) receive(c *client, m *message) {
 	l.progress()
 }
 
-// progress takes the steps for which all ranks have come, with mu.
+// progress does the steps of the trial for which all ranks are ready. It is called with mu.
 func (l *Leader) progress() {
-	// Counted anew each time: with ranks that come and go a stored count could be wrong, and a
-	// thousand are counted in a microsecond.
+	// Count again each time: ranks may be lost, and counting a thousand takes a microsecond.
 	entered, waiting, here := 0, 0, l.here()
 	var failed *client
 	for _, c := range here {
@@ -99,7 +98,7 @@ func (l *Leader) progress() {
 			waiting++
 		}
 	}
-	if len(here) == 0 { // the last one has gone
+	if len(here) == 0 { // the last rank has gone
 		return
 	}
 	if l.step.agreed.IsZero() && entered == len(here) {
@@ -108,8 +107,8 @@ func (l *Leader) progress() {
 	switch {
 	case waiting == 0 || l.step.comparing:
 	case failed != nil:
-		// It can never come to the barrier; those at it must not wait for it. The first one is the
-		// cause: the others are not ready because of it.
+		// A failed rank never comes to the barrier, so the waiting ranks get an error. The error of
+		// the first failed rank is the cause of later ones.
 		if l.step.unready == "" {
 			l.step.unready = fmt.Sprintf("%s was not ready: %s", failed.hello.place(),
 				failed.part.text)
@@ -126,7 +125,7 @@ func (l *Leader) progress() {
 	}
 }
 
-// agree sends all ranks the terms of the trial, or an error, with mu.
+// agree sends all ranks the terms of the trial, or an error. It is called with mu.
 func (l *Leader) agree(here []*client) {
 	first, problem := here[0], ""
 	l.step.agreed, l.step.name = time.Now(), first.part.terms.Name
@@ -136,13 +135,13 @@ func (l *Leader) agree(here []*client) {
 				first.hello.place(), l.step.name, c.hello.place(), c.part.terms.Name)
 		}
 	}
-	// The capacity of a filesystem is the least that any rank has found; any rank's nonce would do,
-	// as long as it is one.
+	// The capacity on a filesystem is the smallest that any rank proposes. All ranks use the nonce
+	// of the lowest rank; any rank's nonce would do.
 	for _, c := range here {
 		terms := *c.part.terms
 		terms.Nonce, terms.Directories = first.part.terms.Nonce, slices.Clone(terms.Directories)
 		for _, o := range here {
-			// A rank that has failed has no capacity: the others get its error at the barrier.
+			// A rank that failed proposes capacity 0. The other ranks get its error at the barrier.
 			if o.part.terms.Capacity > 0 {
 				smallest(&terms, c, o)
 			}
@@ -156,9 +155,9 @@ func (l *Leader) agree(here []*client) {
 	}
 }
 
-// smallest limits a rank's terms to another rank's for the same filesystems.
+// smallest lowers the terms of rank c to the proposals of rank o for the filesystems that both use.
 func smallest(terms *Terms, c, o *client) {
-	// On objects there is no filesystem, but one bucket.
+	// Without filesystems both ranks use one bucket of an object store.
 	shared := len(c.sharing)+len(o.sharing) == 0
 	for i, s := range c.sharing {
 		for j, other := range o.sharing {
@@ -178,7 +177,7 @@ func smallest(terms *Terms, c, o *client) {
 	}
 }
 
-// begin compares clocks with all ranks and sends each when to begin.
+// begin measures the clock offsets of all ranks and sends each rank the time to begin.
 func (l *Leader) begin(trial int) {
 	l.mu.Lock()
 	all := slices.DeleteFunc(l.here(), func(c *client) bool { return !c.part.waits })
@@ -188,12 +187,12 @@ func (l *Leader) begin(trial int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.step.trial != trial {
-		return // it is over
+		return // the trial has ended
 	}
 	l.step.comparing = false
 	l.step.skew = larger(l.skew(), l.step.skew)
-	// All begin at one moment, each by its own clock. The message takes no longer than the slowest
-	// round trip, several of which lie ahead.
+	// All ranks begin at the same time, each by its own clock. The time is several round trips
+	// ahead, so the message arrives before it.
 	at := l.Clock.Now() + int64(beginAfter(answers))
 	for i, c := range all {
 		c.part.offset, c.part.waits, c.part.opened = found[i], false, 0
@@ -203,7 +202,7 @@ func (l *Leader) begin(trial int) {
 	l.notify()
 }
 
-// larger returns the larger one of two skews, of which either may be unknown.
+// larger returns the larger of two skews. nil is unknown.
 func larger(a, b *skew) *skew {
 	if a == nil || b != nil && b.apart > a.apart {
 		return b
@@ -213,17 +212,17 @@ func larger(a, b *skew) *skew {
 
 // Trial is a trial that has ended, before its outcome is sent.
 type Trial struct {
-	Text []string            // each rank's error, "" where it went well or is lost
-	Lost []result.LostClient // all that are, of this trial or before
-	// Skew is the time between the first and the last opening of a window, and how far that may be
-	// off, in ns; nil unless all remaining ranks have opened one, and there are several. Of a trial
-	// in which they begin more than once it is the largest.
+	Text []string            // each rank's error, "" if it has none or is lost
+	Lost []result.LostClient // all lost ranks of the run so far
+	// Skew is the time between the first and the last opening of a window in ns, Uncertainty its
+	// maximum error. In a trial with several phases it is the largest skew. Both are nil unless at
+	// least two ranks remain and all have opened a window.
 	Skew, Uncertainty *int64
 }
 
-// Collect waits until every remaining rank has done the trial, as long as ctx lasts, and returns
-// the outcome. For results it waits longer: a rank that has entered the trial and sends heartbeats
-// will send one, however slow its host or the network is.
+// Collect waits until every remaining rank is done with the trial, and returns its errors. After
+// ctx ends, it waits only for the results of the ranks that entered the trial. A rank that sends
+// heartbeats will send its result, even over a slow network.
 func (l *Leader) Collect(ctx context.Context) Trial {
 	all := func(done func(p *part) bool) func() bool {
 		return func() bool {
@@ -231,7 +230,7 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 		}
 	}
 	if l.await(ctx, all(func(p *part) bool { return p.done })) != nil {
-		// A rank that has not come to the trial may hang somewhere, and has no result.
+		// A rank that has not entered the trial has no result to wait for.
 		_ = l.await(context.WithoutCancel(ctx), all(func(p *part) bool {
 			return p.done || p.saved || p.terms == nil
 		}))
@@ -251,8 +250,8 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 	return t
 }
 
-// WallOffset is the offset of a rank's wall clock from the leader's in ns, as of the last phase
-// that it has begun.
+// WallOffset returns how far a rank's wall clock is ahead of the leader's, in ns, measured before
+// the rank's last phase.
 func (l *Leader) WallOffset(rank int) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,9 +261,8 @@ func (l *Leader) WallOffset(rank int) int64 {
 	return 0
 }
 
-// Conclude sends all ranks the outcome of the trial, "" for success, and goes on to the next.
+// Conclude sends all ranks the outcome of the trial, "" for success, and starts the next trial.
 func (l *Leader) Conclude(outcome string) {
-	// The next trial begins here for the leader, and for the ranks with the message.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	trial := l.step.trial
@@ -276,8 +274,8 @@ func (l *Leader) Conclude(outcome string) {
 	l.notify()
 }
 
-// stage is what a rank does, with mu. An error that ended its trial came before the messages of its
-// end.
+// stage returns what a rank is doing. After an error it returns the stage in which the error
+// occurred. It is called with mu.
 func (l *Leader) stage(c *client) string {
 	name := l.step.name
 	if name == "" && c.part.terms != nil {

@@ -8,10 +8,10 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// checkpoint makes the checkpoints of all clients of what each has done of them: the bytes are
-// theirs together, the time that of the slowest accelerator of all (MLPerf Storage rules,
-// "Checkpointing": throughput is of the whole checkpoint and the slowest process). Without one of
-// the clients there are no checkpoints: what the others have is a part of them.
+// checkpoint merges the clients' parts of each checkpoint. The bytes are the sum over the clients.
+// The time is the time of the slowest accelerator (MLPerf Storage rules, "Checkpointing":
+// throughput is the size of the whole checkpoint over the time of the slowest process). If a client
+// is missing, the merged result lists no checkpoints, because the other clients have only parts.
 func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpoint {
 	first := ranks[0].Checkpoint
 	if len(ranks) == 1 {
@@ -26,7 +26,8 @@ func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpo
 		parts, accelerators = append(parts, c), accelerators+*c.Count
 	}
 	out := merged(parts)
-	// A client that was lost leaves the others' parts, which are in their own results.
+	// Without a lost client's parts no checkpoint is whole. The results of the other clients have
+	// their parts.
 	if accelerators == first.Accelerators {
 		out.Writes = runs(ranks, func(c *result.Checkpoint) []result.CheckpointRun {
 			return c.Writes
@@ -39,7 +40,8 @@ func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpo
 		}
 	}
 	out.Flushes(hists[result.CheckpointFlushes])
-	// A gap below 0 shows clocks that differ, which a longer one of another client must not hide.
+	// A negative gap means that two clocks differ. The largest gap would hide it, so a negative gap
+	// wins.
 	for _, c := range parts {
 		if c.GapNS != nil && *c.GapNS < 0 {
 			out.GapNS = c.GapNS
@@ -64,8 +66,8 @@ func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpo
 	return out
 }
 
-// runs folds each checkpoint of the parts that the clients have of it, of those that all clients
-// have completed.
+// runs merges the clients' parts of each checkpoint. It merges only checkpoints that all clients
+// completed.
 func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.CheckpointRun) (
 	folded []result.CheckpointRun) {
 	n := len(list(ranks[0].Checkpoint))
@@ -80,14 +82,13 @@ func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.Checkpo
 		run := merged(parts)
 		run.Start = parts[0].Start
 		var first time.Time
-		// All began at one moment, so that a device's counters, which count the bytes of every
-		// client, are those of the client that took the longest. One client's result does not show
-		// whose bytes the device counted.
+		// All clients start a checkpoint at the same time. The counters of a shared device count
+		// the bytes of all its clients. So the largest value per device is the total of the device.
 		counted := map[[2]string]int64{}
 		run.DeviceBytes = new(int64(0))
 		for k, part := range parts {
 			if part.Index != parts[0].Index {
-				return folded // of another checkpoint: it is none of all clients
+				return folded // not all clients completed this checkpoint
 			}
 			r := ranks[k]
 			if start, err := r.Coordinated(part.Start); err == nil &&
@@ -107,16 +108,16 @@ func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.Checkpo
 		}
 		run.Slowest = parts[slices.IndexFunc(parts, func(part *result.CheckpointRun) bool {
 			return part.DurationNS == run.DurationNS
-		})].Slowest // of several that took as long the first
+		})].Slowest // the first of equally slow clients
 		folded = append(folded, *run)
 	}
 	return folded
 }
 
-// stages completes the pipelines of all clients that ran concurrently. What was made is the sum;
-// waits are those of one thread, on average over all; wall times are those of the client with the
-// longest: which clients waited at the same time is unknown. So the overhead is no less than it
-// was.
+// stages completes the merged pipeline stages. Waits are means per thread over all clients. TotalNS
+// is the sum of the merged checkpoints' times. Other wall times are the maximum over the clients,
+// because the files do not show which clients waited at the same time. So the overhead is an upper
+// bound.
 func stages(out *result.Checkpoint, parts []*result.Checkpoint) {
 	p := out.Stages
 	for _, c := range parts {
@@ -125,16 +126,17 @@ func stages(out *result.Checkpoint, parts []*result.Checkpoint) {
 	}
 	p.ProducerWaitNS /= int64(max(1, p.Producers))
 	p.WriterWaitNS /= int64(max(1, p.Writers))
-	// Each checkpoint may have ended with another client.
+	// A different client may be the slowest in each checkpoint.
 	for _, w := range out.Writes {
 		p.TotalNS += w.DurationNS
 	}
 	p.Derive()
 }
 
-// strictest is a rule as the client found it that kept it least: all have to keep it.
+// strictest returns the worst result of rule of over all clients. A run meets a rule only if every
+// client meets it.
 func strictest(of result.CheckpointRule, ranks []*result.Result) result.CheckpointRule {
-	// Kept, unknown, not kept: what one client does not know is unknown of all.
+	// From best to worst: met, unknown, not met.
 	badness := func(r result.CheckpointRule) int {
 		switch {
 		case r.OK == nil:
@@ -148,10 +150,10 @@ func strictest(of result.CheckpointRule, ranks []*result.Result) result.Checkpoi
 	for _, r := range ranks {
 		i := slices.IndexFunc(r.Checkpoint.Rules,
 			func(o result.CheckpointRule) bool { return o.Name == of.Name })
-		if i < 0 { // another version's
+		if i < 0 { // a result of another version
 			continue
 		}
-		// Whose it is, because the others' own results say otherwise.
+		// Name the rank, because the results of other ranks may differ.
 		if o := r.Checkpoint.Rules[i]; badness(o) > badness(worst) {
 			worst = o
 			worst.Found = fmt.Sprintf("%s on rank %d", o.Found, r.Rank)

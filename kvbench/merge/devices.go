@@ -8,24 +8,24 @@ import (
 	"kvbench/kvbench/verdict"
 )
 
-// met reports whether the ranks began at one moment: a coordinator compared their clocks, and all
-// opened a window.
+// met reports whether the ranks started at the same time: the coordinator compared the clocks of
+// all ranks, and all opened a window.
 func met(ranks []*result.Result) bool {
 	return !slices.ContainsFunc(ranks, func(r *result.Result) bool {
 		return r.ClockOffsetNS == nil || r.StartTime == ""
 	})
 }
 
-// device identifies the storage device of a rank: devices are those of a kernel.
+// device returns the identity of a rank's storage device: the kernel and the device's name.
 func device(r *result.Result) [2]string {
 	return [2]string{r.Environment.KernelID(), r.DeviceCounters.Device}
 }
 
-// devices counts each device once. The kernel counts the bytes of all ranks that share a device:
-// where they measured at the same time, the counters of the lowest rank are those of all; else none
-// of them is of the trial.
+// devices counts each device once. A device's counters count the bytes of all ranks that share the
+// device. If the ranks measured at the same time, the counters of the device's lowest rank are its
+// total. Otherwise the merged counters are unknown, with a reason.
 func devices(out *result.Result, ranks []*result.Result) {
-	var first []*result.DeviceCounters // of the lowest rank of each device
+	var first []*result.DeviceCounters // by device, from its lowest rank
 	seen, shared, known := map[[2]string]bool{}, false, true
 	for _, r := range ranks {
 		at := device(r)
@@ -49,17 +49,16 @@ func devices(out *result.Result, ranks []*result.Result) {
 	out.DeviceCounters = *w
 }
 
-// judged is what limited the ranks together, as for one client, by the sums of what they did. Shares of a
-// machine are those of the host on which the ranks used most of the cores: one busy host is enough,
-// because its ranks are in the sums and slower than the storage let them be.
+// judged returns the verdict on the merged result. The CPU share is the largest of all hosts,
+// because one host at its CPU limit lowers the sums.
 func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 	if len(ranks) == 1 {
 		return ranks[0].Harness.Verdict
 	}
 	if slices.ContainsFunc(ranks, func(r *result.Result) bool { return r.Harness.Verdict.Kind == "" }) {
-		return result.Verdict{} // of another program
+		return result.Verdict{} // a result of the Python benchmark
 	}
-	// Containers of one machine need not share processors: they have names of their own.
+	// Each container counts as a host, because containers of one machine may have separate CPUs.
 	type host struct {
 		used, largest, all float64 // cores
 		workers            int
@@ -76,10 +75,10 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 		h.largest, h.all = max(h.largest, r.Limits.Cores), h.all+r.Limits.Cores
 		h.workers += r.Workload.Workers
 	}
-	one, share := *out, -1.0 // and copies of what changes
+	one, share := *out, -1.0 // a copy, as is each structure that changes
 	for _, h := range hosts {
 		cores := h.largest
-		if h.used > cores { // each rank has a quota of its own
+		if h.used > cores { // each rank has its own CPU quota
 			cores = h.all
 		}
 		if h.workers > 0 {
@@ -94,7 +93,7 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 	if ns := one.DeviceCounters.DiscardNS; ns != nil {
 		one.DeviceCounters.DiscardNS = new(*ns / int64(len(devices)))
 	}
-	if s := one.Simulation; s != nil && s.Device != nil { // each rank has a device of its own
+	if s := one.Simulation; s != nil && s.Device != nil { // each rank simulates its own device
 		of, d := *s, *s.Device
 		d.Parallelism *= len(ranks)
 		of.Device, one.Simulation = &d, &of

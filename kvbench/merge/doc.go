@@ -1,27 +1,27 @@
-// Package merge makes one result of the results of a trial's ranks.
+// Package merge merges the results of a trial's ranks into one result.
 //
 //	merge.go       Ranks: the ranks of a trial → one result; warnings, histograms, status
 //	walk.go        fields, by the merge tags that package result gives them
-//	devices.go     each device once; the verdict of the ranks together
+//	devices.go     each device once; the verdict of all ranks
 //	window.go      when the windows opened; what the ranks moved while all of them measured
 //	timeline.go    bytes over time on one axis
-//	checkpoint.go  checkpoints of which each rank has moved a part
+//	checkpoint.go  checkpoints of which each rank moved a part
 //	settings.go    the settings that decide what numbers mean: results that differ in one are never
 //	               compared, added up or averaged
 //	tree.go        the results of a directory by option, trial and rank
-//	parse.go       result files, ours and the Python benchmark's, with the line of an error
+//	parse.go       result files of kvbench and of the Python benchmark, with the line of an error
 //	summary.go     Aggregate: sums over ranks, means over trials, the schema of summary.json
-//	option.go      one option or benchmark of it
+//	option.go      one option or benchmark of the summary
 //	summary_text.go  the summary as JSON and as text
 //
-// The result of a rank holds what the rank counted: counters, encoded histograms, the timeline, the
-// window and the offset of its clock. Merging adds these, and [result.Result.Complete] derives the
-// rest from the sums, as it does for one client, so that no formula is written twice. Ranks share a
-// device and a moment, so they are no trials of their own: statistics count merged results. Rates
-// add up, as MLPerf Storage's aggregation adds them: each rank's bytes over its own window.
-// Latencies are those of all operations together. What one rank alone can know (what an
-// autoscaler found, a share of a window) is absent where there are several: a mean of it would be a
-// number that no rank measured. The verdict is judged from the sums.
+// The result of a rank has what the rank counted: counters, encoded histograms, the timeline, the
+// window and the clock offset. Ranks adds the counts. [result.Result.Complete] derives the other
+// values from the sums, as it does for one rank, so each formula exists once. Ranks share a device
+// and run at the same time, so they are not separate trials: statistics count merged results. Rates
+// are added, as MLPerf Storage's aggregation adds them: each rank's bytes over its own window.
+// Latency distributions have the operations of all ranks. A value that only one rank can know (what
+// an autoscaler found, a share of a window) is absent from a merged result: no rank measured its
+// mean. The verdict is computed from the sums.
 //
 //	                      rank 0     rank 1     the trial
 //	read bandwidth        2 GiB/s    3 GiB/s    5 GiB/s
@@ -35,9 +35,9 @@
 //	ceiling, autoscaler   its own    its own    absent
 //	checkpoint            0.61 s     0.64 s     0.64 s, the slowest accelerator's
 //
-// A trial from which a rank is missing is merged, too, and is incomplete, with an error that names
-// the rank: its sums are those of fewer clients and no sample of the trial.
+// A trial without one of its ranks is merged, too. Its status is incomplete, and its error names
+// the missing rank: its sums are those of fewer ranks, so it does not count as a trial.
 //
-// Everything is a function of its arguments, which it does not change; the result may share lists
-// and maps with them.
+// Functions that merge do not change their arguments. A merged result may share slices and maps
+// with them.
 package merge

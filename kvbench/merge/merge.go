@@ -14,10 +14,10 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Ranks makes the result of a trial from the results of its ranks, in any order. Of one rank it is
-// a result with the same numbers. Clients, if any, describes the ranks and how they began;
-// Ranks completes it. The error reports what is not the ranks of a trial: none, two of one rank, or
-// of several benchmarks or trials. That all ranks measured alike is for the caller to check.
+// Ranks merges the results of a trial's ranks, in any order. For one rank the numbers do not
+// change. If clients is not nil, Ranks completes it and puts it into the merged result. It returns
+// an error if there are no results, two results of one rank, or results of several benchmarks or
+// trials. It does not check that the ranks have the same settings; the caller has to.
 func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, error) {
 	ranks = slices.SortedFunc(slices.Values(ranks),
 		func(a, b *result.Result) int { return a.Rank - b.Rank })
@@ -36,8 +36,7 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 				cmp.Or(r.Name, r.Benchmark))
 		}
 	}
-	// First the fields by their rules and what only all ranks together show, then everything that
-	// follows from these, as in the result of one client.
+	// First merge the counted fields, then derive the other fields from the sums.
 	out := merged(ranks)
 	out.StartTime = start(ranks)
 	out.Parameters = slices.DeleteFunc(slices.Clone(ranks[0].Parameters),
@@ -55,8 +54,8 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 	out.Checkpoint = checkpoint(ranks, hists)
 	out.Timeline = timeline(ranks)
 	out.Complete(hists)
-	// No rank alone knows which other processes used its device. This comes before the warnings of
-	// ranks, of which there may be hundreds.
+	// Only the merged counters show whether another process read from the device. This warning
+	// comes first, because ranks may have hundreds of warnings.
 	if text := out.DeviceCounters.ReadByOthers(); text != "" && len(ranks) > 1 && met(ranks) {
 		out.Warnings = slices.Insert(out.Warnings, 0, text)
 	}
@@ -69,13 +68,14 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 	return out, nil
 }
 
-// One rank lists as many.
+// Limits of the lists in the merged result. A rank has the same limits.
 const (
 	mostSamples = 10
 	mostStalls  = 16
 )
 
-// common reports whether all ranks have a parameter with the same value: the rank is none of these.
+// common reports whether all ranks have parameter p with the same value. The parameter rank is an
+// example without one.
 func common(ranks []*result.Result, p result.Parameter) bool {
 	return !slices.ContainsFunc(ranks, func(r *result.Result) bool {
 		return !slices.ContainsFunc(r.Parameters, func(q result.Parameter) bool {
@@ -84,7 +84,8 @@ func common(ranks []*result.Result, p result.Parameter) bool {
 	})
 }
 
-// warnings are the warnings of all ranks, with the number of the rank where not all have it.
+// warnings returns the warnings of all ranks without duplicates. A warning that not all ranks have
+// begins with the rank.
 func warnings(ranks []*result.Result) []string {
 	all := []string{}
 	for _, r := range ranks {
@@ -102,8 +103,9 @@ func warnings(ranks []*result.Result) []string {
 	return all
 }
 
-// histograms adds the histograms of each name: HDR histograms of one range add exactly, which is
-// why results keep them. A name of which one cannot be decoded is left out.
+// histograms adds the histograms of each name over the ranks. The sum is exact, because HDR
+// histograms of a unit have the same buckets. If a rank's histogram cannot be decoded, its name is
+// left out, with a warning.
 func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
 	all, broken := result.Histograms{}, map[string]bool{}
 	for _, r := range ranks {
@@ -125,25 +127,25 @@ func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
 	out.Histograms = map[string]result.HistogramData{}
 	for name, h := range all {
 		if out.Histograms[name] = ranks[0].Histograms[name]; len(ranks) > 1 {
-			out.Histograms[name], _ = h.Encode() // which cannot fail where it was decoded
+			out.Histograms[name], _ = h.Encode() // cannot fail: h was decoded
 		}
 	}
 	return all
 }
 
-// status is the worst status of the ranks, with the reasons of all of them. A missing rank makes
-// the trial incomplete; checkpoints that are not the closed division's may show only when the parts
-// of all ranks are together, because no rank alone knows whose bytes a device has read.
+// status sets the worst status of the ranks, and an error with the reasons of all ranks. A missing
+// rank makes a complete trial incomplete. A checkpoint may break a rule of the closed division only
+// in the merged result, because one rank does not know whose bytes a device read.
 func status(out *result.Result, ranks []*result.Result) {
-	if len(ranks) == 1 && ranks[0].Ranks <= 1 { // no merged result
+	if len(ranks) == 1 && ranks[0].Ranks <= 1 { // nothing was merged
 		out.Status, out.Error = ranks[0].Status, ranks[0].Error
 		return
 	}
-	// From good to bad; the results of another program have none.
+	// From best to worst. Results of the Python benchmark have no status.
 	order := []string{result.StatusComplete, "", result.StatusIncomplete, result.StatusFailed}
 	out.Status = result.StatusComplete
 	var reasons []string
-	numbers := map[string][]int{} // a reason that several ranks have stands once
+	numbers := map[string][]int{} // ranks by reason
 	for _, r := range ranks {
 		out.MergedRanks = append(out.MergedRanks, r.Rank)
 		if slices.Index(order, r.Status) > slices.Index(order, out.Status) {
@@ -172,7 +174,7 @@ func status(out *result.Result, ranks []*result.Result) {
 	}
 }
 
-// Missing are the ranks that a merged result lacks.
+// Missing returns the ranks that are not in a merged result, ascending.
 func Missing(r *result.Result) (list []int) {
 	have := r.MergedRanks
 	if have == nil {
@@ -186,7 +188,7 @@ func Missing(r *result.Result) (list []int) {
 	return list
 }
 
-// Lacks names the ranks that a merged result lacks: rank 1 of 2 is missing.
+// Lacks returns a text such as "rank 1 of 2 is missing", "" if no rank is missing.
 func Lacks(r *result.Result) string {
 	switch lost := Missing(r); len(lost) {
 	case 0:
@@ -198,8 +200,8 @@ func Lacks(r *result.Result) string {
 	}
 }
 
-// Python adds up the results of the ranks of a trial of the Python benchmark: counts and rates.
-// Percentiles of one rank are not the trial's, and are left out.
+// Python merges the Python benchmark's results of a trial's ranks. It adds counts and rates. It
+// leaves out percentiles, which cannot be merged.
 func Python(ranks []*python.Result) *python.Result {
 	out := merged(ranks)
 	out.Summary.MultiTurnStats.Derive()
@@ -209,7 +211,7 @@ func Python(ranks []*python.Result) *python.Result {
 	return out
 }
 
-// numbered names ranks in a sentence: rank 1, ranks 0 and 3.
+// numbered returns the ranks as text for a sentence, such as "rank 1".
 func numbered(ranks []int) string {
 	if len(ranks) == 1 {
 		return "rank " + units.List(ranks)
@@ -217,10 +219,10 @@ func numbered(ranks []int) string {
 	return "ranks " + units.List(ranks)
 }
 
-// describe completes what the clients did together.
+// describe fills in the sums and means of the section clients.
 func describe(c *result.Clients, ranks []*result.Result) {
-	// Windows that end by a count differ in length: what one operation took is of their mean. Peaks
-	// of memory need not have been at one moment; all of them had to fit.
+	// Windows that end after a number of operations differ in length, so there is a mean. The
+	// ranks' memory peaks may be at different times, so their sum is an upper bound.
 	var windows int64
 	c.PeakRSSBytes = new(int64)
 	for _, r := range ranks {

@@ -12,14 +12,14 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// option aggregates one group.
+// option aggregates the files of one group. It adds failures and warnings to s.
 func option(group string, files []File, s *Summary) *Option {
 	first := files[0].Result
 	o := &Option{Option: group, Benchmark: first.Benchmark, Model: first.Model.Key,
-		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
+		Division: first.Division, Simulated: first.Simulation != nil, // the same in all files of a group
 		MissingFiles: []string{}, CPUTierRanks: []string{}, Failed: map[string]string{},
 		Trials: []Trial{}, Spread: map[string]Spread{}, Merged: map[string]Percentile{}}
-	if first.Checkpoint != nil { // which has models of its own
+	if first.Checkpoint != nil { // checkpoints have their own models
 		o.Model = first.Checkpoint.Model
 	}
 	if first.Option != nil && group == strconv.Itoa(*first.Option) {
@@ -33,11 +33,11 @@ func option(group string, files []File, s *Summary) *Option {
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
 	var complete []File
-	// Every trial and rank up to the largest that any file knows of is looked for: what is missing
-	// is found by its absence.
+	// Look up every rank of every trial, up to the largest numbers in any file, to find the missing
+	// files.
 	for trial := range o.TrialCount {
 		before := len(complete)
-		var lowest *File // the ranks of its run are the trial's
+		var lowest *File // the trial has the ranks of the run of this file
 		for rank := range o.RankCount {
 			f, ok := at[place{trial, rank}]
 			if !ok {
@@ -78,7 +78,8 @@ func option(group string, files []File, s *Summary) *Option {
 	return o
 }
 
-// judge decides whether the option measured storage, and notes what a reader must know of its ranks.
+// judge sets whether the option is valid: at least one rank used the storage. It lists the ranks
+// that were served from memory, and warns of device reads that a cache served.
 func (o *Option) judge(complete []File, s *Summary) {
 	o.Invalid = "no rank has a complete result"
 	if len(complete) > 0 {
@@ -86,10 +87,10 @@ func (o *Option) judge(complete []File, s *Summary) {
 			"reached the storage"
 	}
 	for _, f := range complete {
-		// Entries in the storage tier at the end of the window are the proof: reads may be absent
-		// for other reasons. Of few large entries all may be on their way at that moment, which
-		// what was moved shows. Plain I/O has no cache, and nothing but the storage to move. An
-		// option is valid as soon as one rank touched the storage: that one has measured it.
+		// A rank used the storage if it has entries in the storage tier at the end of the window. A
+		// tier of few large entries may have none at that moment, because all are being written;
+		// then the bytes moved count. Plain I/O has no cache and moves all its bytes on the
+		// storage.
 		read, written := f.Result.StorageTraffic()
 		if r := f.Result; f.Keys.Summary.CacheStats.StorageEntries != 0 ||
 			r.CompletionUnit == result.UnitOperation || read.Bytes+written.Bytes > 0 {
@@ -98,20 +99,21 @@ func (o *Option) judge(complete []File, s *Summary) {
 			o.CPUTierRanks = append(o.CPUTierRanks, f.Path)
 			o.memoryRanks = append(o.memoryRanks, f.Rank)
 		}
-		// The numbers count all the same, with a warning.
+		// A page cache hit does not make the option invalid. It is a warning.
 		if w := f.Result.DeviceCounters.ServedFromCache; w != nil && *w {
 			s.Warnings = append(s.Warnings, f.Path+
 				": the device read less than the application: served from a cache")
 		}
 	}
-	// The same results must give the same bytes, in whatever order the trials name their ranks.
+	// Sort, so that the same results give the same JSON.
 	slices.Sort(o.CPUTierRanks)
 	slices.Sort(o.memoryRanks)
 	o.memoryRanks = slices.Compact(o.memoryRanks)
 }
 
-// The numbers that are summed over the ranks of a trial, and of whose sums the mean is taken: their
-// names in the spread, and where they stand in a result, in a trial and in an option.
+// summedNames are the keys in Spread of the numbers that are summed over the ranks of a trial and
+// then averaged over trials. summedOf, Trial.summed and Option.averaged return these numbers in the
+// same order.
 var summedNames = [...]string{"read_bandwidth_gbps", "write_bandwidth_gbps",
 	"avg_throughput_tokens_per_sec", "storage_throughput_tokens_per_sec"}
 
@@ -130,7 +132,7 @@ func (o *Option) averaged() [len(summedNames)]*float64 {
 		&o.StorageThroughput}
 }
 
-// sum adds the ranks of one trial, of those that are there, as MLPerf Storage's tools add them.
+// sum adds the numbers of the given ranks of one trial, as MLPerf Storage's tools do.
 func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
 	t := Trial{Trial: trial}
 	var results []*result.Result
@@ -141,11 +143,11 @@ func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
 			*t.summed()[i] += v
 		}
 	}
-	// Checkpoints have the rate of the slowest accelerator of all ranks, and pauses in their
-	// window.
+	// The slowest accelerator of all ranks decides the rate of a checkpoint. Its window has pauses,
+	// so window rates do not count.
 	if results[0].Checkpoint != nil {
 		all, err := Ranks(results, nil)
-		if err != nil { // which a tree does not hold
+		if err != nil { // impossible in a Tree
 			s.Warnings = append(s.Warnings,
 				fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
 			return t
@@ -156,13 +158,13 @@ func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
 			return t
 		}
 	}
-	if len(ranks) == o.RankCount { // a window that a rank is missing from is not common
+	if len(ranks) == o.RankCount { // a common window needs all ranks
 		t.Window = CommonWindow(results)
 	}
 	return t
 }
 
-// means takes the mean over trials, and their spread.
+// means sets the means and the spread over trials.
 func (o *Option) means() {
 	for i, name := range summedNames {
 		var values []float64
@@ -172,7 +174,6 @@ func (o *Option) means() {
 		if len(values) > 0 {
 			mean := stat.Mean(values, nil)
 			*o.averaged()[i] = mean
-			// The mean is what the summary reports, so that the spread is given next to it.
 			median, _ := units.Median(values)
 			s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
 			if len(values) > 1 && mean != 0 {
@@ -184,8 +185,8 @@ func (o *Option) means() {
 	o.Window = meanWindow(o.Trials)
 }
 
-// worst takes the largest p95 of all ranks and trials, 0 where nothing was read or written.
-// That is MLPerf Storage's definition; merged percentiles say more.
+// worst sets the p95 latencies to the maximum over ranks and trials, as MLPerf Storage defines
+// them. The device p95 is 0 if nothing was read or written.
 func (o *Option) worst(complete []File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
@@ -199,7 +200,7 @@ func (o *Option) worst(complete []File) {
 	}
 }
 
-// distribute adds up the histograms that are worth it of all ranks and trials.
+// distribute sets percentiles of three histograms, each summed over all ranks and trials.
 func (o *Option) distribute(complete []File, s *Summary) {
 	for _, name := range []string{"storage_read_device", "storage_write_device",
 		"request_end_to_end"} {
@@ -221,14 +222,14 @@ func (o *Option) distribute(complete []File, s *Summary) {
 	}
 }
 
-// percentiles are those that enough values stand behind: p99.9 of 300 operations is their largest.
+// percentiles returns the distribution of h in ms. A percentile with too few samples is nil.
 func percentiles(h *result.Histogram) Percentile {
 	d := result.NewDistribution(units.Nanoseconds, h)
 	return Percentile{d.Count, inMS(d.Mean), inMS(d.P50), inMS(d.P95), inMS(d.P99), inMS(d.P999),
 		inMS(d.P9999), inMS(d.Max)}
 }
 
-// inMS is nil for what is not known.
+// inMS converts nanoseconds to milliseconds. It returns nil for nil.
 func inMS[N int64 | float64](ns *N) *float64 {
 	if ns == nil {
 		return nil
@@ -236,8 +237,7 @@ func inMS[N int64 | float64](ns *N) *float64 {
 	return new(float64(*ns) / 1e6)
 }
 
-// meanWindow is the mean over the trials that have one, nil when none has. Trials without one are
-// left out rather than counted as 0.
+// meanWindow returns the mean common window of the trials that have one, nil if no trial has one.
 func meanWindow(trials []Trial) *Window {
 	var windows []*Window
 	for _, t := range trials {

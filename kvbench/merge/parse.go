@@ -12,9 +12,10 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// JSONFiles finds the JSON files below dir whose names begin so, in the order of their names.
+// JSONFiles calls f for each JSON file below dir whose name begins with prefix, in lexical order.
+// It skips hidden files.
 func JSONFiles(dir, prefix string, f func(path string) error) error {
-	// A link that is named is followed, as the trailing separator makes the kernel do.
+	// With a trailing separator the kernel follows dir if dir is a symbolic link.
 	dir += string(filepath.Separator)
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" ||
@@ -25,18 +26,18 @@ func JSONFiles(dir, prefix string, f func(path string) error) error {
 	})
 }
 
-// Parse reads a result file, of ours or of the Python benchmark, of which there is no Result. The
-// error names the line.
+// Parse reads a result file of kvbench or of the Python benchmark. For a Python file, res is nil
+// and python is true. The error has the name and the line.
 func Parse(name string, data []byte) (res *result.Result, python bool, err error) {
 	res, python, err = Decode(data)
 	return res, python, Located(name, data, err)
 }
 
-// ErrNoResult is the error of a file that is JSON of another kind. Directories hold such files; named by
-// itself it is a mistake.
+// ErrNoResult is the error for a JSON file that is no result. Such a file in a directory is
+// skipped. Such a file on the command line is an error.
 var ErrNoResult = errors.New("not a benchmark result: it has no requests")
 
-// Decode is Parse without the line.
+// Decode is Parse without the name and the line in the error.
 func Decode(data []byte) (*result.Result, bool, error) {
 	var top struct {
 		Schema   json.RawMessage `json:"schema_version"`
@@ -51,12 +52,12 @@ func Decode(data []byte) (*result.Result, bool, error) {
 	if IsTruncated(data, err) {
 		return nil, false, fmt.Errorf("truncated JSON: %w", err)
 	}
-	// Of a file of several objects, such as a log, the first one decides.
+	// In a file of several JSON objects, such as a log, the first object decides.
 	if err != nil && json.NewDecoder(bytes.NewReader(data)).Decode(&top) != nil {
 		return nil, false, err
 	}
-	// Ours has a version and requests, in schema 2 a summary; the Python benchmark's has a summary
-	// and counts completed requests at the top.
+	// A kvbench result has schema_version and requests, in schema 2 a summary. A Python result has
+	// no schema_version, but a summary and requests_completed.
 	object := func(v json.RawMessage) bool { return bytes.HasPrefix(v, []byte("{")) }
 	python := top.Schema == nil
 	if python && (top.Done == nil || !object(top.Summary)) ||
@@ -70,14 +71,14 @@ func Decode(data []byte) (*result.Result, bool, error) {
 	return res, false, err
 }
 
-// IsTruncated reports whether decoding failed at the end of the data.
+// IsTruncated reports whether err is a JSON syntax error at the end of data.
 func IsTruncated(data []byte, err error) bool {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	return ok && int(syntax.Offset) >= len(data)
 }
 
-// Located puts the file and the line at which decoding stopped before an error. Editors jump to
-// lines, and the errors of encoding/json have offsets.
+// Located returns err with the prefix "name:line: ". The line comes from the offset in an error of
+// encoding/json, else it is 1. It returns nil for nil.
 func Located(name string, data []byte, err error) error {
 	if err == nil {
 		return nil
@@ -93,5 +94,5 @@ func Located(name string, data []byte, err error) error {
 	return fmt.Errorf("%s:%d: %w", name, line, err)
 }
 
-// Fate is how a trial ended: why its numbers are not used, if it failed.
+// Fate returns the status of a result, with its error if there is one.
 func Fate(r *result.Result) string { return strings.TrimSuffix(r.Status+": "+r.Error, ": ") }

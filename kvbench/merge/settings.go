@@ -11,53 +11,54 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// The settings that define what the numbers mean. Results that differ in one of them are never
-// compared or aggregated.
+// Settings that define what the numbers mean. Results that differ in one of these settings are
+// never compared or aggregated.
 const (
 	SettingFormat      = "kvbench-format"
 	SettingDivision    = "division"
 	SettingIO          = "io"      // as requested
 	SettingIOUsed      = "io-used" // as the filesystem granted it
 	SettingDecodeReads = "decode-reads"
-	SettingWriteDevice = "write-device" // what the device time of a write is
-	SettingSimulated   = "simulated"    // whether the time is real; see below
+	SettingWriteDevice = "write-device" // what the device time of a write includes
+	SettingSimulated   = "simulated"    // one of the values below
 )
 
-// SettingTraceFiles is which recording was played, whatever its path.
+// SettingTraceFiles identifies the replayed trace files by content, not by path.
 const SettingTraceFiles = "trace-files"
 
-// Settings that a run finds where the user does not give them: how many workers, and how large the
-// storage tier is (GiB; else 95 % of what is free). Both are known from result files alone.
+// Settings that a run chooses if the user does not set them: the number of workers and the capacity
+// of the storage tier (GiB; 95 % of the free space). Only the result file has the chosen value.
 const (
 	SettingWorkers  = "workers"
 	SettingCapacity = "storage-capacity-gb"
 )
 
-// Settings that are no parameters: the filesystem below the cache directory, over how many of
-// these the entries were spread, which may lie anywhere, and how many clients the trial had.
+// Settings that are no parameters: the filesystem type, the number of cache directories, and the
+// number of ranks.
 const (
 	SettingFilesystem  = "filesystem"
 	SettingDirectories = "cache-dirs"
 	SettingRanks       = "ranks"
 )
 
-// FromFiles are the settings that only result files have, unless a parameter gives them.
+// FromFiles are the settings that come from result files, unless the user sets a parameter of that
+// name.
 var FromFiles = []string{SettingFilesystem, SettingDirectories, SettingRanks, SettingWorkers,
 	SettingCapacity, SettingIOUsed}
 
-// Values of SettingSimulated. A simulated result is a prediction and never compared with a measured
-// one.
+// Values of SettingSimulated. A simulated result is a prediction. It is never compared with a
+// measured result.
 const (
 	Measured       = "no"
 	DeviceModel    = "on a device model"
 	InfinitelyFast = "on infinitely fast storage"
 )
 
-// Defining are these settings in the order in which they are shown.
+// Defining are the settings that define what the numbers mean, in display order.
 var Defining = []string{SettingFormat, SettingSimulated, SettingDivision, SettingIO, SettingIOUsed,
 	SettingDecodeReads, SettingWriteDevice}
 
-// rankOf is the place of a setting among those that define numbers, behind them for others.
+// rankOf returns the index of a setting in Defining, len(Defining) for other settings.
 func rankOf(name string) int {
 	if i := slices.Index(Defining, name); i >= 0 {
 		return i
@@ -65,19 +66,19 @@ func rankOf(name string) int {
 	return len(Defining)
 }
 
-// Defines reports whether a setting decides what the numbers mean, so that it cannot be ignored.
+// Defines reports whether a setting is in Defining.
 func Defines(name string) bool { return rankOf(name) < len(Defining) }
 
-// InOrder are the names of settings, those that define numbers first, because they make the rest
-// meaningless.
+// InOrder returns the names of the settings: first those in Defining, in that order, then the rest
+// alphabetically.
 func InOrder[V any](settings map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(settings), func(a, b string) int {
 		return cmp.Or(rankOf(a)-rankOf(b), strings.Compare(a, b))
 	})
 }
 
-// Bracketed puts settings behind a name: " [chunk-size=16KiB io-depth=4]", nothing where there are
-// none.
+// Bracketed returns settings as a suffix of a name, such as " [chunk-size=16KiB io-depth=4]". It
+// returns "" for no settings.
 func Bracketed(settings []string) string {
 	if len(settings) == 0 {
 		return ""
@@ -85,7 +86,8 @@ func Bracketed(settings []string) string {
 	return " [" + strings.Join(settings, " ") + "]"
 }
 
-// HowSimulated is the value of SettingSimulated.
+// HowSimulated returns the value of SettingSimulated, given whether time is virtual and whether
+// there is a device model.
 func HowSimulated(virtual, device bool) string {
 	switch {
 	case !virtual:
@@ -96,8 +98,8 @@ func HowSimulated(virtual, device bool) string {
 	return InfinitelyFast
 }
 
-// SettingsOf are those settings of a result that are the same for all clients of a run, whatever
-// machine they are on. The Python benchmark measures in one way only.
+// SettingsOf returns the settings of a result that are the same on all ranks of a run. For the
+// Python benchmark they are constant.
 func SettingsOf(r *result.Result, python bool) map[string]string {
 	if python {
 		return map[string]string{SettingSimulated: Measured, SettingIO: "buffered",
@@ -113,7 +115,7 @@ func SettingsOf(r *result.Result, python bool) map[string]string {
 	if r.TraceFiles != nil {
 		m[SettingTraceFiles] = r.TraceFiles.String()
 	}
-	// What was done, where the file has it, stands for what was requested.
+	// If the file has what the run did, that replaces what the user requested.
 	for name, v := range map[string]string{SettingDivision: r.Division, SettingIOUsed: r.IO.Mode,
 		SettingDecodeReads: r.Workload.DecodeReads, SettingWriteDevice: r.IO.WriteDevice} {
 		if v != "" {
@@ -123,7 +125,7 @@ func SettingsOf(r *result.Result, python bool) map[string]string {
 	return m
 }
 
-// Decisive are those parameters that decide what a run measures.
+// Decisive returns the values of the parameters that decide what a run measures.
 func Decisive(list []result.Parameter) map[string]string {
 	m := map[string]string{}
 	for _, p := range list {
@@ -134,7 +136,8 @@ func Decisive(list []result.Parameter) map[string]string {
 	return m
 }
 
-// LeftToTheRun reports whether a setting has the value that leaves it to the run.
+// LeftToTheRun reports whether value lets the run choose the setting: 0 for the workers or the
+// storage capacity.
 func LeftToTheRun(name, value string) bool {
 	return (name == SettingWorkers || name == SettingCapacity) && value == "0"
 }

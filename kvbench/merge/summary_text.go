@@ -13,10 +13,10 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Good reports whether nothing is missing and every option is valid.
+// Good reports whether no result is missing and every option is valid.
 func (s *Summary) Good() bool { return !s.PartialFailure && !s.invalid }
 
-// WriteJSON writes the summary. The same results give the same bytes.
+// WriteJSON writes the summary as indented JSON. The same results give the same bytes.
 func (s *Summary) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -24,7 +24,8 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	return e.Encode(s)
 }
 
-// WriteText writes what a person wants to see at once.
+// WriteText writes a table with one row per option, the missing files with their reasons, the
+// notice, and path.
 func (s *Summary) WriteText(w io.Writer, path string) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "option\tranks\ttrials\tread GiB/s\twrite GiB/s\ttok/s\tread p95 ms\twrite "+
@@ -35,7 +36,6 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
 			Number(o.ReadBandwidth), Number(o.WriteBandwidth), Number(o.AvgThroughput),
 			latency(o.ReadP95MS), latency(o.WriteP95MS), strings.Join(o.remarks(), "; "))
-		// What is missing is named with the reason, path by path, so that it can be found.
 		for _, missing := range o.MissingFiles {
 			why := cmp.Or(o.Failed[missing], "no such file")
 			fmt.Fprintf(&below, "missing: %s (%s)\n", missing, why)
@@ -52,8 +52,8 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	return err
 }
 
-// remarks are what a reader of the table must not miss: a prediction, an invalid option, missing
-// results, ranks that never touched the storage.
+// remarks returns the last column of the table: a simulation, an invalid or partial option, ranks
+// that were served from memory, the common window.
 func (o *Option) remarks() []string {
 	var list []string
 	if o.Simulated {
@@ -78,10 +78,10 @@ func (o *Option) remarks() []string {
 	return list
 }
 
-// Number shows a figure to four digits.
+// Number formats v with four significant digits.
 func Number(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// latency shows one, a dash where there was no operation: none takes no time.
+// latency formats a latency. It returns a dash for 0, which means that there was no operation.
 func latency(ms float64) string {
 	if ms == 0 {
 		return "–"

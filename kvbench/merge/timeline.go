@@ -8,10 +8,10 @@ import (
 	"kvbench/tracing"
 )
 
-// timeline is the ranks' timelines on one axis, which begins with the first start: each is moved by
-// whole intervals, to the nearest. That puts a rank off by half an interval at most and keeps its
-// counts whole numbers; a trial has some hundreds of intervals. Outside of its window a rank counted
-// nothing, and has no readings. Nil where intervals differ or no time is common.
+// timeline merges the ranks' timelines. Time 0 is the first start. Each rank's timeline is shifted
+// by a whole number of intervals, rounded to the nearest, so counts stay whole and a rank is off by
+// at most half an interval. Outside its window a rank counts 0 and has no readings. timeline
+// returns nil if the intervals differ or the windows do not overlap.
 func timeline(ranks []*result.Result) *result.Timeline {
 	first := ranks[0].Timeline
 	if len(ranks) == 1 {
@@ -28,7 +28,7 @@ func timeline(ranks []*result.Result) *result.Timeline {
 		}
 		interval := time.Duration(first.IntervalNS)
 		shifts[i] = int((since[i] + interval/2) / interval)
-		// The last interval is as long as the longest of those that end with it.
+		// The last interval has the longest last interval of the ranks that end in it.
 		switch end := shifts[i] + len(r.Timeline.Requests); {
 		case end > n:
 			n, last = end, r.Timeline.LastNS
@@ -50,7 +50,8 @@ func timeline(ranks []*result.Result) *result.Timeline {
 	return out
 }
 
-// shifted moves a series, or each of a map, on an axis of n intervals. Other values stay as they are.
+// shifted moves a series by some intervals into a new series of n intervals. In a map it moves each
+// series. It returns other values unchanged.
 func shifted(series reflect.Value, by, n int) reflect.Value {
 	kind := series.Kind()
 	if kind != reflect.Map && kind != reflect.Slice || series.IsNil() {
@@ -68,8 +69,9 @@ func shifted(series reflect.Value, by, n int) reflect.Value {
 	return to
 }
 
-// times adds counts of times by name and row. Rows lie at the same values in every rank, but each
-// has only the rows from its own fastest to its own slowest: they are matched by their values.
+// times adds the ranks' counts of times by name and row. A row has the same bounds in every rank,
+// but a rank has only the rows from its fastest to its slowest time. So rows are matched by bound,
+// not by index.
 func times(ranks []*result.Result, shifts []int, n int) map[string]tracing.Growth {
 	counts := map[string][]map[int]int64{}
 	for i, r := range ranks {
@@ -80,7 +82,7 @@ func times(ranks []*result.Result, shifts []int, n int) map[string]tracing.Growt
 			for k, list := range g.Counts {
 				at := shifts[i] + k
 				if at >= n || len(list) > len(g.From) {
-					continue // of a file that was edited
+					continue // the file was edited
 				}
 				if counts[name][at] == nil {
 					counts[name][at] = map[int]int64{}

@@ -21,16 +21,16 @@ type File struct {
 	Trial  int
 	Rank   int
 	Result *result.Result
-	Python bool           // of the Python benchmark: its schema has no status, no parameters, no environment
-	Keys   *python.Result // the result in the keys of that benchmark
+	Python bool           // from the Python benchmark, without status, parameters and environment
+	Keys   *python.Result // the result with the Python benchmark's keys
 
-	settings map[string]string // that were requested, and define numbers
+	settings map[string]string // of SettingsOf, and the model
 }
 
 // Complete reports whether the numbers of the trial may be used.
 func (f File) Complete() bool { return f.Python || f.Result.Status == result.StatusComplete }
 
-// Sibling is the path of the file of another trial and rank of the group.
+// Sibling returns the path pattern of the file of another trial and rank of the group.
 func (f File) Sibling(trial, rank int) string {
 	dir := f.Group
 	if m := Layout.FindStringSubmatchIndex(f.Path); m != nil {
@@ -39,28 +39,27 @@ func (f File) Sibling(trial, rank int) string {
 	return fmt.Sprintf("%s/trial_%d/rank_%d/kvcache_results_*.json", dir, trial, rank)
 }
 
-// Tree is the files of a results directory by where they belong: a sum over ranks needs to know
-// which are missing. Results that were merged of several ranks are left out: those of the ranks are
-// there.
+// Tree has the result files of a results directory, sorted by group, trial and rank. Merged results
+// are left out, because the ranks' results are there.
 type Tree struct {
 	Dir      string
 	Files    []File   // by group, trial, rank
 	Warnings []string // what was left out, and why
 }
 
-// Layout is <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
+// Layout matches <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
 var Layout = regexp.MustCompile(
 	`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
 
-// ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
-// second result for the same trial and rank from another place, and are results of several
-// formats. Of several in one directory the newest is taken.
+// ReadTree reads every result file below dir. A file that cannot be read is an error. Two results
+// of one trial and rank with the same settings are an error if they are in different directories
+// and not copies. If they are in one directory, ReadTree takes the newer result, with a warning.
 func ReadTree(dir string) (*Tree, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; name the results directory (-results-dir)", dir)
 	}
 	t := &Tree{Dir: dir}
-	// Names hold the time, so that of one directory the newest comes last.
+	// Names have a timestamp, so the newest file of a directory comes last.
 	err := JSONFiles(dir, "kvcache_results_", func(path string) error {
 		f, err := t.read(path)
 		if err == nil && f.Result.MergedRanks == nil {
@@ -77,15 +76,15 @@ func ReadTree(dir string) (*Tree, error) {
 	return t, err
 }
 
-// compareFiles orders by group, trial and rank, which together name one result of a run.
+// compareFiles orders files by group, trial and rank, which identify a result in a run.
 func compareFiles(a, b File) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), a.Trial-b.Trial, a.Rank-b.Rank)
 }
 
-// read takes in one result file. Ours say themselves what they are; the Python benchmark's stand
-// where its launcher put them.
+// read reads one result file. Group, trial and rank are in a kvbench result. For a Python result
+// they come from the path.
 func (t *Tree) read(path string) (File, error) {
-	rel, _ := filepath.Rel(t.Dir, path) // which it is below
+	rel, _ := filepath.Rel(t.Dir, path) // cannot fail: path is below Dir
 	f := File{Path: filepath.ToSlash(rel)}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -95,7 +94,7 @@ func (t *Tree) read(path string) (File, error) {
 		return f, fmt.Errorf("%w; nothing in %s was used: repair, move or remove this file", err,
 			t.Dir)
 	}
-	// Trial and rank of ours stand in the file: directories are renamed.
+	// Users rename directories, so trial and rank of a kvbench result come from the file.
 	if !f.Python {
 		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
 		f.Keys = f.Result.Python()
@@ -114,9 +113,9 @@ func (t *Tree) read(path string) (File, error) {
 		f.Result = &result.Result{Trial: f.Trial, Rank: f.Rank}
 	}
 	if f.settings = SettingsOf(f.Result, f.Python); f.Result.Model.Key != "" {
-		f.settings["model"] = f.Result.Model.Key // bytes per token differ
+		f.settings["model"] = f.Result.Model.Key // models differ in bytes per token
 	}
-	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
+	// Function option loops over all trials and ranks up to the largest, so reject absurd numbers.
 	if f.Trial < 0 || f.Rank < 0 || max(f.Rank, f.Result.Ranks) > mostRanks ||
 		max(f.Trial, f.Result.Count) > mostTrials {
 		return f, fmt.Errorf("%s: trial %d of %d, rank %d of %d cannot be", path, f.Trial,
@@ -131,7 +130,7 @@ const (
 	mostTrials = 1_000
 )
 
-// groupOf is the option's number for a run of the option itself, else the full name of the
+// groupOf returns the option's number for a run of the option itself, else the full name of the
 // benchmark.
 func groupOf(r *result.Result) string {
 	name := cmp.Or(r.Name, r.Benchmark)
@@ -141,7 +140,8 @@ func groupOf(r *result.Result) string {
 	return name
 }
 
-// add takes a file, or decides between it and one of the same trial and rank.
+// add adds a file. If there is a file of the same trial, rank and settings, add keeps one of both
+// or returns an error; see ReadTree.
 func (t *Tree) add(f File) error {
 	i := slices.IndexFunc(t.Files, func(have File) bool {
 		return compareFiles(have, f) == 0 && len(differences(have.settings, f.settings)) == 0
@@ -154,7 +154,7 @@ func (t *Tree) add(f File) error {
 	switch {
 	case !f.Python && have.Result.Nonce == f.Result.Nonce &&
 		have.Result.StartTime == f.Result.StartTime:
-		return nil // a copy, as -artifacts makes
+		return nil // a copy, such as -artifacts makes
 	case filepath.Dir(have.Path) == filepath.Dir(f.Path):
 		t.Warnings = append(t.Warnings,
 			fmt.Sprintf("%s: left out, %s of the same trial and rank is newer", have.Path,
@@ -167,8 +167,8 @@ func (t *Tree) add(f File) error {
 		filepath.Join(t.Dir, have.Path), filepath.Join(t.Dir, f.Path), f.Trial, f.Rank, f.Group)
 }
 
-// split parts groups whose files were measured with different settings: each is a group of its own,
-// whose name has what it differs in.
+// split divides each group by the settings that differ within it. It appends these settings to the
+// names of the new groups.
 func (t *Tree) split() {
 	first, differ := map[[2]string]string{}, map[string]map[string]bool{} // by group
 	for _, f := range t.Files {
@@ -196,7 +196,7 @@ func (t *Tree) split() {
 	}
 }
 
-// differences are the settings of which two files have different values.
+// differences returns the names of the settings that both files have, with different values.
 func differences(a, b map[string]string) (names []string) {
 	for name, v := range a {
 		if other, ok := b[name]; ok && other != v {
@@ -206,7 +206,7 @@ func differences(a, b map[string]string) (names []string) {
 	return names
 }
 
-// Groups lists the groups in order.
+// Groups returns the names of the groups in order.
 func (t *Tree) Groups() (list []string) {
 	for _, f := range t.Files {
 		list = append(list, f.Group)
@@ -214,7 +214,7 @@ func (t *Tree) Groups() (list []string) {
 	return slices.Compact(list)
 }
 
-// Of lists the files of a group.
+// Of returns the files of a group.
 func (t *Tree) Of(group string) []File {
 	return slices.DeleteFunc(slices.Clone(t.Files), func(f File) bool { return f.Group != group })
 }

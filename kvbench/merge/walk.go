@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// What becomes of the ranks' values of a field is the merge tag of the field:
+// The merge tag of a field is the rule by which the ranks' values are merged:
 //
-//	sum       added; unknown where one of them is unknown, because null is no 0. Lists are added entry
-//	          by entry, as far as all that have one have it
-//	max min   the largest, the smallest, of the known ones
-//	same      the value that all ranks have, else absent
-//	list      one after the other, without equals
+//	sum       the sum; null if one value is null. Lists are added entry by entry, up to the
+//	          length of the shortest
+//	max min   the largest, the smallest of the values that are not null
+//	same      the value, if all ranks have the same; else absent
+//	list      the concatenation, without duplicates
 //	key=A,B   a list: entries that are equal in these fields are merged
-//	drop      of one rank alone; absent where there are several
-//	any       of the ranks that have it: a structure, or a number, which is added
-//	-         derived from the other fields, or merged by a function of this package
+//	drop      the value, if there is one rank; else absent
+//	any       the merged structure, or the sum, of the ranks that have a value
+//	-         not merged by tag, but derived from other fields or merged by its own function
 //
-// Structures without a tag are merged field by field, absent where one rank has none; maps are
-// merged key by key. Why a number is added or not: what a client did in its window (operations,
-// bytes, requests, CPU time, waits) is the trial's by addition, and so is what it did per second,
-// because clients run concurrently; that is how MLPerf Storage's launcher adds bandwidths and token
-// rates (mlpstorage_py/benchmarks/kvcache.py). A peak of memory or an age is the worst client's. A
-// share of a window or of a machine's time is neither.
+// Structures without a tag are merged field by field. They are absent if one rank has none. Maps
+// are merged key by key. Counts of a rank's window (operations, bytes, requests, CPU time, waits)
+// are added. Rates are added, too, because ranks run concurrently; MLPerf Storage's launcher adds
+// bandwidths and token rates the same way (mlpstorage_py/benchmarks/kvcache.py). For a memory peak
+// or an age the maximum counts. A share of a window or of a machine's time can be neither added nor
+// maximized.
 
-// merged merges structures.
+// merged returns a new structure that merges parts.
 func merged[T any](parts []*T) *T {
 	out, from := new(T), make([]reflect.Value, len(parts))
 	for i, part := range parts {
@@ -47,7 +47,7 @@ func fields(to reflect.Value, from []reflect.Value) {
 	}
 }
 
-// merge merges the values of a field by its rule.
+// merge sets to to the merged values of a field. rule is its merge tag.
 func merge(rule string, to reflect.Value, from []reflect.Value) {
 	keys, byKeys := strings.CutPrefix(rule, "key=")
 	switch {
@@ -92,7 +92,7 @@ func merge(rule string, to reflect.Value, from []reflect.Value) {
 	}
 }
 
-// elements merges the entries of lists that stand at the same place.
+// elements adds lists entry by entry, up to the length of the shortest list that is not nil.
 func elements(to reflect.Value, from []reflect.Value) {
 	lists := slices.DeleteFunc(slices.Clone(from), reflect.Value.IsNil)
 	if len(lists) == 0 {
@@ -112,7 +112,7 @@ func elements(to reflect.Value, from []reflect.Value) {
 	}
 }
 
-// each merges the entries of maps key by key: a rank without a key has nothing of it.
+// each merges maps key by key. A rank without a key does not count for that key.
 func each(rule string, to reflect.Value, from []reflect.Value) {
 	if from[0].IsNil() {
 		return
@@ -133,8 +133,8 @@ func each(rule string, to reflect.Value, from []reflect.Value) {
 	}
 }
 
-// entries merges the entries of lists that are equal in some fields, in the order in which the
-// first rank that has one lists them.
+// entries merges the list entries that are equal in the fields keys. The result has the order of
+// first occurrence.
 func entries(keys string, to reflect.Value, from []reflect.Value) {
 	order, parts := []string{}, map[string][]reflect.Value{}
 	for _, list := range from {
@@ -156,7 +156,8 @@ func entries(keys string, to reflect.Value, from []reflect.Value) {
 	}
 }
 
-// number adds numbers, or keeps the largest or smallest one. True is larger than false.
+// number adds numbers, or keeps the largest or the smallest. For booleans true is larger than
+// false.
 func number(rule string, to reflect.Value, from []reflect.Value) {
 	if len(from) == 0 {
 		return
@@ -195,7 +196,7 @@ func alike(values []reflect.Value) bool {
 	})
 }
 
-// contains reports whether a list has a value, by what pointers point to.
+// contains reports whether list has a value that is deeply equal to v.
 func contains(list, v reflect.Value) bool {
 	for i := range list.Len() {
 		if reflect.DeepEqual(list.Index(i).Interface(), v.Interface()) {

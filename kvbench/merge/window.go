@@ -7,22 +7,22 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's
-// own window add up bandwidths that were never there together when clients start at different
-// times; this does not.
+// Window is the bandwidth of a trial's ranks in their common window: the time in which all ranks
+// measured. A sum of bandwidths over each rank's own window is too high if ranks start at different
+// times.
 type Window struct {
-	StartSkewS     float64 `json:"start_skew_s"` // between the first and the last rank's start
+	StartSkewS     float64 `json:"start_skew_s"` // from the first to the last rank's start
 	DurationS      float64 `json:"duration_s"`   // of the common window
 	ReadBandwidth  float64 `json:"read_bandwidth_gbps"`
 	WriteBandwidth float64 `json:"write_bandwidth_gbps"`
 }
 
-// gib is what keys in _gbps are measured in, for compatibility.
+// gib is the unit of keys that end in _gbps, as in MLPerf Storage.
 const gib = 1 << 30
 
-// starts are when the ranks' windows opened, by the clock of the coordinator's host. Where clocks
-// were not compared they are taken as they are: the skew of NTP is far below an interval of a
-// timeline.
+// starts returns when the ranks' windows opened, by the clock of the coordinator's host. If the
+// clocks were not compared, it uses each rank's own clock: with NTP the error is far below an
+// interval of a timeline. ok is false if a start time cannot be parsed.
 func starts(ranks []*result.Result) (times []time.Time, ok bool) {
 	for _, r := range ranks {
 		at, err := r.Coordinated(r.StartTime)
@@ -34,7 +34,7 @@ func starts(ranks []*result.Result) (times []time.Time, ok bool) {
 	return times, true
 }
 
-// start is when the first window opened.
+// start returns when the first window opened, in RFC 3339.
 func start(ranks []*result.Result) string {
 	times, ok := starts(ranks)
 	if !ok {
@@ -43,8 +43,9 @@ func start(ranks []*result.Result) string {
 	return slices.MinFunc(times, time.Time.Compare).UTC().Format(time.RFC3339Nano)
 }
 
-// shared is the part of all windows that they have in common, since the first start. It is empty
-// for ranks that never ran at the same time, and where a start or timeline is unknown.
+// shared returns each rank's start, and the bounds of the common window, all relative to the first
+// start. The common window is empty (to ≤ from) if the windows do not overlap, or if a start or a
+// timeline is unknown.
 func shared(ranks []*result.Result) (since []time.Duration, from, to time.Duration) {
 	times, ok := starts(ranks)
 	if !ok {
@@ -67,8 +68,9 @@ func shared(ranks []*result.Result) (since []time.Duration, from, to time.Durati
 	return since, from, to
 }
 
-// CommonWindow reads the timelines of all ranks between the last start and the first end. Intervals
-// that are cut by either count in proportion. Nil when a rank has no timeline or no time is common.
+// CommonWindow computes the bandwidth between the last start and the first end from the ranks'
+// timelines. An interval that is partly inside counts in proportion. CommonWindow returns nil if a
+// rank has no timeline or the windows do not overlap.
 func CommonWindow(ranks []*result.Result) *Window {
 	since, from, to := shared(ranks)
 	length := to - from
@@ -86,13 +88,13 @@ func CommonWindow(ranks []*result.Result) *Window {
 	return w
 }
 
-// bytesBetween sums the intervals of a timeline from one moment of its window to another.
+// bytesBetween returns the bytes of a timeline between two times since its start.
 func bytesBetween(tl *result.Timeline, bytes []int64, from, to time.Duration) float64 {
 	var sum float64
 	for i, n := range bytes {
 		begin := time.Duration(i) * time.Duration(tl.IntervalNS)
 		length := time.Duration(tl.IntervalNS)
-		// The last interval is as long as the window left it.
+		// The last interval may be shorter.
 		if i == len(bytes)-1 && tl.LastNS > 0 {
 			length = time.Duration(tl.LastNS)
 		}

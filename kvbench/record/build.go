@@ -27,8 +27,9 @@ func Input(r workloads.TraceReport) *result.Input {
 	return in
 }
 
-// Build makes the trial's Result from the engine's facts and the Recorder's counts. The Result takes
-// over what info points to. If samples still come, the numbers of different sections may disagree.
+// Build returns the trial's Result from the engine's facts and the Recorder's counts. The Result
+// shares the pointers of info. If samples still come, the numbers of different sections may
+// disagree.
 func Build(info Info, rec *Recorder) *result.Result {
 	b := newBuilder(&info, rec)
 	b.describe()
@@ -60,8 +61,8 @@ func Build(info Info, rec *Recorder) *result.Result {
 	return b.r
 }
 
-// describe completes the engine's facts. Lists are copied, because the engine keeps its own, and are
-// never null in the JSON.
+// describe completes the engine's facts. It copies lists, because the engine keeps its own. A list
+// is never null in the JSON.
 func (b *builder) describe() {
 	r := b.r
 	r.SchemaVersion = result.SchemaVersion
@@ -121,7 +122,7 @@ func (b *builder) lookups() {
 		p := promptPurposes[i]
 		n := b.n.Lookups[p]
 		if p > workloads.ForReread && n == (result.LookupCount{}) {
-			continue // of loads that other runs do not have
+			continue // only some loads have these kinds
 		}
 		all.ByKind[kind] = n
 		all.Hits += n.Hits
@@ -163,7 +164,7 @@ func (b *builder) blocks() {
 	b.r.BlockCache = &c
 }
 
-// compared adds the cost of the policy.
+// compared adds the comparison of the policy with the default policy.
 func (b *builder) compared() {
 	if c := b.n.Compared; c.Lookups > 0 && b.r.Policy != nil {
 		p := *b.r.Policy
@@ -320,7 +321,7 @@ func (b *builder) timeline() {
 	b.r.Timeline = out
 }
 
-// series is one value of each bucket.
+// series returns one value of each bucket.
 func series[T any](buckets []bucket, value func(bucket) T) (all []T) {
 	for _, b := range buckets {
 		all = append(all, value(b))
@@ -328,10 +329,10 @@ func series[T any](buckets []bucket, value func(bucket) T) (all []T) {
 	return all
 }
 
-// contextTokens are the contexts whose load time every result has, whatever the load was.
+// contextTokens are the context lengths whose load time every result has.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
-// loads is the bytes that a prompt of so many tokens reads if all of it is found.
+// loads returns how many bytes a prompt of this many tokens reads if all of it is found.
 func (in *Info) loads(tokens int) (bytes int64) {
 	if len(in.Tails) == 0 {
 		return in.Sizer.Bytes(tokens)
@@ -343,8 +344,8 @@ func (in *Info) loads(tokens int) (bytes int64) {
 	return bytes
 }
 
-// contexts are contexts whose loading time is extrapolated from the bandwidth of single entries of
-// the slowest level.
+// contexts returns the contexts whose load time is derived later, from the read rate of single
+// entries on the slowest level.
 func (b *builder) contexts() []result.ContextLoad {
 	out := []result.ContextLoad{}
 	if len(b.levels) == 0 || b.info.Sizer.BytesPerToken == 0 {
@@ -390,7 +391,7 @@ type Info struct {
 	// time in which a simulated medium moved bytes.
 	DeviceBusy, MediumBusy time.Duration
 
-	LoadUnknown bool // how many requests were offered is not known
+	LoadUnknown bool // the number of offered requests is unknown
 }
 
 // builder makes the sections of r, one method each. Later methods read sections of earlier ones: the
@@ -400,20 +401,20 @@ type builder struct {
 	info   *Info
 	r      *result.Result // info's own
 	window time.Duration
-	levels []tiers.Kind // that exist, fastest first
+	levels []tiers.Kind // existing levels, fastest first
 
 	// All shards together.
 	n         counters
-	hists     result.Histograms // of all that has one
-	oldest    int64             // as a shard's
+	hists     result.Histograms // by name
+	oldest    int64             // as in shard
 	intervals timeline
 	parts     [][tiers.NumOps]result.RootTraffic
 
-	failedAround int64 // operations, before and after the window
+	failedAround int64 // failed operations before and after the window
 }
 
-// newBuilder adds up the shards, locking one at a time: the sum of a Recorder in use may be of
-// several moments, but never has a part of a sample.
+// newBuilder adds up the shards, locking one at a time. If the Recorder is in use, the shards may
+// be of different times, but a sample is never counted in part.
 func newBuilder(info *Info, rec *Recorder) *builder {
 	b := &builder{rec: rec, info: info, r: &info.Result, hists: make(result.Histograms)}
 	rec.each(b.add)

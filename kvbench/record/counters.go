@@ -19,8 +19,8 @@ type counters struct {
 	Blocks   result.BlockCache
 	Tiers    [tiers.NumKinds]result.Tier
 
-	// The tokens of prompts by purpose, ForPrefill being the new ones; the number of requests with a
-	// prompt, and of requests that found any of it.
+	// The tokens of prompts by purpose (ForPrefill: new tokens). The number of requests with a
+	// prompt, and of requests that found at least one token.
 	Prompt                     [workloads.NumPurposes]result.PromptTokens
 	PromptRequests, PromptHits int64
 	// The times to the first token and their number; the requests that loaded tokens, and these
@@ -31,7 +31,7 @@ type counters struct {
 	Found                result.FoundParts
 	FoundAbove           result.FoundAbove
 
-	// Requests of each class; Load has what became of them.
+	// Completed requests by class; Load has the other outcomes.
 	Completed [workloads.NumClasses]int64
 	Busy      result.BusyTime // of operations
 	// Time that requests to a tier spent in this process, before and after the device had them.
@@ -53,8 +53,8 @@ type counters struct {
 	Compared                           result.Comparison
 }
 
-// traffic is one direction of a level. Bytes count as chunks complete, operations when they end: a
-// trial whose entries take longer than its window has moved bytes, too.
+// traffic returns the counts of one direction of a level. Bytes count when a chunk completes,
+// operations when they end. So a trial whose entries take longer than its window has bytes, too.
 func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 	if op == tiers.Read {
 		return &c.Tiers[l].Read
@@ -89,9 +89,9 @@ func addEntry(n *result.EntryCount, bytes int64) {
 	n.Bytes += bytes
 }
 
-// add adds every number of o to the same one of sum, in structures and arrays. Pointers and texts,
-// which Build fills in, stay as they are. It runs a few times for each shard, outside the request
-// path, so the cost of reflection does not matter; a new number needs no line here.
+// add adds every int64 of o to the same field of sum, in structures and arrays. Other types do not
+// change. It runs a few times per shard, outside of the request path, so reflection is fast enough.
+// A new field needs no line here.
 func add[T any](sum, o *T) { addValue(reflect.ValueOf(sum).Elem(), reflect.ValueOf(o).Elem()) }
 
 func addValue(sum, o reflect.Value) {
@@ -112,20 +112,20 @@ func addValue(sum, o reflect.Value) {
 // failures counts failed operations by tier, operation and errno, and keeps the first ones. The
 // table is bounded; failures beyond it count as "other".
 type failures struct {
-	mu    sync.Mutex // of what follows, and of the counts of failures in ends
+	mu    sync.Mutex // guards by and first, and ends.failed together with total
 	total atomic.Int64
-	by    map[result.ErrorCount]int64 // keys without their count
-	first []result.ErrorSample        // and the first fatal one, should it come later
+	by    map[result.ErrorCount]int64 // keys have Count 0
+	first []result.ErrorSample        // and the first fatal failure
 }
 
-// A failing drive fails every operation, perhaps each with its own text; more samples are no use.
+// Limits of the table: a failing drive may fail every operation, each with another text.
 const (
 	maxFailureKinds  = 64
 	maxFailureSample = 10
 )
 
-// add also counts the failure in ends, under the same lock, so that a result that is built while
-// operations still fail has equal counts.
+// add counts a failure, in the table and in at. It does both with mu, so that the counts agree in a
+// result that is built while operations still fail.
 func (f *failures) add(e result.ErrorSample, at *ends) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

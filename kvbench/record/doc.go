@@ -1,4 +1,4 @@
-// Package record counts what happens in a trial's window and makes a result of it.
+// Package record counts what happens in a trial's window, and builds the result from the counts.
 //
 //	samples.go     what is reported: operations, requests, decisions, readings
 //	recorder.go    the Recorder: the window's gate, the limit of requests
@@ -8,9 +8,9 @@
 //	timeline.go    what happened in each interval
 //	build.go       Build: from what is known and counted to a Result
 //	objects.go     Objects: the requests to an object store
-//	first_token.go the time to the first token, where computing takes some, and the break-even
+//	first_token.go the time to the first token, and the break-even of loading and computing
 //	judgement.go   what the load was limited by, what to doubt, whether the trial counts
 //
-// A Recorder may be used by any number of goroutines: they meet in a shard's mutex at most. Build
-// is a function of its arguments and is called when the Recorder is at rest.
+// A Recorder is safe for concurrent use: goroutines contend only for the mutex of a shard. Build is
+// called when no more samples come.
 package record

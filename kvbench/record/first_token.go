@@ -9,7 +9,7 @@ import (
 	"kvbench/workloads/compute"
 )
 
-// firstToken reports how requests came to their first token, where computing takes time.
+// firstToken fills in the section on the time to the first token, if the result has it.
 func (b *builder) firstToken() {
 	f, n := b.r.FirstToken, &b.n
 	if f == nil {
@@ -24,9 +24,9 @@ func (b *builder) firstToken() {
 	f.BreakEven.P50, f.BreakEven.P95 = b.breakEven(p50), b.breakEven(p95)
 }
 
-// loading is the time of loading by the number of tokens. Neighbouring classes are combined until
-// they have enough samples for the median; a combination with too few samples for the 95th
-// percentile has none.
+// loading returns the load time by number of tokens, and the curves of its median and 95th
+// percentile. It combines adjacent classes until there are enough samples for the median. A
+// combination with too few samples for the 95th percentile has no P95.
 func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading) {
 	sum, loads, tokens := result.NewHistogram(units.Nanoseconds), int64(0), int64(0)
 	for k := range numLoadClasses {
@@ -56,10 +56,10 @@ func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading)
 	return all, p50, p95
 }
 
-// longestPrompt stands for a model's window where it is unknown.
+// longestPrompt is the context window in tokens of a model whose window is unknown.
 const longestPrompt = 1 << 20
 
-// breakEven compares loading with computing; nil without a curve.
+// breakEven returns the token numbers that are loaded faster than computed, nil without a curve.
 func (b *builder) breakEven(l compute.Loading) *result.BreakEven {
 	if len(l) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (b *builder) breakEven(l compute.Loading) *result.BreakEven {
 	return e
 }
 
-// recompute is the time of computing a context, in ns; nil where misses are free.
+// recompute returns the time to compute a context in ns, nil if misses are free.
 func (b *builder) recompute(tokens int) *int64 {
 	if b.info.Cost.Free() {
 		return nil

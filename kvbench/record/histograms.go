@@ -9,12 +9,12 @@ import (
 	"kvbench/workloads"
 )
 
-// An HDR histogram of three digits takes some 300 kB of addresses, and memory only for the pages
-// that it uses. A shard has about 110 of them, each made at its first value: most trials use a fifth
-// of them, and a result has no empty ones.
+// histograms are the histograms of a shard, about 110, each allocated at its first value. An HDR
+// histogram of three digits has about 300 kB of address space, and memory only for the pages in
+// use. Most trials use a fifth of the histograms. A result has no empty histogram.
 type histograms [numHists]*result.Histogram
 
-// opHist is a histogram for each level and operation.
+// opHist is a kind of histogram that each level and operation has.
 type opHist uint8
 
 const (
@@ -25,14 +25,14 @@ const (
 	histRate                   // bytes per second of IO of one entry
 	histSize                   // entry bytes
 	histDemotion               // IO of a demotion's half
-	histRequest                // of one request at the device, demotions included
+	histRequest                // time of one request at the device, demotions included
 	histBySize                 // IO, by size class
 
 	numOpHists = histBySize + result.SizeClasses
 )
 
-// levelHist is a histogram for each level. First reads are separate from later ones, which may come
-// from a cache below the filesystem.
+// levelHist is a kind of histogram that each level has. First reads are separate, because later
+// reads may come from a cache below the filesystem.
 type levelHist uint8
 
 const (
@@ -42,8 +42,8 @@ const (
 	numLevelHists
 )
 
-// hist is the index of a histogram. The histograms of the whole trial come first. Latencies of
-// requests count from the intended arrival, so that a stall cannot hide the queue behind it.
+// hist is the index of a histogram in histograms. The histograms of the whole trial come first.
+// Latencies of requests count from the intended arrival, so they include the queue behind a stall.
 type hist uint8
 
 const (
@@ -73,27 +73,26 @@ const (
 	histLevels    = histLoading + numLoadClasses               // by level and levelHist
 	// by level, operation and opHist
 	histOps = histLevels + hist(tiers.NumKinds)*hist(numLevelHists)
-	// of the storage per 100 MiB, since the last TakeRound; no result has them
+	// of the storage tier per 100 MiB, since the last TakeRound; not in results
 	histRound = histOps + hist(tiers.NumKinds)*hist(tiers.NumOps)*hist(numOpHists)
 	numHists  = histRound + hist(tiers.NumOps)
 )
 
-// ofLevel is the place of a histogram of a level.
+// ofLevel returns the index of a histogram of a level.
 func ofLevel(l tiers.Kind, k levelHist) hist {
 	return histLevels + hist(l)*hist(numLevelHists) + hist(k)
 }
 
-// ofOp is the place of a histogram of an operation on a level.
+// ofOp returns the index of a histogram of an operation on a level.
 func ofOp(l tiers.Kind, op tiers.Op, k opHist) hist {
 	return histOps + (hist(l)*hist(tiers.NumOps)+hist(op))*hist(numOpHists) + hist(k)
 }
 
-// normalBytes is the size to which latencies are scaled, so that small and large entries can be
-// reported in one number.
+// normalBytes is the size to which latencies are scaled, so that one distribution has small and
+// large entries.
 const normalBytes = 100 << 20
 
-// histNames are the keys of the result's "histograms". Only the end of a trial uses them: recording
-// a value looks up nothing.
+// histNames are the keys of a result's "histograms". Recording a value needs no name.
 var histNames = func() (names [numHists]string) {
 	copy(names[:], []string{
 		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
@@ -126,10 +125,10 @@ var histNames = func() (names [numHists]string) {
 	return names
 }()
 
-// opName begins the names of an operation on a level.
+// opName returns the prefix of the names of an operation's histograms on a level.
 func opName(l tiers.Kind, op tiers.Op) string { return l.String() + "_" + op.String() }
 
-// at returns a histogram, and makes it at its first use.
+// at returns a histogram. It allocates the histogram at the first use.
 func (h *histograms) at(place hist) *result.Histogram {
 	if h[place] == nil {
 		h[place] = result.NewHistogram(result.HistogramUnit(histNames[place]))
@@ -137,8 +136,8 @@ func (h *histograms) at(place hist) *result.Histogram {
 	return h[place]
 }
 
-// Loads are in classes by their tokens: class k has 2^k to 2^(k+1)-1 tokens, the last class also
-// all above. Their times are per 1024 tokens.
+// Loads are in classes by number of tokens: class k has 2^k to 2^(k+1)-1 tokens, the last class
+// also all above. Load times are per loadingUnit tokens.
 const (
 	numLoadClasses = 24
 	loadingUnit    = 1024

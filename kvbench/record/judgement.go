@@ -13,8 +13,7 @@ import (
 	"kvbench/tiers"
 )
 
-// failedShare is the largest share of failed operations of a trial that can still be compared with
-// others. It is a convention.
+// failedShare is the largest share of failed operations of a complete trial. It is a convention.
 const failedShare = 0.01
 
 // busy adds the times of operations to the busy times that the workload reported.
@@ -22,7 +21,7 @@ func (b *builder) busy() {
 	h, n := &b.r.Harness, b.n.Busy
 	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
 	n.RoomNS += h.Busy.RoomNS
-	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // a worker that waits for the discards, too, has it all
+	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // the latter includes the wait for discards
 	// A request is at the device, in this process, or waits for an engine's threads. Several requests
 	// of one operation may be in flight, so the operation's time is divided in the same proportion.
 	handover, held := b.n.HandoverNS[tiers.Storage], b.n.HeldNS[tiers.Storage]
@@ -272,7 +271,7 @@ func (b *builder) status() {
 	r := b.r
 	r.Status = cmp.Or(r.Status, result.StatusComplete)
 	fail := func(format string, args ...any) {
-		if r.Status != result.StatusIncomplete { // interrupted: whatever is missing, that is why
+		if r.Status != result.StatusIncomplete { // an interruption explains all else
 			r.Status = result.StatusFailed
 		}
 		r.Error = cmp.Or(r.Error, fmt.Sprintf(format, args...))
@@ -308,7 +307,7 @@ func (b *builder) status() {
 	}
 	if r.Completions() == 0 {
 		why := b.slowestStage()
-		if r.Division == result.DivisionClosed { // which refuses another load
+		if r.Division == result.DivisionClosed { // it allows no other load
 			why, _, _ = strings.Cut(why, "; use ")
 			why += "; the closed division fixes all but the window of a rehearsal (-benchtime)"
 		}
@@ -342,7 +341,7 @@ func (b *builder) slowestStage() string {
 			"off); use a longer window, smaller entries or fewer users", slowest.name,
 			time.Duration(slowest.spent).Round(time.Millisecond),
 			b.r.Requests.CancelledOperations)
-	case started > 0 && b.info.Computing > 0: // what was written comes after it
+	case started > 0 && b.info.Computing > 0: // writes come after computing
 		return fmt.Sprintf("the slowest stage was computing (-prefill-rate, -gpu), which took "+
 			"%s of it; use a longer window, a faster rate or smaller prompts",
 			units.Percent(units.Ratio(b.info.Computing, b.window)))

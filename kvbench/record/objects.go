@@ -17,9 +17,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Objects counts the requests to an object store. Requests that ended inside the window are counted
-// as the window's. The rest is counted apart, so that both together are what the store's own access
-// log shows:
+// Objects counts the requests to an object store. It counts the requests that ended inside the
+// window apart from the other requests. Both together match the store's own access log:
 //
 //	                       counted in
 //	lists at the start     outside
@@ -29,41 +28,40 @@ import (
 //	drain                  outside; requests that the window's end cut off are cancelled ones
 //	deletion at the end    neither: the result has been written by then
 //
-// A request and its attempts count at the moment at which each ended. A request whose attempt
-// failed in the window and whose next one succeeded after it has an attempt in the window and no
-// request.
+// A request counts when it ends, and an attempt counts when the attempt ends. If an attempt fails
+// in the window and the next attempt succeeds after it, the window has an attempt, but no request.
 //
-// It is safe for concurrent use: one lock is enough, because a request, which is two events, holds
-// it for 0.2 µs.
+// Objects is safe for concurrent use. One mutex is enough: a request is two events, which hold the
+// mutex for 0.2 µs.
 type Objects struct {
 	Store result.ObjectStore // how the store is used
 
 	rec   *Recorder
 	now   func() time.Duration
-	edges []storeEdge // of the window: where it opened, and where it closed
+	edges []storeEdge // at the start and at the end of the window
 
 	mu              sync.Mutex
 	inside, outside [numObjectKinds]result.ObjectCounts
-	// In the window; a histogram takes 300 KB and is made at its first use.
+	// Counts in the window. A histogram of 300 KB is allocated at its first use.
 	times     [firstByte + 1]*result.Histogram
 	status    map[int]int64
 	retries   map[string]int64
 	backoff   time.Duration
-	endpoints []result.Endpoint // by their index; without addresses
+	endpoints []result.Endpoint // by index; without addresses
 }
 
 var _ store.Observer = (*Objects)(nil)
 
-// objectKind is a kind of request: a store.Op, or connections.
+// objectKind is a kind of request: a store.Op, or connect.
 type objectKind int
 
 const (
 	connect        = objectKind(store.NumOps)
 	numObjectKinds = connect + 1
-	firstByte      = numObjectKinds // behind the latencies of the kinds
+	firstByte      = numObjectKinds // index in times, after the kinds
 )
 
-// String is the key of results.
+// String returns the key of the kind in results.
 func (k objectKind) String() string {
 	if k == connect {
 		return "connect"
@@ -71,15 +69,15 @@ func (k objectKind) String() string {
 	return store.Op(k).String()
 }
 
-// NewObjects counts the requests to a store with so many endpoints, in the window of rec. now is
-// the run's clock.
+// NewObjects returns the counts of requests to a store with this number of endpoints, in the window
+// of rec. now reads the run's clock.
 func NewObjects(rec *Recorder, endpoints int, now func() time.Duration) *Objects {
 	return &Objects{rec: rec, now: now, status: map[int]int64{}, retries: map[string]int64{},
 		endpoints: make([]result.Endpoint, endpoints)}
 }
 
-// DescribeStore describes how a store is used: from is the flag or variable that names its
-// endpoints, and lookup whether a HEAD comes before reads.
+// DescribeStore returns the configuration of a store. from is the flag or variable that names its
+// endpoints. lookup says whether a HEAD comes before reads.
 func DescribeStore(c objecttier.Config, balance endpoint.Balance, from, lookup string,
 ) result.ObjectStore {
 	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),
@@ -93,8 +91,8 @@ func DescribeStore(c objecttier.Config, balance endpoint.Balance, from, lookup s
 	return s
 }
 
-// counts returns the counts of a kind of request at a moment, and whether that is in the window.
-// Callers hold mu.
+// counts returns the counts of a kind of request for an event at time at, and whether at is in the
+// window. Callers hold mu.
 func (r *Objects) counts(k objectKind, at time.Duration) (c *result.ObjectCounts, inside bool) {
 	if r.rec.inside(at) {
 		return &r.inside[k], true
@@ -110,8 +108,8 @@ func (r *Objects) took(k objectKind, d time.Duration) {
 	r.times[k].Record(int64(d))
 }
 
-// Attempt counts an attempt, at its end. What net/http sent twice, because the store had closed the
-// connection, counts twice: the store may have seen both.
+// Attempt counts an attempt, at its end. If net/http sent it twice, because the store had closed
+// the connection, it counts twice: the store may have seen both.
 func (r *Objects) Attempt(a store.Attempt) {
 	at := r.now()
 	r.mu.Lock()
@@ -137,7 +135,7 @@ func (r *Objects) Attempt(a store.Attempt) {
 	e.Retries += tries
 	if a.First {
 		e.Requests++
-		e.Retries-- // what net/http sent again is a second attempt
+		e.Retries-- // if net/http sent it again, that is a second attempt
 	}
 	missing := a.Op == store.Head && a.Status == http.StatusNotFound // an answer
 	if a.Cause != "" && a.Cause != store.CausedByCaller && !a.Cancelled && !missing {
@@ -151,8 +149,7 @@ func (r *Objects) Attempt(a store.Attempt) {
 	}
 }
 
-// Request counts a request, at its end. A request that failed or was cut off adds no latency, which
-// would be a time limit.
+// Request counts a request, at its end. A failed or cancelled request adds no latency.
 func (r *Objects) Request(q store.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,8 +161,8 @@ func (r *Objects) Request(q store.Request) {
 	case good:
 	case q.Cancelled || !failed:
 		c.Cancelled++
-		// The window's end has cut it off, which shows a moment later. What plain I/O after the
-		// window cuts off has begun there.
+		// The end of the window cut off the request, which ends a little later. A request that is
+		// cut off in plain I/O after the window began after the window.
 		if start, end := r.rec.Window(); !inside && start <= q.Begun && q.Begun <= end {
 			r.inside[q.Op].Cancelled++
 		}
@@ -201,11 +198,11 @@ func (r *Objects) Connected(_ string, d time.Duration, err error) {
 	}
 }
 
-// storeEdge is the counts of the tier when the window opened, or closed: the difference is the
-// window's.
+// storeEdge has the counts of the tier at the start or the end of the window. The difference is the
+// counts of the window.
 type storeEdge struct {
 	tier  objecttier.Stats
-	peaks []int // of requests in flight, by endpoint
+	peaks []int // maximum requests in flight, by endpoint
 }
 
 // readEdge reads the counts, with a system call of a few µs for each connection.
@@ -217,14 +214,14 @@ func readEdge(t *objecttier.Tier) storeEdge {
 	return e
 }
 
-// OpenWindow is called when the window opens, CloseWindow when it closes: both once, in this order,
-// if at all.
+// OpenWindow reads the tier's counts at the start of the window. It is called at most once, before
+// CloseWindow.
 func (r *Objects) OpenWindow(t *objecttier.Tier) {
 	t.ResetPeaks()
 	r.edges = append(r.edges, readEdge(t))
 }
 
-// CloseWindow reads the tier's counts at the end of the window.
+// CloseWindow reads the tier's counts at the end of the window. It is called at most once.
 func (r *Objects) CloseWindow(t *objecttier.Tier) { r.edges = append(r.edges, readEdge(t)) }
 
 // Fill fills the sections about the store in a result. It returns the distributions, which the
@@ -259,7 +256,7 @@ func (r *Objects) Fill(res *result.Result, t *objecttier.Tier) result.Histograms
 	}
 	endpoints := slices.Clone(r.endpoints)
 	now := readEdge(t)
-	// A window that never opened has nothing in it.
+	// If the window never opened, both edges are now, so its counts are 0.
 	edges := slices.Concat(r.edges, []storeEdge{now, now})
 	was, is := edges[0], edges[1]
 	for k, at := range t.Endpoints() {

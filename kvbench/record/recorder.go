@@ -14,17 +14,17 @@ import (
 // in a fixed number of shards with a mutex each, so that workers of different shards never meet;
 // [Build] merges them once.
 //
-// Nothing counts before Open, and afterwards only what completes inside the window does, both ends
-// included. Memory does not grow with the run: histograms are of fixed size and made when first
-// used, the timeline has a fixed number of buckets.
+// Before Open nothing counts. After Open only samples that complete inside the window count, both
+// ends included. Memory does not grow with the run: histograms have a fixed size, and the timeline
+// has a maximum number of buckets.
 type Recorder struct {
-	// The window. Every sample reads it, and a trial writes it a few times. Both bounds are never
-	// before the window opens.
+	// The bounds of the window. Every sample reads them, and a trial writes them a few times. Both
+	// are the constant never before the window opens.
 	start, end atomic.Int64
 	closed     atomic.Bool
-	// limit is the number of completed requests that ends the window, 0 = none. done is how many of
-	// them have been taken: a request takes its number first, so that exactly limit requests count.
-	// full is called after the last of them was counted.
+	// limit is the number of completed requests that ends the window, 0 = none. done is how many
+	// requests have taken a number. A request takes its number before it counts, so exactly limit
+	// requests count. full is called after the last of these was counted.
 	limit, done atomic.Int64
 	full        func()
 
@@ -34,16 +34,16 @@ type Recorder struct {
 	Timeless, Rounds bool
 
 	failures failures
-	// How operations ended in the window, and outside it.
+	// Counts of operations in the window, and outside of it, by outcome.
 	window, around ends
 }
 
 // never is both bounds of a window that is not open.
 const never = workloads.Never
 
-// New makes a recorder with the given number of shards (at least one). The Shard of a sample is
-// taken modulo this number. With one shard for each processor no two processors use the same shard.
-// A shard that counts all kinds of operations takes some 10 MB.
+// New returns a recorder with the given number of shards (at least one). The Shard of a sample is
+// taken modulo this number. With one shard per processor, processors do not share a shard. A shard
+// that counts all kinds of operations takes about 10 MB.
 func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
 	r.start.Store(int64(never))
@@ -69,24 +69,24 @@ func (r *Recorder) Open(start, deadline time.Duration) {
 	r.start.Store(int64(start))
 }
 
-// SetEnd moves the window's end to an earlier moment than the deadline (count reached, input ended,
-// signal). A later end than the present one changes nothing.
+// SetEnd moves the window's end to an earlier time (count reached, input ended, signal). A later
+// time than the present end changes nothing.
 func (r *Recorder) SetEnd(end time.Duration) {
 	for old := r.end.Load(); int64(end) < old; old = r.end.Load() {
 		r.end.CompareAndSwap(old, int64(end))
 	}
 }
 
-// LimitRequests ends the window with the n-th completed request: exactly n requests count. The
-// window ends when the last of them completes, and full is called then. LimitRequests is called
-// before Open; failed requests do not count.
+// LimitRequests makes the window end when the n-th completed request ends, so exactly n requests
+// count. full is called then. Failed requests do not count against n. LimitRequests is called
+// before Open.
 func (r *Recorder) LimitRequests(n int64, full func()) {
 	r.full = full
 	r.limit.Store(n)
 }
 
-// Close ends the counting: later samples are outside the window, though in virtual time they may
-// have the moment of its end. Operations that the end cut off are still counted as cut off.
+// Close ends the counting: later samples are outside of the window, even if in virtual time they
+// have the time of its end. Operations that the end cut off still count as cut off.
 func (r *Recorder) Close() { r.closed.Store(true) }
 
 // Window returns the window's bounds; both are workloads.Never before Open.
@@ -131,7 +131,8 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 
 // Chunk counts a request that a tier has completed, or the flush of a write. Its bytes and its
 // latency count if it completed inside the window. Its time in flight inside the window counts in
-// any case, so that the mean number in flight is exact at both edges. Of pieces only bytes count.
+// any case, so that the mean number in flight is exact at both edges. For a piece (Chunk.Piece)
+// only bytes count.
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
 	if start, end := r.Window(); c.Begun <= end && c.Done >= start {
 		s := r.shard(shard)
@@ -148,7 +149,7 @@ func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk)
 	}
 }
 
-// inWindow is how long of the window a request was in flight, in ns.
+// inWindow returns how long a request was in flight inside the window, in ns.
 func inWindow(c tiers.Chunk, start, end time.Duration) int64 {
 	return int64(max(0, min(c.Ended, end)-max(c.Begun, start)))
 }
@@ -156,7 +157,7 @@ func inWindow(c tiers.Chunk, start, end time.Duration) int64 {
 // Block counts a request of the storage tier that is a whole operation, as Chunk, Operation and
 // Request do together, and reports whether it counted. It records one latency, that of the request:
 // there are hundreds of thousands of such operations per second, and each further histogram would
-// add to their cost.
+// cost time.
 func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	start, end := r.Window()
 	if c.Begun > end || c.Done < start {
@@ -222,8 +223,9 @@ func (r *Recorder) Operation(o OpSample) {
 	}
 }
 
-// within is the share of an operation's time that lies in the window. For an operation that was cut
-// off it is 1: the operation ended with the window, and undoing it took the time after that.
+// within returns the share of an operation's time that is inside the window. For an operation that
+// was cut off it is 1: the operation ended with the window, and undoing it took the time after
+// that.
 func (r *Recorder) within(o OpSample) float64 {
 	took := o.total()
 	if took <= 0 || o.Partial {
@@ -356,8 +358,8 @@ func (r *Recorder) Succeeded(at time.Duration, operations int64) {
 // ends counts how operations ended.
 type ends struct{ good, failed atomic.Int64 }
 
-// ended returns the counts of the window, or the counts of the time outside it: fill, warm-up, and
-// operations in flight at the window's end.
+// ended returns the counts of the window if at is in it, else the counts outside of it: fill,
+// warm-up, and operations in flight at the window's end.
 func (r *Recorder) ended(at time.Duration) *ends {
 	if r.inside(at) {
 		return &r.window
@@ -365,9 +367,9 @@ func (r *Recorder) ended(at time.Duration) *ends {
 	return &r.around
 }
 
-// Failed returns how many operations failed so far, and how many ended, in the window or outside it,
-// whichever has the moment. The two are judged apart: a long warm-up can neither hide the failures
-// of a short window nor fail it.
+// Failed returns how many operations failed so far, and how many ended. If at is in the window, it
+// counts the window, else the time outside. The two are separate, so that a long warm-up can
+// neither hide the failures of a short window nor fail it.
 func (r *Recorder) Failed(at time.Duration) (failed, all int64) {
 	n := r.ended(at)
 	failed = n.failed.Load()

@@ -8,8 +8,8 @@ import (
 	"kvbench/workloads"
 )
 
-// Times in samples are offsets on the engine's clock, the same clock that is given to
-// [Recorder.Open]. A sample is passed by value and not kept, so callers may reuse theirs.
+// Times in samples are offsets on the engine's clock, as are the times of [Recorder.Open]. A sample
+// is passed by value and not kept, so callers may reuse it.
 
 // OpSample is one cache operation that moved an entry: a read, a write, or one half of a demotion.
 // [Recorder.Chunk] counts its bytes, so that the bytes of operations cut off at the deadline count,
@@ -26,13 +26,13 @@ type OpSample struct {
 	Again   int64 // bytes of a first read in blocks that had been read before
 	Blocks  int   // blocks of a run; 0 and 1: one entry
 
-	tiers.Timing // IO of it is the latency of the operation; its Admission waited for buffers
+	tiers.Timing // IO() is the latency; Admission is the wait for buffers
 
 	Slot  time.Duration // waiting for the write limit
 	Space time.Duration // waiting for capacity
 	// Cleared is the part of Space in which other entries were deleted and demoted
 	Cleared time.Duration
-	// a read waiting for the entry's writer, or a writer that joined another
+	// waiting for another write of the entry: by a read, or by a write that joined it
 	Pending time.Duration
 
 	// Partial: cancelled at the deadline. It adds to the busy time and to the count of cancelled
@@ -63,7 +63,7 @@ func PlainOp(at time.Duration, shard int, l tiers.Kind, op tiers.Op, o tiers.Obj
 		Purpose: purpose, Bytes: o.Size, First: op == tiers.Read, Timing: t}
 }
 
-// total is the time of the operation: its parts follow each other.
+// total returns the time of the operation, the sum of its parts.
 func (o *OpSample) total() time.Duration {
 	return o.IO() + o.Generation + o.Slot + o.Admission + o.Space + o.Pending
 }
@@ -84,9 +84,9 @@ type RequestSample struct {
 	// new tokens.
 	Prompt [workloads.NumPurposes]result.PromptTokens
 
-	// FirstToken is the parts of its time to the first token. Loaded is the number of tokens that it
-	// found, LoadedBytes their bytes, LoadedBelow the bytes of these in the lowest tier, which is
-	// the one that is measured, and Loading the time of loading. All are zero where misses are free.
+	// FirstToken has the parts of the time to the first token. Loaded is the number of found
+	// tokens, LoadedBytes their bytes, LoadedBelow the part of these bytes in the lowest tier,
+	// which is the measured tier, and Loading the load time. All are zero if misses are free.
 	FirstToken  result.FirstTokenTime
 	Loaded      int64
 	LoadedBytes int64
@@ -103,7 +103,7 @@ type BlockSample struct {
 	At    time.Duration
 	Shard int
 	result.BlockCache
-	Ideal int // the prefix in a cache without bounds, negative: not known
+	Ideal int // hits in an unlimited cache, negative: unknown
 }
 
 // What one decision about one key found. Pending counts as a hit; NotYetWritten is neither a hit
@@ -137,8 +137,8 @@ type LiveIO struct {
 // Add adds the counters of another client.
 func (l *Live) Add(o Live) { add(l, &o) }
 
-// Gauge is a reading of what cannot be summed: queue length and tier fill. The engine takes one
-// about as often as the progress line and at least once per timeline interval.
+// Gauge is a reading of queue length and tier fill, which cannot be summed. The engine takes a
+// reading about as often as the progress line, and at least once per timeline interval.
 type Gauge struct {
 	Queued   int64                 // requests arrived and not taken
 	InFlight int64                 // requests taken and not done

@@ -9,17 +9,17 @@ import (
 	"kvbench/workloads"
 )
 
-// shard is one part of a Recorder. Its mutex guards everything in it.
-// Workers are spread over the shards by their number, so that they hardly ever wait for each other:
-// counting a chunk takes some 30 ns, a third of them for the mutex.
+// shard has a part of a Recorder's counts. mu guards all fields. Workers are spread over the shards
+// by their number, so they rarely wait for each other. Counting a chunk takes about 30 ns, a third
+// of it for the mutex.
 type shard struct {
 	mu        sync.Mutex
 	n         counters
 	hists     histograms
 	timeless  bool
-	oldest    int64 // ns that the longest cancelled operation had spent
+	oldest    int64 // ns that the longest cancelled operation took
 	timeline  timeline
-	unsettled []unsettled // of each worker
+	unsettled []unsettled // by worker
 	parts     [][tiers.NumOps]result.RootTraffic
 }
 
@@ -120,7 +120,7 @@ func (s *shard) block(c tiers.Chunk) {
 // busy adds the part of an operation's time that lies in the window to the busy time of workers.
 func (s *shard) busy(o OpSample, within float64) {
 	if o.Phase == tiers.Evict {
-		return // the worker that needed the capacity has it in its own time
+		return // in the time of the worker that needed the capacity
 	}
 	part := func(d time.Duration) int64 { return int64(within * float64(d)) }
 	b := &s.n.Busy
@@ -151,9 +151,9 @@ func (s *shard) operation(o OpSample, u *unsettled) {
 	s.waits(o)
 	place := func(k opHist) hist { return ofOp(o.Level, o.Op, k) }
 	if o.Phase == tiers.Evict {
-		// A demotion is no operation of a request: it stays out of the tier's latency, except that
-		// its write loads the device as any other and therefore shows in the lower tier's device
-		// histogram.
+		// A demotion is no operation of a request, so it is not in the tier's latency. Only its
+		// write is in the lower tier's device histogram, because it loads the device as any write
+		// does.
 		s.took(place(histDemotion), o.IO())
 		if o.Op == tiers.Write {
 			s.took(place(histDevice), o.Device)
@@ -175,8 +175,7 @@ func (s *shard) operation(o OpSample, u *unsettled) {
 	if o.Op == tiers.Read {
 		s.read(o)
 	}
-	// A load without time reads entries millions of times again; their sizes were recorded at the
-	// first read.
+	// In a timeless load there are millions of re-reads. The sizes were recorded at the first read.
 	if o.Op == tiers.Write || o.First || !s.timeless {
 		s.hists.at(place(histSize)).Record(o.Bytes)
 	}
@@ -191,7 +190,7 @@ func (s *shard) operation(o OpSample, u *unsettled) {
 	if o.Bytes >= normalFrom {
 		s.took(place(histNormal), per100MiB(o))
 	}
-	if o.Bytes > 0 && o.IO() > 0 { // a null tier takes no time, and nothing has an infinite rate
+	if o.Bytes > 0 && o.IO() > 0 { // a null tier takes no time, so it has no rate
 		s.hists.at(place(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
 	}
 }
@@ -241,8 +240,7 @@ func (s *shard) waits(o OpSample) {
 	}
 }
 
-// request counts a finished request. A failed request adds no latency, which would not be a latency
-// of the storage.
+// request counts a finished request. A failed request adds no latency.
 func (s *shard) request(q RequestSample) {
 	n := &s.n.Requests
 	if q.Failed {
@@ -304,7 +302,7 @@ func (s *shard) firstToken(q *RequestSample) {
 	}
 	switch {
 	case q.Loaded == 0:
-	case 2*q.LoadedBelow < q.LoadedBytes: // which says little of the tier that is measured
+	case 2*q.LoadedBelow < q.LoadedBytes: // most bytes are not from the measured tier
 		s.n.FoundAbove.Requests++
 		s.n.FoundAbove.Tokens += q.Loaded
 	default:

@@ -9,10 +9,10 @@ import (
 	"kvbench/workloads"
 )
 
-// A timeline is a list of buckets of equal length from the window's opening. When the run outlasts
-// maxBuckets of them, pairs are joined and the interval doubles, so memory stays bounded and
-// nothing is lost. 4096 buckets are more points than a page shows, and take half a megabyte in a
-// shard; 10 ms is the shortest interval in which a drive moves enough for a rate.
+// A timeline is a list of buckets of equal length from the start of the window. If the run needs
+// more than maxBuckets buckets, pairs are joined and the interval doubles, so memory is bounded and
+// no count is lost. 4096 buckets are more points than a page shows, and take half a megabyte per
+// shard. 10 ms is the shortest interval in which a drive moves enough bytes for a rate.
 const (
 	maxBuckets      = 4096
 	minInterval     = 10 * time.Millisecond
@@ -20,7 +20,8 @@ const (
 )
 
 // TimelineInterval returns the first interval: a second; for shorter windows a hundredth of it, at
-// least 10 ms. A window of unknown length starts with 10 ms and doubles on its way.
+// least 10 ms. A window of unknown length starts with 10 ms, and the interval doubles during the
+// run.
 func TimelineInterval(window time.Duration) time.Duration {
 	if window <= 0 || window > workloads.Never/2 {
 		return minInterval
@@ -28,18 +29,18 @@ func TimelineInterval(window time.Duration) time.Duration {
 	return min(max(window/100, minInterval), defaultInterval)
 }
 
-// bucket is one interval: its counters, the last reading of gauges, and latencies.
+// bucket has the counters, the last gauge reading and the latencies of one interval.
 type bucket struct {
 	n     [numBucketCounters]int64
 	gauge *Gauge              // nil: none
 	times [numTimed]*timeRows // nil: nothing of that kind
 }
 
-// timeRows counts times by half octaves of a microsecond: the last row has half a day and more.
-// A histogram of three digits would take a thousand times as much for each interval.
+// timeRows counts times in rows of half an octave, from 1 µs. The last row has half a day and more.
+// A histogram of three digits would take a thousand times as much memory per interval.
 type timeRows [72]uint32
 
-// rowOf is the row of a time.
+// rowOf returns the row of a time.
 func rowOf(d time.Duration) int {
 	us := uint64(max(d/time.Microsecond, 1))
 	octave := bits.Len64(us) - 1
@@ -50,7 +51,7 @@ func rowOf(d time.Duration) int {
 	return min(row, len(timeRows{})-1)
 }
 
-// halfOctaves are the middles of the octaves, where the second of their two rows begins.
+// halfOctaves are the middles of the octaves in µs, where the second row of an octave begins.
 var halfOctaves = func() (at [64]float64) {
 	for i := range at {
 		at[i] = math.Exp2(float64(i) + 0.5)
@@ -58,8 +59,9 @@ var halfOctaves = func() (at [64]float64) {
 	return at
 }()
 
-// timed is a latency in the timeline: of the storage tier's entries and requests, and of requests of
-// the load. An entry may consist of thousands of requests to the device, so both are there.
+// timed is a kind of latency in the timeline: of the storage tier's entries, of the storage tier's
+// requests, and of requests of the load. An entry may need thousands of requests to the device, so
+// the timeline has both.
 type timed uint8
 
 const (
@@ -99,12 +101,12 @@ const (
 	numBucketCounters = bucketDemoted + int(tiers.NumKinds)
 )
 
-// bucketBytes is the place in a bucket of the bytes that a level moved.
+// bucketBytes returns the index in a bucket of the bytes that a level moved.
 func bucketBytes(l tiers.Kind, op tiers.Op) int {
 	return bucketMoved + int(l)*int(tiers.NumOps) + int(op)
 }
 
-// join adds the bucket of another shard in the same interval, or of the same shard in the next.
+// join adds a bucket of another shard for the same interval, or the next bucket of the same shard.
 func (b *bucket) join(o bucket) {
 	for i, n := range o.n {
 		b.n[i] += n
@@ -117,7 +119,7 @@ func (b *bucket) join(o bucket) {
 			continue
 		}
 		if b.times[what] == nil {
-			b.times[what] = new(timeRows) // the other's stay its own
+			b.times[what] = new(timeRows) // do not share o's rows
 		}
 		for k, n := range rows {
 			b.times[what][k] += n
@@ -125,15 +127,15 @@ func (b *bucket) join(o bucket) {
 	}
 }
 
-// timeline is the timeline of one shard, or the sum of all. The first shard has the gauges.
+// timeline is the timeline of one shard, or the sum over shards. Only the first shard has gauges.
 type timeline struct {
 	origin   time.Duration
 	interval time.Duration
 	buckets  []bucket
 }
 
-// at returns the bucket of a moment, and makes it if there is none. The first bucket also has the
-// moment of the opening, and in virtual time samples before it.
+// at returns the bucket of a time, and adds missing buckets. A time before the start of the window,
+// which is possible in virtual time, is in the first bucket.
 func (t *timeline) at(at time.Duration) *bucket {
 	at = max(at-t.origin, 0)
 	n := int(at / t.interval)
@@ -159,8 +161,8 @@ func (t *timeline) double() {
 	t.interval *= 2
 }
 
-// merge adds o, which began at the same moment with the same interval and may have doubled more or
-// less often.
+// merge adds o, which has the same origin and first interval, but may have doubled more or less
+// often.
 func (t *timeline) merge(o *timeline) {
 	if t.interval == 0 {
 		t.origin, t.interval = o.origin, o.interval

@@ -11,35 +11,37 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Checkpoint is what became of checkpoints that were written, or read: MLPerf Storage's workload.
-// A result holds one direction; that of the reads knows of the writes before it when they ended.
+// Checkpoint is the result of MLPerf Storage's checkpoint workload. A result has one direction,
+// writes or reads. A result of reads also has the time between the last write and the first read.
 type Checkpoint struct {
-	Model        string `json:"model" merge:"same"` // llama3-8b …; stream: one file of no model
+	Model        string `json:"model" merge:"same"` // llama3-8b …; stream: one file, no model
 	Scale        int64  `json:"scale" merge:"same"` // files are 1/scale of their size
 	Accelerators int    `json:"accelerators" merge:"same"`
-	Mode         string `json:"mode" merge:"same"` // full, or subset: accelerators of the model are missing
+	Mode         string `json:"mode" merge:"same"` // full; subset: fewer accelerators than the model has
 	Zero         int    `json:"zero" merge:"same"`
 	Tensor       int    `json:"tensor" merge:"same"`
 	Pipeline     int    `json:"pipeline" merge:"same"`
 	Data         int    `json:"data" merge:"same"`
-	Files        int    `json:"files" merge:"same"` // of one checkpoint
+	Files        int    `json:"files" merge:"same"` // per checkpoint
 	Bytes        int64  `json:"bytes" merge:"same"`
-	// Of several clients, each has those of its Count accelerators from First on in its own result:
-	// their bytes, and all bytes of the device. Null where it is all of them.
+	// With several clients, the result of a client has the bytes of Count accelerators from number
+	// First on, but all bytes of the device. Null: the result has all accelerators.
 	First *int `json:"first_accelerator,omitempty" merge:"drop"`
 	Count *int `json:"client_accelerators,omitempty" merge:"drop"`
 
 	Writes []CheckpointRun `json:"writes,omitempty" merge:"-"`
 	Reads  []CheckpointRun `json:"reads,omitempty" merge:"-"`
 
-	// FlushP95NS is that of a file's fsync, null with too few files; FlushMaxNS the longest.
+	// FlushP95NS is the p95 latency of a file's fsync, null with too few files. FlushMaxNS is the
+	// maximum.
 	FlushP95NS *int64 `json:"file_flush_p95_ns,omitempty" merge:"-"`
 	FlushMaxNS *int64 `json:"file_flush_max_ns,omitempty" merge:"-"`
 
-	// Between writing and reading: how the page cache was emptied and how long that took, and how
-	// much else passed from the end of the last write to the begin of the first read, by the wall
-	// clock: negative where clocks differ. Recovery is both and the first read. Total is from the
-	// begin of the first write to the end of the last read, by the wall clock, too.
+	// Flush is how the page cache was emptied between writes and reads, FlushNS how long that took.
+	// GapNS is the rest of the time between the end of the last write and the begin of the first
+	// read, by the wall clock; it is negative if clocks differ. RecoveryNS is FlushNS + GapNS + the
+	// first read. TotalNS is from the begin of the first write to the end of the last read, by the
+	// wall clock.
 	Flush      string `json:"flush,omitempty" merge:"same"` // none, fadvise, drop
 	FlushNS    *int64 `json:"flush_ns,omitempty" merge:"max"`
 	GapNS      *int64 `json:"gap_ns,omitempty" merge:"max"`
@@ -51,29 +53,30 @@ type Checkpoint struct {
 	Notes  []string         `json:"notes,omitempty" merge:"same"`
 }
 
-// CheckpointRun is one checkpoint written or read by all accelerators.
+// CheckpointRun is a write or a read of one checkpoint by all accelerators.
 type CheckpointRun struct {
 	Index int    `json:"index" merge:"same"` // of the checkpoint, from 1
 	Start string `json:"start" merge:"-"`    // RFC 3339, UTC
-	// DurationNS is that of the slowest accelerator, from the common start to its last file
-	// durable, or read; MinNS that of the fastest. Slowest is its number, the first of several.
+	// DurationNS is the time of the slowest accelerator, from the common start until its last file
+	// is durable or read. MinNS is the time of the fastest accelerator. Slowest is the number of
+	// the slowest accelerator, the lowest of equals.
 	DurationNS int64 `json:"duration_ns" merge:"max"`
 	MinNS      int64 `json:"min_ns" merge:"min"`
 	Slowest    int   `json:"slowest" merge:"-"`
 	Bytes      int64 `json:"bytes" merge:"sum"`
-	// FlushNS is the longest fsync of one of the files that were written, or completion of an
-	// object; null of reads, and of objects that have none.
+	// FlushNS is the longest fsync of a written file, or the longest completion of an object
+	// upload. Null for reads, and for objects without a completion.
 	FlushNS *int64 `json:"flush_ns" merge:"max"`
-	// CachedBytes of its files lay in the page cache before it was read. DeviceBytes is what the
-	// device read or wrote meanwhile, for any process. Null: unknown.
+	// CachedBytes is how many bytes of the files were in the page cache before the read.
+	// DeviceBytes is how many bytes the device read or wrote during this run, for all processes.
+	// Null: unknown.
 	CachedBytes   *int64 `json:"cached_before_bytes" merge:"sum"`
 	DeviceBytes   *int64 `json:"device_bytes" merge:"-"`
 	Cold          *bool  `json:"cold" merge:"-"`
 	VerifiedBytes int64  `json:"verified_bytes" merge:"sum"`
 }
 
-// NewCheckpointRun is one of which each accelerator is known how long it took, from the number of
-// the first one on.
+// NewCheckpointRun returns a run of which accelerator first+i took took[i].
 func NewCheckpointRun(index int, start time.Time, bytes int64, first int, took []time.Duration,
 ) CheckpointRun {
 	slowest := 0
@@ -87,10 +90,10 @@ func NewCheckpointRun(index int, start time.Time, bytes int64, first int, took [
 		Bytes: bytes}
 }
 
-// CheckpointFlushes is the name of the histogram of how long fsync of a file took, ns.
+// CheckpointFlushes is the name of the histogram of the latencies of a file's fsync, in ns.
 const CheckpointFlushes = "checkpoint_file_flush"
 
-// Flushes notes how long flushes took.
+// Flushes sets FlushP95NS and FlushMaxNS from the histogram of flushes, which may be nil.
 func (c *Checkpoint) Flushes(h *Histogram) {
 	if h == nil || h.Count() == 0 {
 		return
@@ -103,20 +106,20 @@ func (c *Checkpoint) Flushes(h *Histogram) {
 	}
 }
 
-// Rate is the checkpoint's bytes ÷ the time of the slowest accelerator, in bytes/s: what the rules
-// call its throughput.
+// Rate returns the checkpoint's bytes ÷ the time of the slowest accelerator, in bytes/s: the
+// throughput of MLPerf Storage's rules.
 func (r CheckpointRun) Rate() float64 {
 	return float64(r.Bytes) / time.Duration(r.DurationNS).Seconds()
 }
 
-// Cold limits: as much of the files may lie in the page cache, and so little of the bytes come from
-// the device, that the read still counts as one of the device.
+// A read is cold if at most coldCached of its bytes were in the page cache, and at least coldDevice
+// of its bytes came from the device.
 const (
 	coldCached = 0.01
 	coldDevice = 0.95
 )
 
-// JudgeCold says whether the read came from the device, as far as anybody can know.
+// JudgeCold sets Cold from CachedBytes and DeviceBytes. Cold is nil if both are unknown.
 func (r *CheckpointRun) JudgeCold() {
 	r.Cold = nil
 	if r.CachedBytes == nil && r.DeviceBytes == nil {
@@ -127,11 +130,11 @@ func (r *CheckpointRun) JudgeCold() {
 		float64(*r.DeviceBytes) >= coldDevice*float64(r.Bytes)))
 }
 
-// RuleCold is the name of the rule about where reads come from.
+// RuleCold is the name of the rule that reads are cold.
 const RuleCold = "cold reads"
 
-// ColdReads reports whether all reads came from the device, nil where it is unknown: one that did
-// not is enough to say no. Found is the same in words.
+// ColdReads reports whether all runs are cold: false if one is not, else nil if one is unknown.
+// found is the answer as text.
 func ColdReads(runs []CheckpointRun) (ok *bool, found string) {
 	cold, warm := 0, 0
 	for _, r := range runs {
@@ -143,7 +146,7 @@ func ColdReads(runs []CheckpointRun) (ok *bool, found string) {
 			warm++
 		}
 	}
-	// Some of them cold and others not known is not known.
+	// Cold and unknown reads together are unknown.
 	switch {
 	case warm > 0:
 		return new(false), fmt.Sprintf("%d of %d came from memory", warm, len(runs))
@@ -153,16 +156,16 @@ func ColdReads(runs []CheckpointRun) (ok *bool, found string) {
 	return nil, "not provable: neither the page cache nor the device can be asked"
 }
 
-// CheckpointRuns are checkpoints in numbers: means and population standard deviations, as the
-// reference's summary has them.
+// CheckpointRuns has the means and population standard deviations over checkpoints, as DLIO's
+// summary has them.
 type CheckpointRuns struct {
 	Count                      int
 	Duration, DurationStdev    float64 // ns
 	Rate, RateStdev, RateWorst float64 // bytes/s
 }
 
-// Reading are the reads whose numbers go together. Those that came from memory are never averaged
-// with others: they come separately, unless all did.
+// Reading returns the reads to average, and apart from these the reads that came from memory (not
+// cold). If all reads came from memory, runs has them.
 func (c *Checkpoint) Reading() (runs, warm []CheckpointRun) {
 	for _, r := range c.Reads {
 		if r.Cold != nil && !*r.Cold {
@@ -177,7 +180,7 @@ func (c *Checkpoint) Reading() (runs, warm []CheckpointRun) {
 	return runs, warm
 }
 
-// Sum is what some checkpoints say together, the zero value of none.
+// Sum returns the means and deviations over runs, zero without runs.
 func Sum(runs []CheckpointRun) (s CheckpointRuns) {
 	if s.Count = len(runs); s.Count == 0 {
 		return s
@@ -197,46 +200,49 @@ func Sum(runs []CheckpointRun) (s CheckpointRuns) {
 	return s
 }
 
-// Rates are those of the rules in bytes/s, 0 of a direction without a checkpoint. Bytes ÷ window is
-// another rate: the window has the pauses between checkpoints.
+// Rates returns the mean throughputs of the rules in bytes/s, 0 for a direction without
+// checkpoints. They differ from bytes ÷ window, because the window has the pauses between
+// checkpoints.
 func (c *Checkpoint) Rates() (read, write float64) {
 	reads, _ := c.Reading()
 	return Sum(reads).Rate, Sum(c.Writes).Rate
 }
 
-// Pipeline is how the bytes of checkpoints came to the storage: producers fill buffers, writers
-// write them. Walls are times in which at least one did, waits those of one thread, on average.
+// Pipeline describes how checkpoints were written: producers fill buffers, and writers write the
+// buffers. GenerationWallNS and IONS are times in which at least one thread worked. Waits are means
+// per thread.
 type Pipeline struct {
 	ChunkBytes int64 `json:"chunk_bytes" merge:"same"`
-	Buffers    int   `json:"buffers" merge:"same"` // of each accelerator
+	Buffers    int   `json:"buffers" merge:"same"` // per accelerator
 	Producers  int   `json:"producers" merge:"sum"`
 	Writers    int   `json:"writers" merge:"sum"` // of all accelerators
 	Chunks     int64 `json:"chunks" merge:"sum"`
 
 	GenerationNS     int64 `json:"generation_ns" merge:"sum"` // in producers, summed
 	GenerationWallNS int64 `json:"generation_wall_ns" merge:"max"`
-	IONS             int64 `json:"io_ns" merge:"max"`          // writes in flight, flushes, and making files
+	IONS             int64 `json:"io_ns" merge:"max"`          // writes, flushes, file creation
 	CloseNS          int64 `json:"close_ns" merge:"max"`       // flushes
 	ProducerWaitNS   int64 `json:"producer_wait_ns" merge:"-"` // for a free buffer
-	WriterWaitNS     int64 `json:"writer_wait_ns" merge:"-"`   // for a full one
+	WriterWaitNS     int64 `json:"writer_wait_ns" merge:"-"`   // for a full buffer
 	TotalNS          int64 `json:"total_ns" merge:"-"`         // of the checkpoints
 
-	// GenerationRate is what the producers make when nothing holds them up, in bytes/s; Ratio how
-	// many times the storage's that is (2 and more are wanted, or the storage is not what was
-	// measured). Overhead is the share of the time in which neither of the two went on (below 0.1).
+	// GenerationRate is the rate of the producers without waits, in bytes/s. Ratio is that rate ÷
+	// the rate of the storage; it should be at least 2, so that the storage is the limit. Overhead
+	// is the share of the time in which neither producers nor writers worked; it should be below
+	// 0.1.
 	GenerationRate *float64 `json:"generation_bytes_per_s" merge:"any"`
 	Ratio          *float64 `json:"throughput_ratio" merge:"-"`
 	Overhead       *float64 `json:"overhead" merge:"-"`
 	Bottleneck     string   `json:"bottleneck" merge:"-"`
 }
 
-// What a pipeline can be limited by, in the reference's words.
+// Values of Pipeline.Bottleneck, in the words of the reference.
 const (
 	BottleneckGeneration = "Generation" // writers waited longer than producers
 	BottleneckIO         = "I/O"
 )
 
-// Derive makes the ratios.
+// Derive computes Ratio, Overhead and Bottleneck.
 func (p *Pipeline) Derive() {
 	alone := float64(p.GenerationNS) / float64(max(1, p.Producers))
 	p.Ratio = units.Ratio(float64(p.IONS), alone)
@@ -246,7 +252,8 @@ func (p *Pipeline) Derive() {
 	}
 }
 
-// CheckpointRule is something that the closed division requires. Ok is null where it is unknown.
+// CheckpointRule is a rule of the closed division, and whether the run meets it. OK is null if
+// unknown.
 type CheckpointRule struct {
 	Name     string `json:"name"`
 	Required string `json:"required"`
@@ -254,8 +261,8 @@ type CheckpointRule struct {
 	OK       *bool  `json:"ok"`
 }
 
-// Broken says which rules of the closed division were not kept, "" if all were, as far as anybody
-// can know, or c is nil.
+// Broken returns the rules of the closed division that the run does not meet, as text. It returns
+// "" if there are none or c is nil. Unknown rules do not count.
 func (c *Checkpoint) Broken() string {
 	if c == nil {
 		return ""
@@ -270,8 +277,9 @@ func (c *Checkpoint) Broken() string {
 	return strings.Join(list, "; ")
 }
 
-// DeviceRatio is the device's bytes ÷ those of the reads whose numbers go together, null where one
-// of them is not known, and for a part of a checkpoint: the device has read for all clients.
+// DeviceRatio returns the device's bytes ÷ the bytes of the reads of Reading. It returns nil if one
+// of these is unknown. It also returns nil for a client's part of a checkpoint, because the device
+// counts the bytes of all clients.
 func (c *Checkpoint) DeviceRatio() *float64 {
 	if c.Count != nil {
 		return nil
@@ -287,7 +295,7 @@ func (c *Checkpoint) DeviceRatio() *float64 {
 	return units.Ratio(device, bytes)
 }
 
-// metrics puts a checkpoint's numbers on the line: of one direction.
+// metrics adds the values of the benchmark line, for the direction that c has.
 func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 	reads, _ := c.Reading()
 	for _, d := range []struct {
@@ -305,11 +313,11 @@ func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 	add("flush-p95-ns", number(c.FlushP95NS))
 }
 
-// Streamed reports whether it was one file of no model.
+// Streamed reports whether the checkpoint was a stream: one file without a model.
 func (c *Checkpoint) Streamed() bool { return c.Model == "stream" }
 
-// StreamSummary is how the bytes of a stream came to the storage, in the keys of the reference's
-// streaming checkpoint; nil where none was written.
+// StreamSummary returns the pipeline of a stream with the keys of the reference's streaming
+// checkpoint. It returns nil if c is no written stream.
 func (c *Checkpoint) StreamSummary() *python.StreamSummary {
 	p := c.Stages
 	if !c.Streamed() || p == nil || len(c.Writes) == 0 {
@@ -329,7 +337,8 @@ func (c *Checkpoint) StreamSummary() *python.StreamSummary {
 	return s
 }
 
-// CheckpointSummary is the trial's checkpoints in the keys of the reference's summary.
+// CheckpointSummary returns the trial's checkpoints with the keys of DLIO's summary. r.Checkpoint
+// must not be nil.
 func (r *Result) CheckpointSummary() python.CheckpointSummary {
 	c := r.Checkpoint
 	gib := func(n float64) float64 { return n / float64(units.GiB) }
@@ -339,7 +348,7 @@ func (r *Result) CheckpointSummary() python.CheckpointSummary {
 	if r.Clients != nil {
 		s.NumHosts = max(1, len(r.Clients.Hosts))
 	}
-	// Where hosts differ the result has no memory of theirs, and neither has this.
+	// If hosts differ in memory, a merged result has no memory size, and the list has zeros.
 	for range s.NumHosts {
 		s.HostMemoryGB = append(s.HostMemoryGB, gib(float64(r.Environment.MemoryBytes)))
 	}

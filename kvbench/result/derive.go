@@ -10,8 +10,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Complete fills in everything that follows from the counts of a result and its histograms: for the
-// recorder, which counts them, and for the merger of several results.
+// Complete derives all values that follow from the counts of r and from hists. The recorder and
+// package merge call it.
 func (r *Result) Complete(hists Histograms) {
 	r.Derive()
 	r.Distribute(hists)
@@ -24,12 +24,12 @@ func (r *Result) Complete(hists Histograms) {
 	}
 }
 
-// Derive makes the ratios and costs of what r counts, the one place of each formula: the
-// recorder calls it, and the merger of several ranks, for a ratio is never averaged: a rank of
-// ten requests would weigh as much as one of a thousand. What has no base is nil. Rates over the
-// window are no part of it, because ranks have windows of their own, whose rates add up.
+// Derive computes the ratios and costs from the counts of r. A ratio is nil if its base is 0. The
+// recorder and package merge call it: ratios of ranks are not averaged, because a rank of ten
+// requests would weigh as much as a rank of a thousand. Derive does not compute rates over the
+// window: each rank has its own window, and the rates are added.
 func (r *Result) Derive() {
-	// Those of the load know their base, which a warm-up's backlog is part of.
+	// Load outcomes have their own base, which includes the backlog of a warm-up.
 	for class, o := range r.Load {
 		o.Derive()
 		r.Load[class] = o
@@ -48,7 +48,7 @@ func (r *Result) Derive() {
 			p.ByKind[kind] = n
 		}
 	}
-	// The ideal is unknown as soon as it is for one request, or for one rank.
+	// IdealHits is nil if it is unknown for one request or one rank.
 	if b := r.BlockCache; b != nil {
 		b.HitRatio = units.Ratio(b.Hits, b.Blocks)
 		b.TokenHitRatio = units.Ratio(b.HitTokens, b.Tokens)
@@ -56,12 +56,12 @@ func (r *Result) Derive() {
 			b.IdealHitRatio = units.Ratio(*b.IdealHits, b.Blocks)
 		}
 	}
-	if f := r.FirstToken; f != nil { // of loading without its waits, and computing
+	if f := r.FirstToken; f != nil { // from load time without waits, and compute time
 		s := &f.Sums
 		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute+s.Overlap-(s.Load-s.LoadWaits),
 			s.ComputeAll)
 		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
-		// Rounding, and look-ups that found nothing, save nothing and cost nothing.
+		// A ratio below 1e-4 is rounding, or lookups that found nothing.
 		if v := f.SavedRatio; v != nil && math.Abs(*v) < 1e-4 {
 			*v = 0
 		}
@@ -77,11 +77,11 @@ func (r *Result) Derive() {
 		t := &r.Tiers[i]
 		bytes += t.Read.Bytes + t.Write.Bytes
 		for _, d := range []*TierTraffic{&t.Read, &t.Write} {
-			// The time of completed operations for their own bytes.
+			// Time and bytes of completed operations only.
 			d.NSPerMiB = units.Ratio(d.DeviceNS, float64(d.EntryBytes)/float64(units.MiB))
 		}
 	}
-	// The CPU time of a simulation says nothing of the run that it predicts.
+	// The CPU time of a simulation does not predict the CPU time of a real run.
 	if h := &r.Harness; h.CPUNS > 0 && r.Simulation == nil {
 		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
 		if p := r.PlainIO; p != nil && p.BlockBytes > 0 {
@@ -93,8 +93,8 @@ func (r *Result) Derive() {
 		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
 		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
 	}
-	// The reads that the device did not see came from a page cache or a controller's. Of several
-	// clients one that was served from a cache is enough: its share is in the sums.
+	// Reads that the device did not count came from the page cache or a controller's cache. One
+	// such client is enough: its bytes are in the sums.
 	if w.ReadRatio != nil {
 		served := w.ServedFromCache != nil && *w.ServedFromCache
 		w.ServedFromCache = new(served || *w.ReadRatio < servedFromCacheBelow)
@@ -105,8 +105,8 @@ func (r *Result) Derive() {
 	slices.SortFunc(r.Errors, ErrorCount.Compare)
 }
 
-// derive makes the times of the rates at which single entries were loaded, because loading a
-// context is one such read: the median entry's, and that of the twentieth that was slowest.
+// derive computes the load time of the context from the read rates of single entries: TypicalNS
+// from the median, SlowNS from the 5th percentile.
 func (c *ContextLoad) derive(rate Distribution) {
 	c.TypicalNS, c.SlowNS, c.LoadingWins = timeAt(c.Bytes, rate.P50), timeAt(c.Bytes, rate.P5), nil
 	if c.RecomputeNS != nil && c.TypicalNS != nil {
@@ -114,7 +114,7 @@ func (c *ContextLoad) derive(rate Distribution) {
 	}
 }
 
-// timeAt is how long bytes take at a rate per second, nil when it is unknown.
+// timeAt returns how long bytes take at rate (bytes/s), in ns; nil if the rate is unknown.
 func timeAt(bytes int64, rate *int64) *int64 {
 	if rate == nil || *rate <= 0 {
 		return nil
@@ -122,21 +122,20 @@ func timeAt(bytes int64, rate *int64) *int64 {
 	return new(int64(float64(bytes) / float64(*rate) * 1e9))
 }
 
-// Compare orders failures: the most frequent first, ties in the order of their names.
+// Compare orders failures by count, highest first, then by tier, operation and errno.
 func (e ErrorCount) Compare(o ErrorCount) int {
 	return cmp.Or(cmp.Compare(o.Count, e.Count), cmp.Compare(e.Tier, o.Tier),
 		cmp.Compare(e.Operation, o.Operation), cmp.Compare(e.Errno, o.Errno))
 }
 
-// ofEngines are the parameters that an engine and its layout set, but for those that users do not
-// set otherwise.
+// ofEngines are the parameters of an engine and its layout that Imitated lists.
 var ofEngines = []string{"layout", "object-tokens", "io", "io-depth", "read-threads",
 	"write-threads", "s3-keys", "s3-lookup", "s3-requests", "tier-policy", "promote",
 	"write-behind-gb", "admit-after", "evict"}
 
-// Imitated names the inference engine that the run imitated as a whole, "" for none, with the
-// parameters that it and its layout set, and those that the user set otherwise, each "name value".
-// The origin of a value distinguishes them.
+// Imitated returns the inference engine that the run imitated, "" for none. its are the parameters
+// that the engine or its layout set, others those that the user set, by the Origin of the value.
+// Each text is "name value".
 func (r *Result) Imitated() (engine string, its, others []string) {
 	for _, p := range r.Parameters {
 		if p.Name == "engine" && p.Value != "none" {

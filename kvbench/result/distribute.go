@@ -8,10 +8,11 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Histograms are those of a trial by their keys in its result. A name without values may be absent.
+// Histograms are the histograms of a trial, by their keys in the result. A histogram without values
+// may be absent.
 type Histograms map[string]*Histogram
 
-// HistogramUnit is what a histogram of that name counts.
+// HistogramUnit returns the unit of the values in the histogram of that name.
 func HistogramUnit(name string) units.Unit {
 	switch {
 	case strings.HasSuffix(name, "_size"):
@@ -22,11 +23,12 @@ func HistogramUnit(name string) units.Unit {
 	return units.Nanoseconds
 }
 
-// SizeClasses: latencies mean little across sizes that differ by a thousand. Below 1 MiB, then
-// powers of four, 1–4 MiB, … 1–4 GiB, and all above.
+// SizeClasses is the number of size classes of entries: below 1 MiB, then powers of four (1–4 MiB,
+// … 1–4 GiB), then all above. Each class has its own latencies, because sizes may differ by a
+// factor of 1000.
 const SizeClasses = 8
 
-// SizeClassBounds returns the bounds [from, to) of a class; the last has no end.
+// SizeClassBounds returns the bounds [from, to) of class c in bytes. to is nil for the last class.
 func SizeClassBounds(c int) (from int64, to *int64) {
 	if c > 0 {
 		from = 1 << (20 + 2*(c-1))
@@ -37,13 +39,13 @@ func SizeClassBounds(c int) (from int64, to *int64) {
 	return from, to
 }
 
-// Distribution is the histogram of that name in numbers.
+// Distribution returns the distribution of the histogram of that name.
 func (hs Histograms) Distribution(name string) Distribution {
 	return NewDistribution(HistogramUnit(name), hs[name])
 }
 
-// fill makes the distributions of a section: a histogram is named as its key in the JSON, after
-// what the section is of.
+// fill sets the Distribution fields of section, a pointer to a structure. The name of a field's
+// histogram is of and the JSON key of the field.
 func (hs Histograms) fill(section any, of string) {
 	for field, at := range reflect.ValueOf(section).Elem().Fields() {
 		if d, ok := at.Addr().Interface().(*Distribution); ok {
@@ -52,8 +54,9 @@ func (hs Histograms) fill(section any, of string) {
 	}
 }
 
-// Distribute makes every distribution of the result: latencies, sizes of entries, and, where it has
-// them, requests to a store and times to the first token. The levels are those of its tiers.
+// Distribute sets every distribution of the result: latencies and sizes of entries, and, if the
+// result has these sections, object requests and times to the first token. Latency.Levels has a
+// level per tier.
 func (r *Result) Distribute(hs Histograms) {
 	all := &r.Latency
 	all.Levels = make(map[string]LevelLatency)
@@ -81,7 +84,7 @@ func (r *Result) Distribute(hs Histograms) {
 			o.Operations[kind] = n
 		}
 	}
-	if n := len(r.Tiers); n > 0 { // contexts come from the slowest level
+	if n := len(r.Tiers); n > 0 { // contexts are loaded from the slowest level
 		for i := range r.ContextLoad {
 			r.ContextLoad[i].derive(all.Levels[r.Tiers[n-1].Level].Read.Rate)
 		}
@@ -95,7 +98,7 @@ func (r *Result) Distribute(hs Histograms) {
 	}
 }
 
-// overLevels is what concerns entries and not levels: the sum over all of these.
+// overLevels returns the distribution over all levels of the histograms whose names end in name.
 func (hs Histograms) overLevels(levels []Tier, name string) Distribution {
 	sum := NewHistogram(HistogramUnit(name))
 	for _, t := range levels {
@@ -104,7 +107,8 @@ func (hs Histograms) overLevels(levels []Tier, name string) Distribution {
 	return NewDistribution(HistogramUnit(name), sum)
 }
 
-// operation is one operation on one level. Size classes without entries are left out.
+// operation returns the latencies of an operation on a level. It leaves out size classes without
+// entries.
 func (hs Histograms) operation(name string) OpLatency {
 	o := OpLatency{BySize: []SizeLatency{}}
 	hs.fill(&o, name+"_")

@@ -1,4 +1,4 @@
-// Package result is the outcome of one trial and the only schema of it: JSON files, summaries,
+// Package result defines the result of one trial and its only schema. JSON files, summaries,
 // benchmark lines, pages and workbooks are views of [Result].
 //
 //	result.go     Result from the top, statuses, divisions; reading and writing the file
@@ -18,10 +18,8 @@
 //	distribute.go the distributions of a result from its histograms, by their names
 //	metrics.go    the values of the benchmark line
 //
-// This package is large because it is the one schema: what a result may say stands nowhere else.
-//
-// It imports no package that makes results: readers of a result link neither the engine nor a
-// tracer. What the kernel's trace says is carried as JSON; what grows over time has the shape of
-// package tracing, in a run as in a trace. Results are plain data without locks; a Histogram may be
-// used by one goroutine at a time.
+// The package imports no package that produces results, so readers of a result link neither the
+// engine nor a tracer. The kernel's trace is raw JSON in a result. Times in the timeline have types
+// of package tracing. Results are plain data without locks. A Histogram may be used by one
+// goroutine at a time.
 package result

@@ -13,9 +13,9 @@ import (
 // Three significant digits keep every value within 0.1 %.
 const histDigits = 3
 
-// rangeOf returns the largest value a histogram of this unit resolves. A day for times, because a
-// window may last as long and open-loop latency counts from the intended arrival; 4 TiB for sizes,
-// 4 TiB/s for rates.
+// rangeOf returns the largest value that a histogram of this unit resolves: a day for times, 4 TiB
+// for sizes, 4 TiB/s for rates. A window may last a day, and open-loop latency counts from the
+// intended arrival.
 func rangeOf(u units.Unit) int64 {
 	if u == units.Nanoseconds {
 		return 24 * 3600 * 1e9
@@ -23,16 +23,16 @@ func rangeOf(u units.Unit) int64 {
 	return 1 << 42
 }
 
-// Histogram is a distribution of non-negative integers in constant memory (about 300 KB, of which
-// the operating system provides what is touched), with exact count, sum, minimum and maximum and
-// values within 0.1 %. Values above the range count as its end, so that percentiles stay an honest
-// lower bound, and are counted in OutOfRange. It is not safe for concurrent use.
+// Histogram is an HDR histogram of non-negative integers. Count, sum, minimum and maximum are
+// exact; other values are within 0.1 %. It has a fixed size of about 300 KB of address space. A
+// value above the range counts as the end of the range, and in OutOfRange; percentiles are then a
+// lower bound. A Histogram is not safe for concurrent use.
 type Histogram struct {
 	h *hdrhistogram.Histogram
-	n HistogramData // its numbers; the count is known to h
+	n HistogramData // all numbers except the count, which h has
 }
 
-// NewHistogram makes an empty histogram.
+// NewHistogram returns an empty histogram.
 func NewHistogram(u units.Unit) *Histogram {
 	return &Histogram{
 		h: hdrhistogram.New(1, rangeOf(u), histDigits),
@@ -40,7 +40,7 @@ func NewHistogram(u units.Unit) *Histogram {
 	}
 }
 
-// Record adds one value; a negative one (a clock that went back) counts as 0.
+// Record adds a value. A negative value (the clock went back) counts as 0.
 func (h *Histogram) Record(v int64) {
 	v = max(v, 0)
 	n := &h.n
@@ -50,12 +50,11 @@ func (h *Histogram) Record(v int64) {
 		n.OutOfRange++
 		v = r
 	}
-	// The value is in range and the count cannot reach 2⁶³, the two things that RecordValue
-	// refuses.
+	// RecordValue fails only for a value out of range or a count of 2⁶³.
 	_ = h.h.RecordValue(v)
 }
 
-// Merge adds all of o, which must have the same unit, to h. o may be nil.
+// Merge adds all values of o to h. o must have the same unit, or be nil.
 func (h *Histogram) Merge(o *Histogram) {
 	if o == nil {
 		return
@@ -66,7 +65,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.n.OutOfRange += o.n.OutOfRange
 }
 
-// Count returns the number of values; 0 for a nil histogram.
+// Count returns the number of values, 0 for a nil histogram.
 func (h *Histogram) Count() int64 {
 	if h == nil {
 		return 0
@@ -74,8 +73,8 @@ func (h *Histogram) Count() int64 {
 	return h.h.TotalCount()
 }
 
-// Percentile returns the value that the share p (0…1) of all values does not exceed, whatever the
-// sample count, and whether there are values at all. The rank is p × count, rounded.
+// Percentile returns the p-th percentile for p in 0…1, for any number of samples, and whether there
+// are values. The rank is p × count, rounded.
 func (h *Histogram) Percentile(p float64) (int64, bool) {
 	if h.Count() == 0 {
 		return 0, false
@@ -84,14 +83,15 @@ func (h *Histogram) Percentile(p float64) (int64, bool) {
 	return min(max(v, h.n.Min), h.n.Max), true
 }
 
-// Supported says whether n samples are enough for percentile p: there must be ten beyond it on its
-// thinner side, so 10/(1−p) in all for the upper ones (p95: 200, p99: 1000) and 10/p for the lower.
+// Supported reports whether n samples are enough for percentile p: at least ten samples must be
+// beyond p on its thinner side. An upper percentile needs 10/(1−p) samples (p95: 200, p99: 1000), a
+// lower percentile 10/p.
 func Supported(p float64, n int64) bool {
 	tail := min(p, 1-p)
 	return float64(n)*tail >= 10*(1-1e-9)
 }
 
-// Mean returns the exact mean and whether there are values at all.
+// Mean returns the exact mean, and whether there are values.
 func (h *Histogram) Mean() (float64, bool) {
 	if h.Count() == 0 {
 		return 0, false
@@ -99,8 +99,8 @@ func (h *Histogram) Mean() (float64, bool) {
 	return h.n.Sum / float64(h.Count()), true
 }
 
-// AtMost returns how many values do not exceed v, to the histogram's resolution: a bucket counts
-// when all of it does.
+// AtMost returns how many values are at most v. Within the histogram's resolution it counts only
+// buckets that are entirely at most v.
 func (h *Histogram) AtMost(v int64) int64 {
 	if h.Count() == 0 {
 		return 0
@@ -118,9 +118,9 @@ func (h *Histogram) AtMost(v int64) int64 {
 	return n
 }
 
-// HistogramData is a histogram as it stands in a result: enough to merge the histograms of several
-// ranks or trials. Data is the HdrHistogram V2 compressed encoding in base64, which the
-// HdrHistogram libraries of all languages read.
+// HistogramData is the form of a histogram in a result. Histograms of several ranks or trials can
+// be merged from it. Data is the HdrHistogram V2 compressed encoding in base64, which HdrHistogram
+// libraries of all languages read.
 type HistogramData struct {
 	Unit       units.Unit `json:"unit"`
 	Count      int64      `json:"count"`
@@ -134,7 +134,7 @@ type HistogramData struct {
 
 const histEncoding = "hdr-v2-deflate-base64"
 
-// Encode returns the mergeable form of a histogram that has values; others are left out of results.
+// Encode returns the form of h in a result.
 func (h *Histogram) Encode() (HistogramData, error) {
 	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -145,7 +145,8 @@ func (h *Histogram) Encode() (HistogramData, error) {
 	return d, nil
 }
 
-// Decode returns the histogram that was encoded.
+// Decode returns the histogram that was encoded. It returns an error if the encoding is unknown or
+// the number of values does not match.
 func (d HistogramData) Decode() (*Histogram, error) {
 	if d.Encoding != histEncoding {
 		return nil, fmt.Errorf("decode histogram: encoding %q is not %q; the file is of another "+
@@ -156,7 +157,7 @@ func (d HistogramData) Decode() (*Histogram, error) {
 		return nil, fmt.Errorf("decode histogram of %d values: %w", d.Count, err)
 	}
 	h, lost := &Histogram{h: in}, int64(0)
-	// Of another program, or edited: adding all values one by one takes longer than decoding.
+	// A histogram of another program may have other parameters. Convert it, which takes longer.
 	if in.LowestTrackableValue() != 1 || in.HighestTrackableValue() != rangeOf(d.Unit) ||
 		in.SignificantFigures() != histDigits {
 		h = NewHistogram(d.Unit)
@@ -167,11 +168,11 @@ func (d HistogramData) Decode() (*Histogram, error) {
 			in.TotalCount(), d.Count)
 	}
 	h.n = d
-	h.n.Data = "" // as large as the histogram
+	h.n.Data = "" // frees memory
 	return h, nil
 }
 
-// NewDistribution makes the numbers of a histogram, which may be nil.
+// NewDistribution returns the distribution of h. h may be nil.
 func NewDistribution(u units.Unit, h *Histogram) Distribution {
 	d := Distribution{Unit: u, Count: h.Count()}
 	if d.Count == 0 {
@@ -191,7 +192,7 @@ func NewDistribution(u units.Unit, h *Histogram) Distribution {
 	return d
 }
 
-// PercentileMS is Percentile in milliseconds, nil when there are no values.
+// PercentileMS returns Percentile(p) in milliseconds, nil without values.
 func (h *Histogram) PercentileMS(p float64) *float64 {
 	if v, ok := h.Percentile(p); ok {
 		return new(Milliseconds(v))
@@ -199,5 +200,5 @@ func (h *Histogram) PercentileMS(p float64) *float64 {
 	return nil
 }
 
-// Milliseconds turns nanoseconds into the unit of the Python benchmark's keys.
+// Milliseconds converts nanoseconds to milliseconds.
 func Milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }

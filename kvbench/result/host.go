@@ -7,40 +7,39 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Environment describes the machine and the directory of a run: what a reader needs to judge
-// whether two results may be compared. Unknown strings are empty and left out of the JSON, unknown
-// numbers are null.
+// Environment describes the machine and the directory of a run, so that a reader can judge whether
+// two results may be compared. Unknown strings are empty, unknown numbers are null.
 type Environment struct {
 	Hostname string `json:"hostname" merge:"same"`
-	// what the kernel calls the time that it runs (Linux), one in all containers of a machine;
-	// absent in results older than this key
+	// boot id of the kernel (Linux), the same in all containers of a machine; absent in older
+	// results
 	BootID   string `json:"boot_id,omitempty" merge:"same"`
-	OS       string `json:"os" merge:"same"` // distribution where known, else GOOS
+	OS       string `json:"os" merge:"same"` // distribution if known, else GOOS
 	Kernel   string `json:"kernel" merge:"same"`
 	Arch     string `json:"arch" merge:"same"`
 	CPUModel string `json:"cpu_model" merge:"same"`
-	// logical CPUs of the machine, whatever this process may use of them
+	// logical CPUs of the machine; see Limits for those that this process may use
 	Cores       int    `json:"cores" merge:"same"`
 	CPUGovernor string `json:"cpu_governor,omitempty" merge:"same"`
 	MemoryBytes int64  `json:"memory_bytes" merge:"same"`
 	GoVersion   string `json:"go_version" merge:"same"`
 	Version     string `json:"kvbench_version" merge:"same"`
-	// of the local time, seconds east of UTC; absent in results older than this key
+	// offset of the local time in seconds east of UTC; absent in older results
 	UTCOffsetS *int64 `json:"utc_offset_s,omitempty" merge:"same"`
 	GOMAXPROCS int    `json:"gomaxprocs" merge:"same"`
 	HugePages  string `json:"transparent_hugepage,omitempty" merge:"same"` // always, madvise or never
-	// the reserved pool, which fio's iomem=mmaphuge needs
+	// size of the huge page pool, which fio's iomem=mmaphuge needs
 	HugePagePool *int64 `json:"nr_hugepages" merge:"same"`
 
-	// What the directory lies on. Of several it is the first: io.roots has each of them.
+	// Filesystem of the cache directory. With several directories, of the first; io.roots has all.
 	Filesystem Filesystem `json:"filesystem"`
-	// null when no block device is behind the directory
+	// null if no block device is behind the directory
 	Device       *Device `json:"device" merge:"same"`
-	DeviceReason string  `json:"device_reason,omitempty" merge:"same"` // why, or why its counters say nothing
+	DeviceReason string  `json:"device_reason,omitempty" merge:"same"` // why null, or why not used
 }
 
-// KernelID names the running kernel, whose devices and counters are one for all that it runs:
-// containers of one machine have several host names, and clones of one machine have one.
+// KernelID identifies the running kernel: the boot id if known, else the host name. Containers of
+// one machine have several host names, and cloned machines may have the same.
 func (e *Environment) KernelID() string { return cmp.Or(e.BootID, e.Hostname) }
 
 // Filesystem is the mount that holds the cache directory.
@@ -50,20 +49,20 @@ type Filesystem struct {
 	Source       string   `json:"source,omitempty" merge:"same"`
 	Options      []string `json:"mount_options,omitempty" merge:"same"`
 	SuperOptions []string `json:"super_options,omitempty" merge:"same"`
-	InMemory     bool     `json:"in_memory,omitempty" merge:"same"` // its files lie there: tmpfs, ramfs
+	InMemory     bool     `json:"in_memory,omitempty" merge:"same"` // tmpfs, ramfs
 
-	// The largest transfers of a network mount (rsize, wsize), nil where there are none.
+	// Maximum transfer sizes of a network mount (rsize, wsize), null for other mounts.
 	ReadSizeBytes  *int64 `json:"read_size_bytes,omitempty" merge:"same"`
 	WriteSizeBytes *int64 `json:"write_size_bytes,omitempty" merge:"same"`
 }
 
-// Device is the whole block device below that filesystem.
+// Device is the whole block device below a filesystem.
 type Device struct {
 	Name      string `json:"name"`
 	Partition string `json:"partition,omitempty"`
 	Model     string `json:"model,omitempty"`
-	// what leads to it: pcie, tcp, rdma, fc, iscsi, sata, sas, usb, virtio; "" where the kernel
-	// does not tell, or several devices make it up
+	// how it is attached: pcie, tcp, rdma, fc, iscsi, sata, sas, usb, virtio; "" if unknown, or if
+	// its paths differ
 	Transport   string   `json:"transport,omitempty"`
 	Firmware    string   `json:"firmware,omitempty"`
 	SizeBytes   *int64   `json:"size_bytes"`
@@ -74,8 +73,9 @@ type Device struct {
 	Note        string   `json:"note,omitempty"`
 }
 
-// Queue holds the limits of the device's request queue. max_segments × page size bounds a request
-// from ordinary pages, which is why huge pages matter; max_sectors_kb bounds all.
+// Queue has the limits of the device's request queue. max_segments × page size limits a request
+// from a buffer of ordinary pages, so huge pages allow larger requests. max_sectors_kb limits every
+// request.
 type Queue struct {
 	Scheduler         string `json:"scheduler,omitempty"`
 	WriteCache        string `json:"write_cache,omitempty"`
@@ -89,27 +89,26 @@ type Queue struct {
 	ReadAheadKB       *int64 `json:"read_ahead_kb"`
 }
 
-// Limits is what this process may use of the machine: the tightest of the machine itself, its CPU
-// affinity and all cgroups above it. Each value names where it comes from, so that a surprised
-// reader knows what to raise. Zero means unknown.
+// Limits is what this process may use of the machine: the minimum of the machine itself, the CPU
+// affinity and the limits of all its cgroups. Each value has a source, which names the limit. 0 is
+// unknown.
 type Limits struct {
-	Cores       float64 `json:"cores" merge:"same"` // may be a fraction: a quota of 150 ms per 100 ms is 1.5
+	Cores       float64 `json:"cores" merge:"same"` // a quota of 150 ms per 100 ms is 1.5
 	CoresSource string  `json:"cores_source" merge:"same"`
 	GOMAXPROCS  int     `json:"gomaxprocs" merge:"same"`
 
-	MemoryLimit       int64  `json:"memory_limit_bytes" merge:"same"` // what may be used in total
+	MemoryLimit       int64  `json:"memory_limit_bytes" merge:"same"` // in total
 	MemoryLimitSource string `json:"memory_limit_source" merge:"same"`
-	// MemoryAvailable is what may still be used now, page cache that can be dropped included.
+	// MemoryAvailable is how much may still be used now, including page cache that can be dropped.
 	MemoryAvailable       int64  `json:"memory_available_bytes" merge:"min"`
 	MemoryAvailableSource string `json:"memory_available_source" merge:"same"`
 }
 
-// readByOthersAbove is from which share on the device has read more than the application and its
-// metadata: a tolerance for a kernel that reads ahead or skips holes, no measurement.
+// readByOthersAbove is the read ratio above which ReadByOthers warns. It is a tolerance for
+// metadata and read-ahead.
 const readByOthersAbove = 1.05
 
-// ReadByOthers warns of a device that has read more than the application requested, "" of any
-// other.
+// ReadByOthers returns a warning if the device read more than the application requested, else "".
 func (w DeviceCounters) ReadByOthers() string {
 	if w.ReadRatio == nil || *w.ReadRatio <= readByOthersAbove {
 		return ""
@@ -120,20 +119,20 @@ func (w DeviceCounters) ReadByOthers() string {
 		units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
 }
 
-// IO is how bytes moved. Results that differ in mode, write_device or the workload's decode_reads
-// are not comparable.
+// IO is how bytes were read and written. Results that differ in mode, write_device or the
+// workload's decode_reads are not comparable.
 type IO struct {
-	CacheDir            string `json:"cache_dir" merge:"same"` // of several all, by comma
+	CacheDir            string `json:"cache_dir" merge:"same"` // several are separated by commas
 	Mode                string `json:"mode" merge:"same"`
 	Engine              string `json:"engine" merge:"same"`        // psync, uring; "" without files
 	EngineAbout         string `json:"engine_about" merge:"same"`  // how it works here
-	EngineReason        string `json:"engine_reason" merge:"same"` // why it is, or what it lacks
+	EngineReason        string `json:"engine_reason" merge:"same"` // why this engine, or what it lacks
 	WriteDevice         string `json:"write_device" merge:"same"`
 	ChunkBytes          int    `json:"chunk_bytes" merge:"same"`
 	Depth               int    `json:"depth" merge:"same"`
 	MaxConcurrentAllocs int    `json:"max_concurrent_allocs" merge:"same"`
 	Pool                Pool   `json:"pool" merge:"same"`
-	// Roots are the directories where there are several, in the order in which they were given.
+	// Roots are the cache directories, if there are several, in the order of the command line.
 	Roots []Root `json:"roots,omitempty" merge:"key=Directory"`
 }
 
@@ -142,44 +141,45 @@ type Pool struct {
 	Buffers     int    `json:"buffers"`
 	BufferBytes int    `json:"buffer_bytes"`
 	HugePages   string `json:"huge_pages"`
-	// NUMA says on which nodes the buffers lie: those of the directories' devices; empty where the
-	// machine has one, or it is unknown which.
+	// NUMA is the NUMA nodes of the buffers: the nodes of the directories' devices. Empty if the
+	// machine has one node, or the nodes are unknown.
 	NUMA   string `json:"numa,omitempty"`
 	Covers bool   `json:"covers_workers"`
 }
 
-// Root is one of several directories that share the entries of the storage tier by the hash of
-// their keys: what it has at the window's end, and what it moved in the window. The sums over all
-// roots are the storage tier's.
+// Root is one of several cache directories. The hash of an entry's key chooses its root. Root has
+// the content at the end of the window, and the traffic in the window. The numbers of the storage
+// tier are the sums over all roots.
 type Root struct {
-	Directory  string `json:"directory" merge:"same"` // as it was given, without the rank's part
+	Directory  string `json:"directory" merge:"same"` // as given, without the rank's subdirectory
 	Filesystem string `json:"filesystem" merge:"same"`
 	Device     string `json:"device" merge:"same"`
-	RoomBytes  int64  `json:"room_bytes" merge:"sum"` // that it may take at most
+	RoomBytes  int64  `json:"room_bytes" merge:"sum"` // its capacity
 	Entries    int64  `json:"entries" merge:"sum"`
 	UsedBytes  int64  `json:"used_bytes" merge:"sum"`
-	// Elsewhere are the entries that it took since the run began because the root of their hash had
-	// no capacity left.
+	// Elsewhere is how many entries this root took since the run began because the root of their
+	// hash was full.
 	Elsewhere int64       `json:"elsewhere" merge:"sum"`
 	Read      RootTraffic `json:"read"`
 	Write     RootTraffic `json:"write"`
-	// What the kernel counted of the device in the window; null for the reason: roots on one
-	// device share its counters.
+	// The kernel's counters of the device in the window. Null for the reason in device_reason, such
+	// as roots that share a device.
 	DeviceReason     string   `json:"device_reason" merge:"same"`
 	DeviceReadBytes  *int64   `json:"device_read_bytes" merge:"drop"`
 	DeviceWriteBytes *int64   `json:"device_write_bytes" merge:"drop"`
 	DeviceBusyShare  *float64 `json:"device_busy_share" merge:"drop"`
-	// The filesystem and the device, as environment has them of a single directory.
+	// The filesystem and the device, as in environment.
 	Mount       Filesystem `json:"mount"`
 	BlockDevice *Device    `json:"block_device" merge:"same"`
 }
 
-// RootTraffic is one direction of a root in the window. A request's time is that at the device.
+// RootTraffic is one direction of a root's traffic in the window. The time of a request is its time
+// at the device.
 type RootTraffic struct {
 	Bytes          int64    `json:"bytes" merge:"sum"`
 	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
 	Requests       int64    `json:"requests" merge:"sum"`
-	RequestNS      int64    `json:"request_ns" merge:"sum"` // of all of them together
+	RequestNS      int64    `json:"request_ns" merge:"sum"` // summed over requests
 	MeanRequestNS  *float64 `json:"mean_request_ns" merge:"-"`
 	InFlightNS     int64    `json:"in_flight_ns" merge:"sum"`
 	MeanInFlight   *float64 `json:"mean_in_flight" merge:"sum"`

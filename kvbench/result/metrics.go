@@ -11,21 +11,21 @@ import (
 // LineUnit is the unit of a value on benchmark lines.
 type LineUnit struct {
 	Name   string
-	Better string // higher or lower, as Unit lines have it; empty: neither
+	Better string // higher or lower, for Unit lines; empty: neither
 	Title  string // for people
-	Doc    string // Markdown; empty: that of the unit before
-	Column bool   // of CSV and workbook, whose columns.txt does not have it: tags describe it
+	Doc    string // Markdown; empty: the text of the previous unit applies
+	Column bool   // a column of CSV and workbook that columns.txt does not list
 }
 
 //go:embed lines.txt
 var linesText string
 
-// Lines are the units of the suite's benchmark lines: those of lines.txt in their order, then those
-// that only the tags of a result's field describe.
+// Lines are the units of benchmark lines: first the units of lines.txt, in that order, then the
+// units that only struct tags describe.
 //
-// A number of a result that has the tag line:"UNIT" is on the line as it is. If lines.txt does not
-// have the unit, the tags better, title and doc describe it: such a number is one line of code, and
-// is on the line, in the tables of units, in the page and in the columns of CSV and workbook.
+// A number field of a result with the tag line:"UNIT" is on the benchmark line. If lines.txt does
+// not have the unit, the field's tags better, title and doc describe it. The number is then also in
+// the tables of units, in the page and in the columns of CSV and workbook.
 var Lines = func() (list []LineUnit) {
 	for row := range strings.Lines(linesText) {
 		if row = strings.TrimSpace(row); row != "" && row[0] != '#' {
@@ -43,7 +43,7 @@ var Lines = func() (list []LineUnit) {
 	return list
 }()
 
-// Directed are the units of Lines that have a direction, and therefore a Unit line.
+// Directed returns the units of Lines with a direction. Benchmark text has a Unit line for each.
 func Directed() (list []LineUnit) {
 	for _, u := range Lines {
 		if u.Better != "" {
@@ -53,8 +53,8 @@ func Directed() (list []LineUnit) {
 	return list
 }
 
-// tagged calls f with the numbers of a structure that are on the line. All are also those of
-// sections that the result does not have.
+// tagged calls f for each field of a structure that has the tag line. With all it includes the
+// fields of nil sections.
 func tagged(of reflect.Value, all bool, f func(tags reflect.StructTag, v reflect.Value)) {
 	for field, v := range of.Fields() {
 		if v.Kind() == reflect.Pointer {
@@ -79,10 +79,9 @@ type Metric struct {
 	Value float64
 }
 
-// Metrics returns the values of the benchmark line, without those that are unknown. Bytes and
-// nanoseconds throughout, because benchstat rescales those. A percentile with too few samples
-// behind it is unknown, here as in the summary: benchstat and the gate take what is on the line for
-// a number. A failed trial gives what it has.
+// Metrics returns the known values of the benchmark line. Sizes are in bytes and times in
+// nanoseconds, because benchstat scales these units. A percentile with too few samples is unknown.
+// A failed trial has the values that are known.
 func (r *Result) Metrics() []Metric {
 	var out []Metric
 	add := func(unit string, v *float64) {
@@ -91,7 +90,7 @@ func (r *Result) Metrics() []Metric {
 		}
 	}
 	if c := r.Checkpoint; c != nil {
-		// Rates are those of the rules, and of no window: that has pauses in it.
+		// Use the rates of the rules, because the window has pauses.
 		c.metrics(add)
 		r = &Result{CompletionUnit: UnitOperation,
 			DeviceCounters: DeviceCounters{ReadRatio: c.DeviceRatio()},
@@ -105,7 +104,7 @@ func (r *Result) Metrics() []Metric {
 		add("tok/s", r.Requests.TokensPerSecond)
 		add("storage-tok/s", r.Requests.StorageTokensPerSecond)
 	}
-	// A direction that was not measured has no rate: benchstat cannot average zeros.
+	// Leave out the rate of a direction without traffic: it was not measured.
 	if read.Bytes > 0 {
 		add("read-B/s", read.BytesPerSecond)
 	}
@@ -117,7 +116,7 @@ func (r *Result) Metrics() []Metric {
 	add("read-p95-ns", number(level.Read.Device.P95))
 	add("read-p99-ns", number(level.Read.Device.P99))
 	add("write-p95-ns", number(level.Write.Device.P95))
-	// One request to the tier, which is what other tools call latency.
+	// The latency of one request to the tier, as in other benchmarks.
 	add("read-io-p50-ns", number(level.Read.Request.P50))
 	add("read-io-p99-ns", number(level.Read.Request.P99))
 	add("write-io-p50-ns", number(level.Write.Request.P50))
@@ -141,7 +140,7 @@ func (r *Result) Metrics() []Metric {
 		r.FirstToken.metrics(add)
 		add("served-ratio", r.Load["total"].ServedRatio)
 	}
-	if p := r.PlainIO; p != nil && p.Knee != nil && p.Knee.Known() { // else it is none
+	if p := r.PlainIO; p != nil && p.Knee != nil && p.Knee.Known() { // unknown otherwise
 		add("knee-bytes", new(float64(p.Knee.Bytes())))
 	}
 	r.Clients.metrics(add)
@@ -155,8 +154,8 @@ func (r *Result) Metrics() []Metric {
 	return out
 }
 
-// countedNS is the time in which what is counted was done: of several clients, whose windows may
-// end by counts of their own, the mean window.
+// countedNS returns the window in ns. For several clients it returns the mean window, because
+// windows that end after a number of operations differ.
 func (r *Result) countedNS() int64 {
 	if r.Clients != nil {
 		return r.Clients.MeanWindowNS
@@ -164,9 +163,8 @@ func (r *Result) countedNS() int64 {
 	return r.WindowNS
 }
 
-// FoundTokensPerSecond is how many tokens of prompts a second did not have to be computed, because
-// they were found: tokens of the blocks found ÷ the window. Nil where no blocks were requested. A
-// storage that is fast and finds little has few of them, as has one that finds much and is slow.
+// FoundTokensPerSecond returns the prompt tokens per second that the cache had, so that no prefill
+// computes them: tokens of found blocks ÷ window. It returns nil if no blocks were requested.
 func (r *Result) FoundTokensPerSecond() *float64 {
 	if r.BlockCache == nil || r.BlockCache.Tokens == 0 {
 		return nil
@@ -174,11 +172,12 @@ func (r *Result) FoundTokensPerSecond() *float64 {
 	return units.Ratio(float64(r.BlockCache.HitTokens), float64(r.countedNS())/1e9)
 }
 
-// hitRatios adds what was found in the cache. Blocks are what a block trace is compared by.
+// hitRatios adds the hit ratios: of blocks for a block trace, else of prompt tokens.
 func (r *Result) hitRatios(add func(unit string, v *float64)) {
 	switch {
 	case r.BlockCache != nil:
-		// Of a part of a trace that depends on the drive they are no hit ratios of the trace.
+		// If the deadline cuts the trace, the replayed part depends on the drive, so its hit ratios
+		// are not comparable.
 		if !r.PartOfInput() || r.EndedBy != EndedByDeadline {
 			add("hit-ratio", r.BlockCache.HitRatio)
 			add("token-hit-ratio", r.BlockCache.TokenHitRatio)
@@ -188,8 +187,8 @@ func (r *Result) hitRatios(add func(unit string, v *float64)) {
 	}
 }
 
-// storageLevel names the tier whose numbers are on the line: the storage tier, and of a benchmark
-// without requests, which measures one tier, whichever that is.
+// storageLevel returns the level of the tier whose numbers are on the benchmark line: the storage
+// tier, or the only tier of a benchmark without requests.
 func (r *Result) storageLevel() string {
 	if len(r.Tiers) == 1 && r.CompletionUnit == UnitOperation {
 		return r.Tiers[0].Level
@@ -197,7 +196,8 @@ func (r *Result) storageLevel() string {
 	return "storage"
 }
 
-// StorageTraffic returns the two directions of the tier on the line, empty where there is none.
+// StorageTraffic returns both directions of the tier on the benchmark line, zero if there is no
+// such tier.
 func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	for _, t := range r.Tiers {
 		if t.Level == r.storageLevel() {
@@ -207,8 +207,8 @@ func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	return TierTraffic{}, TierTraffic{}
 }
 
-// StorageCapacity is how many bytes the tier on the line may hold, 0 where there is none or it has
-// no limit.
+// StorageCapacity returns the capacity in bytes of the tier on the benchmark line, 0 if there is no
+// such tier or it has no limit.
 func (r *Result) StorageCapacity() int64 {
 	for _, t := range r.Tiers {
 		if t.Level == r.storageLevel() {
@@ -218,12 +218,12 @@ func (r *Result) StorageCapacity() int64 {
 	return 0
 }
 
-// PartOfInput says whether the window ended before the recorded input was replayed once.
+// PartOfInput reports whether the window ended before the whole recorded input was replayed once.
 func (r *Result) PartOfInput() bool {
 	return r.Input != nil && r.Input.Cycles == 0 && r.EndedBy != EndedByInput
 }
 
-// number is nil where n is unknown.
+// number converts n to float64. It returns nil for nil.
 func number(n *int64) *float64 {
 	if n == nil {
 		return nil
@@ -231,7 +231,7 @@ func number(n *int64) *float64 {
 	return new(float64(*n))
 }
 
-// Completions counts in the unit of the benchmark.
+// Completions returns the number of completed requests, operations or removed files.
 func (r *Result) Completions() int64 {
 	switch {
 	case r.Removal != nil:

@@ -9,14 +9,14 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Autoscaler is what an autoscaler did and what came of it. The Python benchmark's keys about it,
-// Summary.AutoscalingStats and AutoscalingSummary, are made of this.
+// Autoscaler has the rounds and the outcome of an autoscaler. The Python benchmark's autoscaling
+// keys are derived from it.
 type Autoscaler struct {
 	AutoscaleSummary
 	History []Round `json:"history"` // the first 4,096 rounds
 }
 
-// Rounds are those of the autoscaler, none where there was none.
+// Rounds returns the rounds of the autoscaler, nil without an autoscaler.
 func (r *Result) Rounds() []Round {
 	if r.Autoscaler == nil {
 		return nil
@@ -32,12 +32,12 @@ const (
 	ScaleStop = "stop"
 )
 
-// Round is one round of the autoscaler as the result keeps it.
+// Round is one round of the autoscaler.
 type Round struct {
-	AtS            float64  `json:"at_s"` // end of the round, since the window opened
+	AtS            float64  `json:"at_s"` // end of the round, from the window's start
 	Users          int      `json:"users"`
 	Workers        int      `json:"workers"`
-	Goroutines     int      `json:"goroutines"` // of the process; simulated workers are none
+	Goroutines     int      `json:"goroutines"` // of the process, without simulated workers
 	BytesPerSecond float64  `json:"bytes_per_s"`
 	Noise          float64  `json:"noise_bytes_per_s"`       // two standard errors
 	ReadP95        *float64 `json:"read_p95_ms_per_100mib"`  // null: nothing was read
@@ -47,78 +47,79 @@ type Round struct {
 	Action         string   `json:"action"`                  // hold, scale_up, scale_down, stop
 	Decision       string   `json:"decision"`                // in words
 
-	// Since the window opened: generated tokens ÷ time, and the p95 of an entry of whatever size.
+	// From the window's start: generated tokens ÷ time, and the p95 latencies of entries of all
+	// sizes.
 	TokensPerSecond float64  `json:"tokens_per_s"`
 	ReadSoFarMS     *float64 `json:"read_p95_so_far_ms"`
 	WriteSoFarMS    *float64 `json:"write_p95_so_far_ms"`
 }
 
-// AutoscaleSummary is what came of it.
+// AutoscaleSummary is the outcome of an autoscaler.
 type AutoscaleSummary struct {
 	Mode           string  `json:"mode"`
 	InitialUsers   int     `json:"initial_users"`
 	FinalUsers     int     `json:"final_users"`
 	SustainedUsers int     `json:"sustained_users" line:"sustained-users"` // see sustained
-	PeakUsers      int     `json:"peak_users"`                             // the most that ran
+	PeakUsers      int     `json:"peak_users"`                             // maximum
 	PeakRate       float64 `json:"peak_bytes_per_s" line:"peak-B/s"`
-	SustainedRate  float64 `json:"sustained_tokens_per_s"` // TokensPerSecond of that round
+	SustainedRate  float64 `json:"sustained_tokens_per_s"` // tokens_per_s of the sustained round
 	Rounds         int     `json:"rounds"`
-	// capacity: throughput stopped growing; qos: the target was met, or passed from below
+	// capacity: throughput stopped growing; qos: the target was reached
 	Found bool `json:"found"`
 }
 
-// Replay reports what became of the rows read so far. An executed row counts when it has ended, in
-// the window or while the last operations end after it; rows that still wait then count nowhere.
+// Replay counts the rows of an I/O trace. An executed row counts when it has ended, in the window
+// or in the drain after it. Rows that still wait then are not counted.
 type Replay struct {
 	Rows           int64 `json:"rows" merge:"sum"`            // usable rows read
 	Skipped        int64 `json:"skipped" merge:"sum"`         // of other tiers and phases
-	Reads          int64 `json:"reads" merge:"sum"`           // executed, as the two below
+	Reads          int64 `json:"reads" merge:"sum"`           // executed, as are writes and deletes
 	Writes         int64 `json:"writes" merge:"sum"`          //
-	Deletes        int64 `json:"deletes" merge:"sum"`         // of rows that say so
+	Deletes        int64 `json:"deletes" merge:"sum"`         // of delete rows
 	EvictedReads   int64 `json:"evicted_reads" merge:"sum"`   // of evicted entries: no I/O
-	UnwrittenReads int64 `json:"unwritten_reads" merge:"sum"` // of keys that no row before wrote: no I/O
-	UnknownDeletes int64 `json:"unknown_deletes" merge:"sum"` // of what was not there
-	Overwrites     int64 `json:"overwrites" merge:"sum"`      // writes of what was there
+	UnwrittenReads int64 `json:"unwritten_reads" merge:"sum"` // of keys without an earlier write: no I/O
+	UnknownDeletes int64 `json:"unknown_deletes" merge:"sum"` // of absent entries
+	Overwrites     int64 `json:"overwrites" merge:"sum"`      // writes of existing entries
 	TooLarge       int64 `json:"too_large" merge:"sum"`       // writes larger than the tier: no I/O
 	Evictions      int64 `json:"evictions" merge:"sum"`       // entries deleted for capacity
 	LateNS         int64 `json:"largest_delay_ns" merge:"max"`
 }
 
-// BlockCache is how the cache served a block trace: the requests that were decided inside the
+// BlockCache counts how the cache served a block trace, for requests with a lookup inside the
 // window.
 type BlockCache struct {
 	Requests    int64 `json:"requests" merge:"sum"`
 	Blocks      int64 `json:"blocks" merge:"sum"`  // requested
 	Hits        int64 `json:"hits" merge:"sum"`    // in the cached prefixes
-	Pending     int64 `json:"pending" merge:"sum"` // of the hits: were being written
-	Unreachable int64 `json:"kept" merge:"sum"`    // there, but behind a missing one: neither read nor written
+	Pending     int64 `json:"pending" merge:"sum"` // of the hits: still being written
+	Unreachable int64 `json:"kept" merge:"sum"`    // cached, but behind a miss: neither read nor written
 	Written     int64 `json:"written" merge:"sum"` // to be written
-	// HitRatio is hits ÷ blocks. IdealHitRatio is that of a cache without bounds on the same
-	// requests, null when too many distinct blocks were requested to know it.
+	// HitRatio is hits ÷ blocks. IdealHitRatio is the hit ratio of an unlimited cache for the same
+	// requests. It is null if there were too many distinct blocks to compute it.
 	HitRatio      *float64 `json:"hit_ratio" merge:"-"`
 	IdealHits     *int64   `json:"ideal_hits" merge:"sum"`
 	IdealHitRatio *float64 `json:"ideal_hit_ratio" merge:"-"`
-	// PrefixHitRatio is the share of requests of which at least the first block was found,
-	// TokenHitRatio that of the tokens.
+	// PrefixHitRatio is the share of requests whose first block was a hit. TokenHitRatio is
+	// hit_tokens ÷ tokens.
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio" merge:"drop"`
 	TokenHitRatio  *float64 `json:"token_hit_ratio" merge:"-"`
 	Tokens         int64    `json:"tokens" merge:"sum"` // of blocks
 	HitTokens      int64    `json:"hit_tokens" merge:"sum"`
-	BytesSaved     int64    `json:"bytes_saved" merge:"sum"` // of hits: neither computed nor written again
-	// Reads and Writes are the operations that moved blocks, on whatever tier: blocks that lie side
-	// by side are moved by one (see -layout), whose latency, size and count are those of the tiers'
-	// sections.
+	BytesSaved     int64    `json:"bytes_saved" merge:"sum"` // of hits, which are not written again
+	// Reads and Writes count the operations that moved blocks, on all tiers. One operation may move
+	// several adjacent blocks (see -layout). The sections of tiers have the latency, size and
+	// number of these operations.
 	Reads  BlockMoves `json:"reads"`
 	Writes BlockMoves `json:"writes"`
 }
 
-// BlockMoves is how many operations moved how many blocks.
+// BlockMoves is a number of operations, and of the blocks that they moved.
 type BlockMoves struct {
 	Operations int64 `json:"operations" merge:"sum"`
 	Blocks     int64 `json:"blocks" merge:"sum"`
 }
 
-// Recording compares a run with a recorded one.
+// Recording compares a run with a recorded run.
 type Recording struct {
 	Trace          string  `json:"trace"`
 	Requests       int64   `json:"requests"` // of the trace
@@ -131,20 +132,21 @@ type Recording struct {
 	Stats python.RecordedStats `json:"stats"` // of the trace
 }
 
-// Check is one number of both runs. Null: one of them does not have it, and then it is not judged.
+// Check compares one number of both runs. If one run does not have the number, difference and
+// passed are null.
 type Check struct {
 	Recorded *float64 `json:"recorded"`
 	Measured *float64 `json:"measured"`
-	// relative to the recorded one; absolute where that is 0
+	// relative to the recorded number; absolute if that is 0
 	Difference *float64 `json:"difference"`
 	Passed     *bool    `json:"passed"`
 }
 
-// validationTolerance is how far, relatively, a run may be from the recorded one.
+// validationTolerance is the largest relative difference that passes.
 const validationTolerance = 0.05
 
-// Judge compares the recorded numbers with those that were measured. It passes when all that are
-// known agree, and some are.
+// Judge compares the recorded numbers with the measured numbers. The run passes if at least one
+// number is known for both runs, and all known numbers pass.
 func (v *Recording) Judge(hitRate, readWriteRatio *float64) {
 	v.Tolerance = validationTolerance
 	v.HitRate = NewCheck(v.HitRate.Recorded, hitRate)
@@ -155,7 +157,7 @@ func (v *Recording) Judge(hitRate, readWriteRatio *float64) {
 	}
 }
 
-// NewCheck judges one number.
+// NewCheck compares one number. nil is unknown.
 func NewCheck(recorded, measured *float64) Check {
 	c := Check{Recorded: recorded, Measured: measured}
 	if recorded == nil || measured == nil {
@@ -175,13 +177,12 @@ type NamedCheck struct {
 	Check
 }
 
-// Checks lists the numbers that a validation compares.
+// Checks returns the comparisons of a validation, with names.
 func (v *Recording) Checks() []NamedCheck {
 	return []NamedCheck{{"hit rate", v.HitRate}, {"read/write ratio", v.ReadWriteRatio}}
 }
 
-// Word is the judgement: pass, fail, or not judged where one of the two runs does not have the
-// number.
+// Word returns "pass", "fail", or "not judged" if one run does not have the number.
 func (c Check) Word() string {
 	switch {
 	case c.Passed == nil:
@@ -192,28 +193,28 @@ func (c Check) Word() string {
 	return "fail"
 }
 
-// Simulation marks a result that no storage has had a part in.
+// Simulation is the section of a simulated result. No storage was used.
 type Simulation struct {
 	Notice    string           `json:"notice" merge:"same"`
 	Device    *SimulatedDevice `json:"device" merge:"same"` // null: infinitely fast
 	TraceRows int64            `json:"io_trace_rows" merge:"sum"`
 	WallNS    int64            `json:"wall_ns" merge:"max"`
-	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two
-	// media when duplex).
+	// DeviceBusyShare is the share of the window in which the simulated device's medium moved
+	// bytes. A full-duplex device has two media.
 	DeviceBusyShare *float64 `json:"device_busy_share" merge:"max"`
-	// SustainedUsers is how many of the users the device sustains, found by simulating the first n
-	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where it
-	// was not searched for: users who wait for results, requests at a rate, a number of requests,
-	// an autoscaler, which finds it itself.
+	// SustainedUsers is how many users the device sustains: the largest n such that the first n
+	// users alone do not overload the device, but n + 1 users do. Null if it was not searched: with
+	// users that wait for results, requests at a rate, a number of requests, or an autoscaler.
 	SustainedUsers *int `json:"sustained_users" merge:"drop"`
-	// Outstanding is [Result.Outstanding], with all users.
+	// Outstanding is the mean number of requests that waited or ran in the second half of the
+	// window, with all users.
 	Outstanding *float64 `json:"outstanding_requests" merge:"sum"`
-	// QueueGrowth is how fast the backlog grew over the window.
+	// QueueGrowth is the growth of the backlog per second, over the window.
 	QueueGrowth *float64 `json:"queue_growth_requests_per_s" merge:"sum"`
 }
 
-// Outstanding is how many requests waited or ran, on average over the second half of the window, by
-// the readings of its intervals; nil when there are none.
+// Outstanding returns the mean number of requests that waited or ran in the second half of the
+// window, from the readings of the timeline. It returns nil without readings.
 func (r *Result) Outstanding() *float64 {
 	t := r.Timeline
 	if t == nil || len(t.Queued) != len(t.InFlight) {
@@ -229,46 +230,44 @@ func (r *Result) Outstanding() *float64 {
 	return units.Ratio(sum, n)
 }
 
-// KeptUp says whether the storage kept up with so many users: on average no more requests waited or
-// ran than there were users. By Little's law a user's request then completes, on average, before
-// the same user makes the next one. A queue that grows passes that bound in any window that is long
-// enough to tell.
+// KeptUp reports whether the storage kept up with this number of users: Outstanding is at most
+// users. By Little's law a user's request then completes, on average, before the user sends the
+// next request. A growing queue exceeds this bound if the window is long enough.
 func (r *Result) KeptUp(users int) bool {
 	n := r.Outstanding()
 	return n != nil && *n <= float64(users)
 }
 
-// SimulatedNotice stands in every output of a simulation.
+// SimulatedNotice is the notice in every output of a simulation.
 const SimulatedNotice = "simulated in virtual time, no storage was touched"
 
 // Modes of the autoscaler.
 const (
-	AutoscaleQoS      = "qos"      // hold the storage at a share of its saturation
-	AutoscaleCapacity = "capacity" // find the users at which throughput stops growing
+	AutoscaleQoS      = "qos"      // keep the storage at a target saturation
+	AutoscaleCapacity = "capacity" // find the number of users at which throughput stops growing
 )
 
-// I/O modes that are none of a filesystem: of a simulation's result, and of an object store's.
+// I/O modes of results without a filesystem: of a simulation, and of an object store.
 const (
 	IOSimulated = "simulated"
 	IOObjects   = "s3"
 )
 
-// SimulatedDevice is the device model of a simulated run: the queueing model of a drive, with the
-// names and units of the JSON.
+// SimulatedDevice is the queueing model of the drive in a simulation.
 type SimulatedDevice struct {
 	Read         float64       `json:"read_bytes_per_s"`
 	Write        float64       `json:"write_bytes_per_s"`
-	ReadIOPS     float64       `json:"read_iops"`  // requests/s, 0 = no bound
+	ReadIOPS     float64       `json:"read_iops"`  // requests/s, 0 = unlimited
 	WriteIOPS    float64       `json:"write_iops"` //
 	ReadLatency  time.Duration `json:"read_latency_ns"`
 	WriteLatency time.Duration `json:"write_latency_ns"`
 	Parallelism  int           `json:"parallelism"`
 	Duplex       bool          `json:"duplex"`
-	Slice        time.Duration `json:"slice_ns"` // 0: the medium passes requests one by one
+	Slice        time.Duration `json:"slice_ns"` // 0: the medium serves requests one by one
 	Flush        time.Duration `json:"flush_ns,omitempty"`
 }
 
-// String describes the model for people.
+// String returns a description of the model.
 func (m SimulatedDevice) String() string {
 	medium := "one medium for both"
 	if m.Duplex {

@@ -2,47 +2,47 @@ package result
 
 import "kvbench/kvbench/units"
 
-// Prompt is what the prompts of the requests that completed in the window were made of, in tokens,
-// and what of it was found: read from a tier, so that it need not be computed. A prompt is the
-// common prefix, every entry of history and every retrieved chunk that the request asks for, and
-// what is new; of a decode-only request it is the entry that was written before, of a block trace
-// the blocks and what its input has beyond them. What a turn asks for that has overtaken the one
-// before is not found, and neither is what was gone when it was to be read. A request with a failed
-// operation is not counted at all.
+// Prompt counts the prompt tokens of the requests that completed in the window, and the found
+// tokens: those read from a tier, so that no prefill computes them. A prompt has the common prefix,
+// the requested entries of history, the retrieved chunks, and new tokens. The prompt of a
+// decode-only request is the entry that was written before. The prompt of a block trace is the
+// blocks, and the rest of its input. Tokens are not found if their turn overtook the turn before
+// it, or if their entry was gone at the read. Requests with a failed operation are not counted.
 type Prompt struct {
 	PromptTokens
 	Requests int64 `json:"requests" merge:"sum"`
-	// Those that found anything, and their share: what engines log as a hit.
+	// Requests that found at least one token, and their share of requests: a hit in the logs of
+	// engines.
 	RequestsHit     int64                   `json:"requests_hit" merge:"sum"`
 	RequestHitRatio *float64                `json:"request_hit_ratio" merge:"-"`
 	ByKind          map[string]PromptTokens `json:"by_kind"` // PromptKinds
 }
 
-// PromptKinds are the keys of Prompt.ByKind in the order of the reports: those of LookupKinds, and
-// what is new and can never be found.
+// PromptKinds are the keys of Prompt.ByKind in the order of the reports: LookupKinds, and new
+// tokens, which are never found.
 var PromptKinds = [...]string{"system", "multi_turn", "user", "block", "rag", "new"}
 
-// PromptTokens is one part of prompts, or all of it.
+// PromptTokens counts the tokens of one kind, or of whole prompts.
 type PromptTokens struct {
 	Tokens int64 `json:"tokens" merge:"sum"`
 	Found  int64 `json:"found_tokens" merge:"sum"`
-	// of those not found: their turn was overtaken
+	// of the tokens not found: a turn overtook the turn that writes them
 	NotYetWritten int64    `json:"not_yet_written_tokens" merge:"sum"`
 	HitRatio      *float64 `json:"hit_ratio" merge:"-"` // found ÷ tokens
 }
 
-// Add adds tokens; the ratio has to follow.
+// Add adds the counts of x. It does not update HitRatio.
 func (p *PromptTokens) Add(x PromptTokens) {
 	p.Tokens += x.Tokens
 	p.Found += x.Found
 	p.NotYetWritten += x.NotYetWritten
 }
 
-// FirstToken is how long requests waited for their first token, when what they do not find has to
-// be computed: from the intended arrival until a worker took them (queue), until what was found was
-// loaded, until the server was free to compute (GPU wait), and until the rest of the prompt was
-// computed. These four are all of it, to the nanosecond. Of requests that completed in the window
-// and had a prompt. What is written follows, and is in no first token's time.
+// FirstToken is the time to the first token (TTFT) if tokens that are not found have to be
+// computed. TTFT has four parts: queue (from the intended arrival until a worker takes the
+// request), load (until the found tokens are loaded), GPU wait (until the server is free), and
+// compute (until the rest of the prompt is computed). They add up exactly. It counts requests with
+// a prompt that completed in the window. Writes come later and are not part of TTFT.
 type FirstToken struct {
 	Prefill  PrefillCost `json:"prefill" merge:"same"`
 	Requests int64       `json:"requests" merge:"sum"`
@@ -54,51 +54,51 @@ type FirstToken struct {
 	Compute Distribution            `json:"compute" merge:"-"`
 
 	Sums FirstTokenTime `json:"sums"`
-	// SavedRatio is how much of the time to the first token the cache saved against computing every
-	// prompt whole: 1 − (load − load_waits + compute) ÷ compute_all. Queue, GPU wait and the waits
-	// of loading are left out on both sides, because it is unknown what they would have been with
-	// every prompt computed. The queue at the storage is in load, so that this compares a storage
-	// under load with an idle GPU: below 0 that one would have computed sooner than loading took,
-	// and with a busy one the cache may be worth it all the same.
+	// SavedRatio is the share of TTFT that the cache saved against computing every prompt
+	// completely: 1 − (load − load_waits + compute) ÷ compute_all. Queue, GPU wait and the waits of
+	// loading are left out, because they are unknown for a run that computes every prompt. Load
+	// includes the queue at the storage, so SavedRatio compares a storage under load with an idle
+	// GPU. Below 0 an idle GPU would have computed the tokens faster; with a busy GPU the cache may
+	// still save time.
 	SavedRatio *float64 `json:"saved_ratio" merge:"-" line:"ttft-saved-ratio"`
-	// ComputeSavedRatio is how much of the computing itself it saved: 1 − compute ÷ compute_all.
-	// With a cost of tokens alone that is the share of tokens found.
+	// ComputeSavedRatio is the share of compute time that the cache saved: 1 − compute ÷
+	// compute_all. If the cost is linear in tokens, it is the share of found tokens.
 	ComputeSavedRatio *float64 `json:"compute_saved_ratio" merge:"-"`
-	// of the window in which the server computed prompts
+	// share of the window in which the server computed prompts
 	GPUBusyShare *float64 `json:"gpu_busy_share" merge:"drop"`
 
-	// Loading is the time of loading a prompt's tokens by their number, of the requests that found
-	// any in the storage: measured under this load, without waits for the writers of entries. Those
-	// that had more than half of the bytes from the tiers above are separate.
+	// Loading is the load time by number of tokens, for requests that found at least half of their
+	// bytes in the storage tier. It is measured under this load, without waits for the writers of
+	// entries. The other requests that found tokens are in found_above.
 	Loading    []LoadingTime `json:"loading" merge:"drop"`
 	BreakEven  BreakEvens    `json:"break_even" merge:"drop"`
 	Found      FoundParts    `json:"found"`
 	FoundAbove FoundAbove    `json:"found_above"`
 }
 
-// PrefillCost is a·n + b·n² seconds for a prompt of n tokens, of the whole server.
+// PrefillCost is the compute time of a prompt of n tokens on the whole server: a·n + b·n² seconds.
 type PrefillCost struct {
 	PerToken       float64 `json:"a_seconds_per_token"`
 	PerTokenSquare float64 `json:"b_seconds_per_token2"`
-	GPU            string  `json:"gpu,omitempty"` // where it is a published rate
+	GPU            string  `json:"gpu,omitempty"` // if the cost is a published rate
 	Source         string  `json:"source,omitempty"`
 }
 
-// FirstTokenTime is summed over requests, in nanoseconds: of what TTFT is made, and what it would
-// have been to compute every prompt whole.
+// FirstTokenTime has the parts of TTFT, and the time to compute every prompt completely, summed
+// over requests in nanoseconds.
 type FirstTokenTime struct {
 	TTFT      int64 `json:"ttft_ns" merge:"sum"`
 	Queue     int64 `json:"queue_ns" merge:"sum"`
 	Load      int64 `json:"load_ns" merge:"sum"`
-	LoadWaits int64 `json:"load_waits_ns" merge:"sum"` // of load: for capacity, and for the writers of entries
+	LoadWaits int64 `json:"load_waits_ns" merge:"sum"` // of load: for capacity and writers
 	GPUWait   int64 `json:"gpu_wait_ns" merge:"sum"`
 	Compute   int64 `json:"compute_ns" merge:"sum"`
-	// Overlap is the part of compute that was done while layers were loaded: TTFT is without it.
+	// Overlap is the part of compute during the loading of layers. TTFT does not include it.
 	Overlap    int64 `json:"overlap_ns,omitempty" merge:"sum"`
 	ComputeAll int64 `json:"compute_all_ns" merge:"sum"`
 }
 
-// Add adds the times of another request.
+// Add adds the times of x.
 func (t *FirstTokenTime) Add(x FirstTokenTime) {
 	t.TTFT += x.TTFT
 	t.Queue += x.Queue
@@ -110,37 +110,39 @@ func (t *FirstTokenTime) Add(x FirstTokenTime) {
 	t.ComputeAll += x.ComputeAll
 }
 
-// FoundAbove are the requests that found most of what they found in the tiers above the storage.
+// FoundAbove counts requests that found more than half of their bytes in the tiers above the
+// storage tier.
 type FoundAbove struct {
 	Requests int64 `json:"requests" merge:"sum"`
 	Tokens   int64 `json:"tokens" merge:"sum"`
 }
 
-// FoundParts are what requests found of their prompts, at least half of it in the storage, and
-// whether loading it was worth it: sums over these requests.
+// FoundParts has sums over the requests that found at least half of their bytes in the storage
+// tier: the found tokens, and whether loading was faster than computing.
 type FoundParts struct {
 	Requests int64 `json:"requests" merge:"sum"`
 	Tokens   int64 `json:"tokens" merge:"sum"`
 	Bytes    int64 `json:"bytes" merge:"sum"`
-	LoadNS   int64 `json:"load_ns" merge:"sum"`    // under this load, waits for writers left out
-	SavedNS  int64 `json:"compute_ns" merge:"sum"` // of an idle GPU, for the same tokens behind the same others
-	// Of these the requests that had it sooner than it would have been computed, and what it was.
+	LoadNS   int64 `json:"load_ns" merge:"sum"`    // under this load, without waits for writers
+	SavedNS  int64 `json:"compute_ns" merge:"sum"` // time to compute them on an idle GPU
+	// Requests whose load was faster than computing, and their found tokens.
 	Worth       int64 `json:"worth_requests" merge:"sum"`
 	WorthTokens int64 `json:"worth_tokens" merge:"sum"`
-	// By how much loading took longer than computing, of the others: what a cache that knew would
-	// have saved.
+	// Load time above compute time, summed over the other requests: a cache that predicts the
+	// faster way would save it.
 	LostNS int64 `json:"lost_ns" merge:"sum"`
 
 	WorthRatio      *float64 `json:"worth_ratio" merge:"-"`       // of requests
 	WorthTokenRatio *float64 `json:"worth_token_ratio" merge:"-"` // of tokens
-	// LoadBytesPerS is bytes ÷ load time: the rate at which each request had them, with all others
-	// that were loading concurrently. NeededBytesPerS is bytes ÷ compute time: the rate at which
-	// loading what was found takes as long as computing it, and above which it is worth it.
+	// LoadBytesPerS is bytes ÷ load time: the mean rate of one request's load while other requests
+	// load concurrently. NeededBytesPerS is bytes ÷ compute time: above this rate loading is faster
+	// than computing.
 	LoadBytesPerS   *float64 `json:"load_bytes_per_s" merge:"-"`
 	NeededBytesPerS *float64 `json:"needed_bytes_per_s" merge:"-"`
 }
 
-// Add adds what another request found; the ratios have to follow.
+// Add adds the found tokens and their bytes of a request, and the times to load and to compute them
+// in ns. It does not update the ratios.
 func (f *FoundParts) Add(tokens, bytes, load, saved int64) {
 	f.Requests++
 	f.Tokens += tokens
@@ -155,7 +157,7 @@ func (f *FoundParts) Add(tokens, bytes, load, saved int64) {
 	}
 }
 
-// derive reckons what follows from the sums.
+// derive computes the ratios and rates from the sums.
 func (f *FoundParts) derive() {
 	f.WorthRatio = units.Ratio(f.Worth, f.Requests)
 	f.WorthTokenRatio = units.Ratio(f.WorthTokens, f.Tokens)
@@ -163,9 +165,10 @@ func (f *FoundParts) derive() {
 	f.NeededBytesPerS = units.Ratio(float64(f.Bytes), float64(f.SavedNS)/1e9)
 }
 
-// LoadingTime is one length of Loading: the mean of those in a range whose ends differ by a factor
-// of two, or of neighbouring ranges where one has too few samples. Times are those of that mean, at
-// the median and the 95th percentile of the time per token.
+// LoadingTime is the load time of one range of token numbers. The ends of a range differ by a
+// factor of two; a range with too few samples is combined with the next range. Tokens is the mean
+// number of tokens in the range. The times are Tokens × the median and × the 95th percentile of the
+// time per token.
 type LoadingTime struct {
 	Samples int64    `json:"samples"`
 	Tokens  float64  `json:"tokens"`
@@ -173,9 +176,9 @@ type LoadingTime struct {
 	P95NS   *float64 `json:"p95_ns"`
 }
 
-// BreakEvens are the smallest numbers of tokens that are loaded faster than they are computed: when
-// loading takes its median, and when it takes its 95th percentile, under this load. Computing is
-// the time of service, without a wait for the server. Null: too few loads to tell.
+// BreakEvens has the break-even for the median and for the 95th percentile of the load time under
+// this load: the smallest number of tokens that is loaded faster than computed. Compute time is
+// without a wait for the server. Null: too few loads.
 type BreakEvens struct {
 	P50 *BreakEven `json:"p50"`
 	P95 *BreakEven `json:"p95"`
@@ -183,23 +186,24 @@ type BreakEvens struct {
 
 // Words of BreakEven.Answer.
 const (
-	LoadAlways = "always" // whatever the length
-	LoadNever  = "never"  // up to the longest prompt
+	LoadAlways = "always" // for every number of tokens
+	LoadNever  = "never"  // for no number up to the longest
 	LoadFrom   = "from"   // from tokens on
-	LoadUntil  = "until"  // from tokens on, and from until_tokens on not any more
+	LoadUntil  = "until"  // from tokens on, below until_tokens
 )
 
-// BreakEven is one of them. Tokens is 1 for always and null for never.
+// BreakEven is the range of token numbers that are loaded faster than computed. Tokens is 1 for
+// always and null for never.
 type BreakEven struct {
 	Answer string `json:"answer"`
 	Tokens *int64 `json:"tokens"`
 	Until  *int64 `json:"until_tokens"`
-	// the model's window, or what stands for it: lengths up to it were looked at
+	// largest number of tokens in the search: the model's context window, or a default
 	Longest      int64 `json:"longest_tokens"`
-	Extrapolated bool  `json:"extrapolated"` // the tokens lie outside of the lengths measured
+	Extrapolated bool  `json:"extrapolated"` // tokens is outside of the measured range
 }
 
-// metrics adds what stands on the benchmark line.
+// metrics adds the values of the benchmark line.
 func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 	if f == nil {
 		return
@@ -207,7 +211,7 @@ func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 	add("ttft-mean-ns", f.TTFT.Mean)
 	add("ttft-p50-ns", number(f.TTFT.P50))
 	add("ttft-p95-ns", number(f.TTFT.P95))
-	// A number on the line has no mark: one outside of the lengths measured is left out.
+	// The benchmark line cannot mark a number as extrapolated, so leave it out.
 	if b := f.BreakEven.P50; b != nil && !b.Extrapolated {
 		add("break-even-tokens", number(b.Tokens))
 	}

@@ -14,8 +14,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// EncodePython is the text of the result's file with the keys of the Python benchmark before its
-// own, so that the spreadsheet and the aggregation of that benchmark read it.
+// EncodePython returns the result's file with the keys of the Python benchmark before its own keys.
+// The spreadsheet and the aggregation of the Python benchmark can read it.
 func (r *Result) EncodePython() ([]byte, error) {
 	type keys = python.Result
 	data, err := json.MarshalIndent(struct {
@@ -28,7 +28,8 @@ func (r *Result) EncodePython() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Python is the result in the keys of the Python benchmark, and in its sense where ours differs:
+// Python returns the result with the keys of the Python benchmark. Where definitions differ, it
+// uses the definitions of the Python benchmark:
 //
 //   - re-reads and reads of what the request wrote itself count as hits, so that the hit rate is
 //     above that of Lookups;
@@ -40,7 +41,7 @@ func (r *Result) EncodePython() ([]byte, error) {
 //   - latencies are milliseconds, and of the storage tier also of device and host;
 //   - every request that began in the window looked for a prefix.
 //
-// Histograms that cannot be decoded are left out.
+// It leaves out histograms that cannot be decoded.
 func (r *Result) Python() *python.Result {
 	hists := Histograms{}
 	for name, data := range r.Histograms {
@@ -79,7 +80,8 @@ func (r *Result) Python() *python.Result {
 	return p
 }
 
-// cacheStats counts as the Python benchmark does. Its rates are GiB, whatever their names say.
+// cacheStats returns the counts by the Python benchmark's definitions. Sizes are in GiB and rates
+// in GiB/s, although the keys end in _gb and _gbps.
 func (r *Result) cacheStats(hists Histograms) python.CacheStats {
 	l, m := &r.Lookups, &r.Moved
 	s := python.CacheStats{
@@ -108,8 +110,7 @@ func (r *Result) cacheStats(hists Histograms) python.CacheStats {
 				r.Model.RankBytesPerToken*max(1, int64(r.Model.StoringRanks))))
 		}
 	}
-	// The keys that the Python benchmark does not have, such as the offloads to the fastest tier,
-	// are no fields and are left out.
+	// Keys that are no field of CacheStats, such as the offloads to the fastest tier, are left out.
 	for field, at := range reflect.ValueOf(&s).Elem().Fields() {
 		if v, ok := keys[field.Tag.Get("json")]; ok {
 			at.Set(reflect.ValueOf(v))
@@ -123,13 +124,13 @@ func (r *Result) cacheStats(hists Histograms) python.CacheStats {
 
 func gib[N int64 | float64](bytes N) float64 { return float64(bytes) / float64(units.GiB) }
 
-// pythonHistograms are those of which that benchmark has percentiles.
+// pythonHistograms are the histograms whose percentiles the Python benchmark has.
 var pythonHistograms = strings.Fields("gpu_read gpu_write cpu_read cpu_write storage_read " +
 	"storage_write storage_read_device storage_write_device storage_read_host storage_write_host " +
 	"request_end_to_end request_storage request_generation")
 
-// scaleEvents are the rounds of an autoscaler that changed something, as the Python benchmark
-// reports them.
+// scaleEvents returns the rounds of the autoscaler other than hold, in the form of the Python
+// benchmark, and their summary. The summary is nil without an autoscaler.
 func scaleEvents(r *Result) ([]python.ScaleEvent, *python.ScaleSummary) {
 	events, a := []python.ScaleEvent{}, r.Autoscaler
 	if a == nil {
@@ -139,7 +140,7 @@ func scaleEvents(r *Result) ([]python.ScaleEvent, *python.ScaleSummary) {
 	if a.Mode == AutoscaleCapacity {
 		sum.PeakUsers, sum.PeakThroughput = &a.SustainedUsers, &a.SustainedRate
 	}
-	// The window's opening; zero where none is known.
+	// The start of the window, zero if unknown.
 	start, _ := time.Parse(time.RFC3339Nano, r.StartTime)
 	for _, round := range a.History {
 		if round.Action == ScaleHold {
@@ -161,8 +162,8 @@ func scaleEvents(r *Result) ([]python.ScaleEvent, *python.ScaleSummary) {
 	return events, sum
 }
 
-// validation is what the Python benchmark says of a recorded run: its hit rate counts
-// re-reads as hits, and there is nothing to compare with a record that does not tell it.
+// validation returns the Python benchmark's comparison with the recorded hit rate. hitRate counts
+// re-reads as hits. It returns nil without a recorded hit rate.
 func validation(r *Result, hitRate float64) *python.Validation {
 	rec := r.Recording
 	if rec == nil || rec.HitRate.Recorded == nil {
@@ -170,7 +171,7 @@ func validation(r *Result, hitRate float64) *python.Validation {
 	}
 	c := python.ValidationCheck{Benchmark: hitRate,
 		Trace: *rec.HitRate.Recorded}
-	// A record without a hit has nothing to relate to: the difference is then that of the rates.
+	// If the recorded hit rate is 0, the error is absolute.
 	c.ErrorPct = 100 * math.Abs(c.Benchmark-c.Trace)
 	if c.Trace > 0 {
 		c.ErrorPct /= c.Trace
@@ -180,10 +181,10 @@ func validation(r *Result, hitRate float64) *python.Validation {
 		Comparison: python.ValidationChecks{CacheHitRate: c}, TraceStats: rec.Stats}
 }
 
-// slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
+// slaMet is the compliance from which a class meets its target, which is a p95.
 const slaMet = 0.95
 
-// qosStat judges a class; the histogram is of its requests from end to end.
+// qosStat compares a class with its target. h is the histogram of its end-to-end latencies.
 func qosStat(h *Histogram, o ClassOutcome) python.QoSStat {
 	n := o.Completed
 	if n+o.Unmet() == 0 {
@@ -200,7 +201,7 @@ func qosStat(h *Histogram, o ClassOutcome) python.QoSStat {
 	return stat
 }
 
-// newLatencyMS makes the numbers of a histogram, which may be nil.
+// newLatencyMS returns the mean and percentiles of h in ms. h may be nil.
 func newLatencyMS(h *Histogram) python.LatencyMS {
 	var l python.LatencyMS
 	if mean, ok := h.Mean(); ok {
@@ -211,8 +212,8 @@ func newLatencyMS(h *Histogram) python.LatencyMS {
 	return l
 }
 
-// pythonLatencies are {level}_{op}_{p}_ms, and of the storage also
-// {level}_{op}_{device,host}_{p}_ms, where there are samples.
+// pythonLatencies returns the keys {level}_{op}_{p}_ms, and for the storage tier also
+// {level}_{op}_{device,host}_{p}_ms, with their values. Keys without samples are absent.
 func (hs Histograms) pythonLatencies() map[string]float64 {
 	keys := make(map[string]float64)
 	for _, name := range pythonHistograms[:10] {
@@ -226,7 +227,8 @@ func (hs Histograms) pythonLatencies() map[string]float64 {
 	return keys
 }
 
-// cpuP95MS is of the cpu tier's reads and writes together, in milliseconds; nil without any.
+// cpuP95MS returns the p95 latency in ms of the cpu tier's reads and writes together, nil without
+// samples.
 func (hs Histograms) cpuP95MS() *float64 {
 	all := NewHistogram(units.Nanoseconds)
 	all.Merge(hs["cpu_read"])

@@ -14,24 +14,24 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// SchemaVersion of the results written. Within a schema, its first number, new keys may come, and
-// none goes or changes its meaning. Readers accept this schema and the one before.
+// SchemaVersion is the schema version of written results. Within a major version keys may be added,
+// but no key is removed or changes its meaning. Readers accept this major version and the previous
+// one.
 const SchemaVersion = "3.0"
 
-// LineFormat is the kvbench-format of benchmark text: units keep their names and meanings within
-// it.
+// LineFormat is the value of kvbench-format in benchmark text. Within a format, units keep their
+// names and meanings.
 const LineFormat = "2"
 
-// ClosedNotice stands in every output of the closed division.
+// ClosedNotice is the notice in every output of the closed division.
 const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 
-// RehearsalNotice stands there instead where the windows were short.
+// RehearsalNotice replaces ClosedNotice if the windows were short.
 const RehearsalNotice = "REHEARSAL of the closed division with short windows: not to be submitted"
 
-// Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark
-// metrics, workbook and reports are views of this struct. Pointers are null where a value is
-// unknown or does not apply: absent is never 0. The tag merge of a field says what becomes of it in
-// the result of several ranks, see package merge.
+// Result is the result of one trial. JSON file, summary, benchmark metrics, workbook and reports
+// are views of this struct. A value that is unknown or does not apply is null, never 0. The tag
+// merge of a field is the rule by which package merge merges the values of several ranks.
 type Result struct {
 	SchemaVersion string `json:"schema_version" merge:"same"`
 	Notice        string `json:"notice,omitempty" merge:"same"` // ClosedNotice, or RehearsalNotice
@@ -39,7 +39,7 @@ type Result struct {
 	EndedBy       string `json:"ended_by" merge:"same"`
 	Error         string `json:"error,omitempty" merge:"-"`
 	Benchmark     string `json:"benchmark" merge:"same"`
-	// with the keys of the sub-benchmark: Tier/tier=cpu/op=read/size=1MiB
+	// with the keys of the sub-benchmark, such as Tier/tier=cpu/op=read/size=1MiB
 	Name     string `json:"name,omitempty" merge:"same"`
 	Option   *int   `json:"option" merge:"same"`
 	Division string `json:"division" merge:"same"`
@@ -47,27 +47,29 @@ type Result struct {
 	Count    int    `json:"count" merge:"max"`
 	Rank     int    `json:"rank" merge:"min"`
 	Ranks    int    `json:"ranks" merge:"max"`
-	// of several clients' results made one: whose numbers are in it
+	// in a merged result: the ranks whose numbers are in it
 	MergedRanks []int `json:"merged_ranks,omitempty" merge:"-"`
-	// and what they did together, if one of them coordinated it
+	// in a merged result, if a client coordinated the trial
 	Clients *Clients `json:"clients,omitempty" merge:"drop"`
-	// of a client's host: its wall clock less the coordinator's; null: not compared
+	// wall clock of the client's host minus wall clock of the coordinator's host; null: not
+	// compared
 	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty" merge:"drop"`
 	Nonce         string `json:"nonce" merge:"same"`
 	Seed          uint64 `json:"seed" merge:"min"` // base seed + rank
-	// Digest is a hash of all requests until the window's end, those before it included, and of
-	// their hits, independent of their order: equal in two runs whose requests, lookups and hits
-	// were the same. Absent without requests. Only loads that do not depend on the speed of the
-	// storage can be equal: so many requests of one worker, without think times.
+	// Digest is a hash of all requests until the end of the window, also those before the window,
+	// and of their hits. It does not depend on their order. Two runs with the same requests,
+	// lookups and hits have the same digest. That requires a load that does not depend on the speed
+	// of the storage, such as a fixed number of requests of one worker without think times. Absent
+	// without requests.
 	Digest string `json:"digest,omitempty" merge:"same"`
 
-	// what is counted: request, or operation in benchmarks without requests
+	// unit of the counts: request, or operation in benchmarks without requests
 	CompletionUnit string `json:"completion_unit" merge:"same"`
 
-	StartTime       string `json:"start_time" merge:"-"` // RFC 3339, UTC: the opening of the window
+	StartTime       string `json:"start_time" merge:"-"` // start of the window, RFC 3339, UTC
 	WindowNS        int64  `json:"window_ns" merge:"max"`
 	NominalWindowNS *int64 `json:"nominal_window_ns" merge:"same"`
-	ElapsedNS       int64  `json:"elapsed_ns" merge:"max"` // from set-up until this was made, before cleaning
+	ElapsedNS       int64  `json:"elapsed_ns" merge:"max"` // from set-up to this result, before clean-up
 	DrainNS         int64  `json:"drain_ns" merge:"max"`
 	WarmupNS        int64  `json:"warmup_ns" merge:"max"`
 	SettleNS        int64  `json:"settle_ns" merge:"max"`
@@ -82,10 +84,10 @@ type Result struct {
 
 	Requests    RequestTotals           `json:"requests"`
 	Moved       Moved                   `json:"moved"`
-	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"; {}: the input did not answer at the end
+	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"; {}: unknown at the end
 	Lookups     Lookups                 `json:"lookups"`
 	Prompt      *Prompt                 `json:"prompt"`      // null: no requests
-	BlockCache  *BlockCache             `json:"block_cache"` // of blocks and engines' objects
+	BlockCache  *BlockCache             `json:"block_cache"` // of block traces and engines' objects
 	Tiers       []Tier                  `json:"tiers" merge:"key=Level"`
 	Policy      *Policy                 `json:"policy,omitempty"` // of runs with requests
 	FirstReads  ReadKind                `json:"first_reads"`
@@ -93,7 +95,7 @@ type Result struct {
 	EntrySizes  EntrySizes              `json:"entry_sizes" merge:"-"`
 	Latency     Latency                 `json:"latency" merge:"-"`
 	ContextLoad []ContextLoad           `json:"context_load" merge:"key=Tokens"`
-	FirstToken  *FirstToken             `json:"first_token"` // null: misses were free
+	FirstToken  *FirstToken             `json:"first_token"` // null: misses cost no time
 
 	Harness        Harness        `json:"harness"`
 	Stalls         *Stalls        `json:"stalls" merge:"any"` // null: none
@@ -106,33 +108,33 @@ type Result struct {
 	Simulation     *Simulation    `json:"simulation,omitempty"`                // absent: a real run
 	Replay         *Replay        `json:"replay,omitempty"`                    // of an I/O trace
 	PlainIO        *PlainIO       `json:"plain_io,omitempty"`                  // of benchmarks without requests
-	Removal        *Removal       `json:"removal,omitempty"`                   // of one that does nothing else
-	Objects        *Objects       `json:"objects,omitempty"`                   // of storage that is an object store
+	Removal        *Removal       `json:"removal,omitempty"`                   // of removal benchmarks
+	Objects        *Objects       `json:"objects,omitempty"`                   // of an object store
 	Endpoints      []Endpoint     `json:"endpoints,omitempty" merge:"key=URL"` // of an object store
 	Network        *Network       `json:"network,omitempty"`                   // of an object store
 	Checkpoint     *Checkpoint    `json:"checkpoint,omitempty" merge:"-"`
 	Autoscaler     *Autoscaler    `json:"autoscaler,omitempty" merge:"drop"`
-	Recording      *Recording     `json:"recording,omitempty" merge:"drop"` // compared with (-validation-trace)
+	Recording      *Recording     `json:"recording,omitempty" merge:"drop"` // of -validation-trace
 
 	Errors       []ErrorCount  `json:"errors" merge:"key=Tier,Operation,Errno"`
 	ErrorSamples []ErrorSample `json:"error_samples" merge:"list"`
 	Warnings     []string      `json:"warnings" merge:"-"`
 
-	// DeviceLatencyTracing is what the kernel saw, a tracing.Trace: package tracing alone knows its
-	// keys, a result carries it.
+	// DeviceLatencyTracing is the kernel's trace, a tracing.Trace. Its keys are defined in package
+	// tracing.
 	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty" merge:"drop"`
-	// a job that puts the same load on another device
+	// a fio job with the same load, for another device
 	FioWorkload string `json:"fio_workload,omitempty" merge:"drop"`
 
 	Timeline   *Timeline                `json:"timeline" merge:"-"`
 	Histograms map[string]HistogramData `json:"histograms" merge:"-"`
 }
 
-// BenchmarkEngines is the benchmark whose lines are ranked, by found-tok/s.
+// BenchmarkEngines is the benchmark that ranks engines by found-tok/s.
 const BenchmarkEngines = "Engines"
 
-// BenchmarkTrace is the benchmark of a result that was made of a trace alone: it has a window and
-// what the kernel saw, and no numbers of a workload.
+// BenchmarkTrace is the benchmark of a result from a kernel trace alone. It has a window and the
+// trace, but no numbers of a workload.
 const BenchmarkTrace = "Trace"
 
 // Divisions.
@@ -156,7 +158,7 @@ const (
 	EndedByMaxRequests = "max_requests"
 	EndedByInput       = "input"
 	EndedByCapacity    = "capacity"
-	EndedByFootprint   = "footprint" // plain writes have filled their capacity: to go on is to remove
+	EndedByFootprint   = "footprint" // plain writes filled their capacity; more writes need removals
 	EndedBySignal      = "signal"
 	EndedByError       = "error"
 )
@@ -164,8 +166,8 @@ const (
 // Definitions of the device time of a write, as IO.WriteDevice names them.
 const (
 	WriteDeviceTransfer = "transfer+flush" // from the first chunk to the end of the flush
-	WriteDeviceRequest  = "transfer"       // of one request, which no flush follows
-	WriteDeviceFlush    = "flush"          // the flush only, as the Python benchmark measures
+	WriteDeviceRequest  = "transfer"       // of one request, without a flush
+	WriteDeviceFlush    = "flush"          // only the flush, as in the Python benchmark
 )
 
 // Units of completion.
@@ -174,10 +176,10 @@ const (
 	UnitOperation = "operation"
 )
 
-// ErrSchema is wrapped by Parse for a file of a schema that this version does not know.
+// ErrSchema is wrapped by the error of Parse for a file with an unsupported schema.
 var ErrSchema = errors.New("unsupported result schema")
 
-// Encode is the text of the result's file.
+// Encode returns the result as indented JSON with a newline at the end.
 func (r *Result) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -186,9 +188,8 @@ func (r *Result) Encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// WriteJSON writes the result to path by way of a temporary file in the same directory, synced and
-// renamed, so that path holds a whole result or is untouched, whatever happens. The directory must
-// exist.
+// WriteJSON writes the result to path. It writes and syncs a temporary file in the same directory
+// and renames it, so path has a complete result or is unchanged. The directory must exist.
 func (r *Result) WriteJSON(path string) error {
 	data, err := r.Encode()
 	if err != nil {
@@ -199,8 +200,8 @@ func (r *Result) WriteJSON(path string) error {
 		renameio.WithStaticPermissions(0o644)); err != nil {
 		return fmt.Errorf("write result %s: %w; choose a writable -results-dir", path, err)
 	}
-	// That makes the rename durable. Filesystems that cannot sync a directory have no such step to
-	// offer.
+	// Sync the directory to make the rename durable. Some filesystems do not support that, so
+	// ignore errors.
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
 		_ = d.Close()
@@ -208,8 +209,8 @@ func (r *Result) WriteJSON(path string) error {
 	return nil
 }
 
-// Parse reads a result of schema 3.x or 2.x. Unknown keys are ignored; another schema, or none, is
-// refused with an error wrapping ErrSchema.
+// Parse reads a result of schema 3.x or 2.x. It ignores unknown keys. For another schema, or none,
+// it returns an error that wraps ErrSchema.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
 		SchemaVersion string `json:"schema_version"`
@@ -227,8 +228,8 @@ func Parse(data []byte) (*Result, error) {
 	return upgraded(data)
 }
 
-// CheckSchema refuses the schemas, and the formats of text, of other versions of kvbench: units and
-// keys changed their meaning in between.
+// CheckSchema returns an error that wraps ErrSchema if version is not 2.x or 3.x. In other versions
+// units and keys have other meanings.
 func CheckSchema(version string) error {
 	switch schema, _, _ := strings.Cut(version, "."); schema {
 	case "2", "3":
@@ -240,7 +241,7 @@ func CheckSchema(version string) error {
 	return fmt.Errorf("%w %q, this version reads 2.x and 3.x", ErrSchema, version)
 }
 
-// Parameter is the value in force of a parameter, nil where it is unknown.
+// Parameter returns the effective value of a parameter, nil if unknown.
 func (r *Result) Parameter(name string) any {
 	for _, p := range r.Parameters {
 		if p.Name == name {
@@ -250,7 +251,7 @@ func (r *Result) Parameter(name string) any {
 	return nil
 }
 
-// Filesystems are what the storage tier lies on: of each directory where there are several.
+// Filesystems returns the filesystem of each cache directory.
 func (r *Result) Filesystems() []Filesystem {
 	if len(r.IO.Roots) == 0 {
 		return []Filesystem{r.Environment.Filesystem}
@@ -262,17 +263,17 @@ func (r *Result) Filesystems() []Filesystem {
 	return list
 }
 
-// OneTrial reports whether the results of two ranks can be of one trial. Each trial has its own
-// nonce. Ranks that one of them coordinates agree about it, and their results have a clock offset;
-// ranks that do not meet have a nonce each.
+// OneTrial reports whether the results of two ranks can belong to one trial. Ranks with a
+// coordinator have the same nonce in a trial, and a clock offset. Ranks without a coordinator each
+// have their own nonce.
 func (r *Result) OneTrial(o *Result) bool {
 	met := r.ClockOffsetNS != nil || o.ClockOffsetNS != nil
 	return r.Nonce == "" || o.Nonce == "" ||
 		r.Ranks == o.Ranks && (r.Nonce == o.Nonce || !met)
 }
 
-// Coordinated is a time of this client's wall clock, RFC 3339, by that of the coordinator's host.
-// Without a comparison of the clocks it is taken as it is.
+// Coordinated converts a time of this client's wall clock (RFC 3339) to the wall clock of the
+// coordinator's host. If the clocks were not compared, the time does not change.
 func (r *Result) Coordinated(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	return at.Add(-time.Duration(units.OrZero(r.ClockOffsetNS))), err

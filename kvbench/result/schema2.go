@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// renamed has the new keys of values of schema 2: the old key, the new one, and the factor.
-// Keys of schema 2 without a line are the same, or follow from others (see [Result.Python]).
+// renamed has one line per renamed key of schema 2: the old key, the new key and a factor. Keys
+// without a line have the same name, or are derived (see [Result.Python]).
 //
 //go:embed schema2.txt
 var renamed string
 
-// upgraded is a result of schema 2, which has some numbers among the keys of the Python benchmark.
+// upgraded parses a result of schema 2. That schema has some numbers only in the keys of the Python
+// benchmark.
 func upgraded(data []byte) (*Result, error) {
 	var tree map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -49,7 +50,7 @@ func upgraded(data []byte) (*Result, error) {
 	r := &Result{}
 	err = json.Unmarshal(data, r)
 	r.SchemaVersion = SchemaVersion
-	// These were counted together with the lookups, and unknown rates were 0.
+	// Schema 2 counted these together with the lookups, and wrote unknown rates as 0.
 	r.Moved.OwnFound -= r.Lookups.Hits
 	r.Moved.OwnGone -= r.Lookups.Misses
 	if r.WindowNS == 0 {
@@ -61,7 +62,8 @@ func upgraded(data []byte) (*Result, error) {
 	return r, err
 }
 
-// below is the object in which the last key of a path stands, which may be made.
+// below returns the object that has the last key of a path, and that key. With make it creates
+// missing objects, else it returns nil for these.
 func below(tree map[string]any, path string, make bool) (object map[string]any, key string) {
 	for {
 		first, rest, deeper := strings.Cut(path, ".")

@@ -6,32 +6,32 @@ import (
 	"kvbench/tracing"
 )
 
-// Timeline is what happened in each interval. Arrays of a tier that does not exist are absent;
-// readings are null before the first.
+// Timeline has counts per interval of the window. Series of a tier that does not exist are absent.
+// Readings (queued, in_flight, tier_used_bytes) are null before the first reading.
 type Timeline struct {
 	IntervalNS int64              `json:"interval_ns" merge:"same"`
-	LastNS     int64              `json:"last_interval_ns" merge:"-"` // the last may be shorter
+	LastNS     int64              `json:"last_interval_ns" merge:"-"` // length of the last interval
 	ReadBytes  map[string][]int64 `json:"read_bytes" merge:"sum"`
 	WriteBytes map[string][]int64 `json:"write_bytes" merge:"sum"`
 	Requests   []int64            `json:"requests" merge:"sum"`
 	Blocks     []int64            `json:"blocks,omitempty" merge:"sum"` // requested, of block traces
 	BlockHits  []int64            `json:"block_hits,omitempty" merge:"sum"`
-	// of a cache without bounds; null where it is unknown
+	// hits of an unlimited cache; null if unknown
 	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty" merge:"sum"`
 	Queued        []*int64            `json:"queued" merge:"sum"`
 	InFlight      []*int64            `json:"in_flight" merge:"sum"`
 	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes" merge:"sum"`
 	EvictedBytes  map[string][]int64  `json:"evicted_bytes" merge:"sum"` // of entries deleted for capacity
 	DemotedBytes  map[string][]int64  `json:"demoted_bytes" merge:"sum"` // of entries moved to the tier below
-	// How often what ended in an interval took how many microseconds, by the names of histograms:
-	// storage_read and storage_write of an entry, storage_read_request and storage_write_request of
-	// a request at the device, request_end_to_end, request_ttft.
+	// Latency histograms per interval, in microseconds, by name: storage_read and storage_write
+	// (entries), storage_read_request and storage_write_request (requests at the device),
+	// request_end_to_end, request_ttft. A latency counts in the interval in which it ends.
 	TimesUS map[string]tracing.Growth `json:"times_us,omitempty" merge:"-"`
 }
 
-// Course is the timeline's times as a trace has its own: intervals by their ends, in seconds from
-// the window's opening. Nil where there are none, or where they are not as many as the intervals:
-// a file may have been edited.
+// Course returns the timeline's latency histograms in the form of a trace. At has the ends of the
+// intervals in seconds from the start of the window. It returns nil without histograms, or if they
+// do not match the intervals (an edited file).
 func (t *Timeline) Course() *tracing.Course {
 	if t == nil || t.IntervalNS <= 0 || len(t.TimesUS) == 0 {
 		return nil
@@ -49,16 +49,16 @@ func (t *Timeline) Course() *tracing.Course {
 	return c
 }
 
-// BlockRatios are the block hit ratio of a replayed trace and the one that a cache without bounds
-// would have had, over time. What is not known, or had no blocks, is not a number.
+// BlockRatios has the block hit ratio of a replayed trace over time, and the hit ratio of an
+// unlimited cache. A value is NaN if it is unknown, or without blocks.
 type BlockRatios struct {
-	At                   []float64 // s since the window opened: the beginning of each part
+	At                   []float64 // begin of each part, in s from the window's start
 	Hit, Ideal           []float64 // of the part
-	HitSoFar, IdealSoFar []float64 // from the window's opening to the end of the part
+	HitSoFar, IdealSoFar []float64 // from the window's start to the end of the part
 }
 
-// BlockRatios is nil for a result that replayed no blocks. Neighbouring intervals are added up
-// until at most most parts remain, which differ by one interval at most.
+// BlockRatios returns the ratios over at most most parts of the window. The lengths of the parts
+// differ by at most one interval. It returns nil if no blocks were replayed.
 func (t *Timeline) BlockRatios(most int) *BlockRatios {
 	if t == nil || t.IntervalNS <= 0 || len(t.Blocks) == 0 || len(t.BlockHits) != len(t.Blocks) {
 		return nil
@@ -68,7 +68,7 @@ func (t *Timeline) BlockRatios(most int) *BlockRatios {
 	begin := func(part int) int { return (part*len(t.Blocks) + parts - 1) / parts }
 	var allSoFar, hitsSoFar, idealSoFar float64
 	for part := range parts {
-		// What is not known in one interval makes the sum unknown.
+		// One unknown interval makes the sum unknown.
 		var all, hits, ideal float64
 		for k := begin(part); k < begin(part+1); k++ {
 			all += float64(t.Blocks[k])
@@ -88,7 +88,7 @@ func (t *Timeline) BlockRatios(most int) *BlockRatios {
 	return r
 }
 
-// share is not a number where nothing happened.
+// share returns part ÷ whole, NaN if whole is 0.
 func share(part, whole float64) float64 {
 	if whole == 0 {
 		return math.NaN()

@@ -15,7 +15,7 @@ import (
 // Unit is the unit of a number.
 type Unit string
 
-// The units. Their texts are those of the histograms in a result.
+// The units. Histograms in a result have the same names.
 const (
 	Number       Unit = ""
 	Count        Unit = "count"
@@ -24,16 +24,15 @@ const (
 	Nanoseconds  Unit = "ns"
 	Milliseconds Unit = "ms"
 	Seconds      Unit = "s"
-	Share        Unit = "share" // of one: 0.5 is 50 %
-	HitRatio     Unit = "ratio" // of one, to the five digits by which it is compared with the ideal
+	Share        Unit = "share" // 0.5 is 50 %
+	HitRatio     Unit = "ratio" // printed with five digits, to compare it with the ideal
 )
 
-// Unknown is printed for a missing number, or for one with too few samples: readers believe the
-// numbers they see.
+// Unknown is the text of a missing number, or of a number with too few samples.
 const Unknown = "–"
 
-// Float returns v, or the value of a pointer, as a number. ok is false for a nil pointer, whose
-// text is Unknown, and for a text, which is returned unchanged.
+// Float returns a number, or the number that a pointer points to. If v is a nil pointer, text is
+// Unknown. If v is a text, text is v. In both cases ok is false.
 func Float(v any) (f float64, text string, ok bool) {
 	switch n := reflect.Indirect(reflect.ValueOf(v)); {
 	case !n.IsValid():
@@ -46,8 +45,8 @@ func Float(v any) (f float64, text string, ok bool) {
 	return 0, fmt.Sprint(v), false
 }
 
-// Text formats a value for people: three digits, a binary unit or the unit of time that fits. It
-// accepts the values that [Float] accepts.
+// Text formats a value for people: three digits, with the binary unit or the unit of time that
+// fits. It accepts the values that [Float] accepts.
 func (u Unit) Text(v any) string {
 	f, text, ok := Float(v)
 	if !ok {
@@ -70,7 +69,7 @@ func (u Unit) Text(v any) string {
 		switch {
 		case f > 0 && f < 0.0001:
 			return "< 0.01 %"
-		case f < 0 && f > -0.0001: // rounding
+		case f < 0 && f > -0.0001: // a rounding error
 			return "0 %"
 		}
 		return digits(f*100) + " %"
@@ -80,10 +79,10 @@ func (u Unit) Text(v any) string {
 	return digits(f)
 }
 
-// InOneUnit returns the format for values that are printed together. Sizes and rates of bytes have
-// the unit of the largest value, so that 980 MiB/s is not taken for more than 1.02 GiB/s. Sizes that
-// differ by a factor of 1000 or more, and all times, keep the unit that fits each: those of one
-// table may differ by a million.
+// InOneUnit returns the format function for values that are printed together. Sizes and rates of
+// bytes have the unit of the largest value, so that a reader does not mistake 980 MiB/s for more
+// than 1.02 GiB/s. Sizes of which the smallest is at most 1/1000 of that unit, and all times, each
+// have the unit that fits.
 func (u Unit) InOneUnit(values ...any) func(v any) string {
 	least, largest := math.Inf(1), 0.0
 	for _, v := range values {
@@ -108,8 +107,9 @@ func (u Unit) InOneUnit(values ...any) func(v any) string {
 	}
 }
 
-// lineUnits are the units of values of benchmark lines, by the end of the unit's name as benchfmt
-// tidies it (sec instead of ns). The first that fits counts: times per byte end in bytes, too.
+// lineUnits are the units of benchmark lines, by the suffix of the unit's name after benchfmt's
+// tidying (sec instead of ns). The first match counts, because a time per byte also has the suffix
+// B.
 var lineUnits = []struct {
 	end  string
 	unit Unit
@@ -120,8 +120,8 @@ var lineUnits = []struct {
 	{"-bytes", Bytes, ""}, {"B/op", Bytes, ""}, {"B", Bytes, ""}, {"-ratio", Number, ""},
 }
 
-// OfLine returns the format for values of a unit of benchmark lines: 4.65 GiB/s, 1.24 ms, 0.93. Of
-// rates of bytes the values that are printed together have one unit.
+// OfLine returns the format function for values of a benchmark line's unit: 4.65 GiB/s, 1.24 ms,
+// 0.93. together are the values that are printed together; rates of bytes then have one unit.
 func OfLine(unit string, together ...any) func(v float64) string {
 	u, per := Number, " "+unit
 	for _, l := range lineUnits {
@@ -142,8 +142,8 @@ func OfLine(unit string, together ...any) func(v float64) string {
 	}
 }
 
-// Change formats a difference as a share of the first of two values: +2.5 %. From nothing to
-// something is no percentage.
+// Change formats a relative difference as a percentage, such as +2.5 %. It returns Unknown if share
+// is not finite, as after a division by 0.
 func Change(share float64) string {
 	if Finite(share) == nil {
 		return Unknown
@@ -163,13 +163,13 @@ func Plural(n any, thing string) string {
 	return "1 " + thing
 }
 
-// List is numbers in a sentence: 0, 3, 4.
+// List returns numbers as text for a sentence, such as "0, 3, 4".
 func List(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
-// Percent formats a share in a sentence, where "idle –" would look like a minus: unknown is
-// "unknown".
+// Percent formats a share in a sentence. It returns "unknown" for nil, because "–" would look like
+// a minus.
 func Percent(v *float64) string {
 	if v == nil {
 		return "unknown"
@@ -177,12 +177,12 @@ func Percent(v *float64) string {
 	return Share.Text(v)
 }
 
-// Ratio returns a ÷ b, nil when there is no such number.
+// Ratio returns a ÷ b, nil if that is not finite.
 func Ratio[A, B int | int64 | float64 | time.Duration](a A, b B) *float64 {
 	return Finite(float64(a) / float64(b))
 }
 
-// Finite returns nil for values that JSON lacks.
+// Finite returns a pointer to v, nil for NaN and infinity, which JSON lacks.
 func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -190,7 +190,7 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// OrZero returns zero for an unknown value, for comparisons: an unknown share is above no limit.
+// OrZero returns *v, zero for nil.
 func OrZero[T any](v *T) (zero T) {
 	if v == nil {
 		return zero
@@ -198,8 +198,8 @@ func OrZero[T any](v *T) (zero T) {
 	return *v
 }
 
-// digits formats with three significant digits: more would pretend a precision below the spread of
-// runs. A whole number has no fraction, and 0.5 is 0.50.
+// digits formats v with three significant digits, because runs differ by more than the next digit.
+// A whole number has no fraction, and 0.5 is 0.50.
 func digits(v float64) string {
 	text := strconv.FormatFloat
 	switch a := math.Abs(v); {
@@ -217,11 +217,11 @@ func digits(v float64) string {
 
 var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 
-// binary formats bytes, with powers of 1024 throughout the suite.
+// binary formats bytes with units of powers of 1024.
 func binary(v float64) string { return fitted(v, 1024, binaryUnits...) }
 
-// duration formats nanoseconds with the unit that fits; from 100 s on with two units, as people plan
-// with them, and with years where a drive outlives its warranty.
+// duration formats nanoseconds with the unit that fits. From 100 s on it uses two units (3m49s,
+// 3d18h), from 365 days on years.
 func duration(ns float64) string {
 	const day = 24 * time.Hour
 	switch d := time.Duration(ns).Round(time.Second); {
@@ -244,8 +244,8 @@ func fitted(v, many float64, units ...string) string {
 	return digits(v) + " " + unit
 }
 
-// fit returns v in the largest unit that it fills as digits writes it, in whole numbers from 100
-// on. Each unit is many times the one before.
+// fit returns v in the largest unit in which digits prints at least 1. Each unit is many times the
+// previous unit.
 func fit(v, many float64, units ...string) (of float64, unit string) {
 	for math.Abs(v) >= many-0.5 && len(units) > 1 {
 		v, units = v/many, units[1:]
@@ -253,7 +253,7 @@ func fit(v, many float64, units ...string) (of float64, unit string) {
 	return v, units[0]
 }
 
-// count groups thousands: 1,234,567. Counts are exact and keep all digits.
+// count formats n with all digits, in groups of three: 1,234,567.
 func count(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -262,7 +262,7 @@ func count(n int64) string {
 	return s
 }
 
-// Median returns the median of values, and false without any.
+// Median returns the median of values, false without values.
 func Median(values []float64) (float64, bool) {
 	n := len(values)
 	if n == 0 {
@@ -272,8 +272,8 @@ func Median(values []float64) (float64, bool) {
 	return (values[(n-1)/2] + values[n/2]) / 2, true
 }
 
-// Variation is the coefficient of variation: standard deviation ÷ mean, not a number below two
-// samples.
+// Variation returns the coefficient of variation: sample standard deviation ÷ |mean|. It is NaN for
+// fewer than two values.
 func Variation(values []float64) float64 {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	return deviation / math.Abs(mean)

@@ -11,8 +11,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Sizes are binary throughout the suite, as those of memory, of chunks and of files are; drives
-// alone are sold in powers of ten.
+// Binary units of sizes in bytes.
 const (
 	KiB = int64(1) << 10
 	MiB = int64(1) << 20
@@ -25,10 +24,10 @@ var sizeUnits = []struct {
 	bytes int64
 }{{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}, {"B", 1}}
 
-// ParseSize reads bytes: a number with B, KiB, MiB, GiB or TiB, or without a unit, which then
-// counts unit bytes (1 for plain bytes, GiB for the -…-gb parameters). Fractions are rounded down
-// to a byte. Decimal units (KB, MB, GB) are refused, because half of the readers of "4GB" mean 4
-// GiB. The error says what a size must be, to be put after "must be".
+// ParseSize parses a size and returns bytes. The size is a number with B, KiB, MiB, GiB or TiB. A
+// number without a unit is multiplied by unit (1 for bytes, GiB for the -…-gb parameters).
+// Fractions of a byte are rounded down. Decimal units (KB, MB, GB) are an error, because some users
+// write 4GB for 4 GiB. The error text completes a sentence that ends in "must be".
 func ParseSize(text string, unit int64) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := len(text) - len(strings.TrimLeft(text, "+-.0123456789"))
@@ -57,8 +56,8 @@ func ParseSize(text string, unit int64) (int64, error) {
 	return int64(math.Floor(f)), nil
 }
 
-// FormatSize writes bytes with the largest unit that divides them, so that ParseSize(FormatSize(n),
-// 1) is n.
+// FormatSize formats n bytes with the largest unit that divides n, so ParseSize(FormatSize(n), 1)
+// returns n.
 func FormatSize(n int64) string {
 	for _, u := range sizeUnits {
 		if n != 0 && n%u.bytes == 0 {
@@ -68,8 +67,8 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// FormatGiB writes bytes as GiB, with the fewest digits that ParseSize reads back to n (below 8
-// PiB).
+// FormatGiB formats n bytes in GiB, with the fewest digits from which ParseSize returns n (for n
+// below 8 PiB).
 func FormatGiB(n int64) string {
 	f := float64(n) / float64(GiB)
 	for digits := range 10 {
@@ -81,8 +80,8 @@ func FormatGiB(n int64) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// ParseDuration reads a time with its unit. The error says what a time must be, to be put after
-// "must be".
+// ParseDuration parses a time with its unit. The error text completes a sentence that ends in "must
+// be".
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err == nil {
@@ -94,7 +93,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return 0, errors.New("a time such as 500ms, 90s or 5m (units ns, us, ms, s, m, h)")
 }
 
-// FormatDuration writes whole seconds as 300s rather than 5m0s, as the specification does.
+// FormatDuration formats whole seconds as 300s, not as 5m0s, and other times as d.String does.
 func FormatDuration(d time.Duration) string {
 	if d%time.Second == 0 {
 		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
@@ -103,8 +102,8 @@ func FormatDuration(d time.Duration) string {
 }
 
 // Nearest returns the candidate with the smallest edit distance (Levenshtein) to word, and that
-// distance. Of equals it is the one that begins longest as the word does: llama3-8b means
-// llama3.1-8b rather than llama2-7b.
+// distance. Of several such candidates it returns the candidate with the longest common prefix: for
+// llama3-8b llama3.1-8b, not llama2-7b.
 func Nearest(word string, candidates []string) (best string, distance int) {
 	word = strings.ToLower(word)
 	distance, begin := math.MaxInt, -1
@@ -121,14 +120,14 @@ func Nearest(word string, candidates []string) (best string, distance int) {
 	return best, distance
 }
 
-// Slip reports whether a distance from a word is small enough for a typing error: a third of its
-// letters, or two letters of a short word, of which at least half stay.
+// Slip reports whether an edit distance from word is small enough for a typing error: at most a
+// third of the letters, or in a short word two letters, but at most half of the letters.
 func Slip(word string, distance int) bool {
 	return distance <= max(min(2, len(word)/2), len(word)/3)
 }
 
-// Suggestion is `, did you mean "x"?` when the nearest candidate is a typing error away, else
-// empty.
+// Suggestion returns `, did you mean "x"?` if the nearest candidate x is within a typing error of
+// word, else "".
 func Suggestion(word string, candidates []string) string {
 	best, d := Nearest(word, candidates)
 	if !Slip(word, d) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Result is a result file of the Python benchmark, without its arrays of single latencies. Merge
-// tags are those of package result, for the ranks of a trial of that benchmark.
+// tags are as in package result.
 type Result struct {
 	RequestsCompleted    int64 `json:"requests_completed" merge:"sum"`
 	TotalTokensGenerated int64 `json:"total_tokens_generated" merge:"sum"`
@@ -27,13 +27,13 @@ func Parse(data []byte) (*Result, error) {
 	err := json.Unmarshal(data, r)
 	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if ok && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
-		err = nil // some versions have it in another form, which is not read; all else was decoded
+		err = nil // some versions have another form; the other keys are decoded
 	}
 	return r, err
 }
 
-// Summary is the part that its spreadsheet reads. Its numbers are 0, as there, where nothing was:
-// its aggregation adds them up and cannot add null.
+// Summary is the part that the Python benchmark's spreadsheet reads. A number without data is 0,
+// because that benchmark's aggregation cannot add null.
 type Summary struct {
 	TotalRequests      int64              `json:"total_requests" merge:"sum"`
 	TotalTokens        int64              `json:"total_tokens" merge:"sum"`
@@ -53,8 +53,7 @@ type Summary struct {
 	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
 }
 
-// LatencyMS is a distribution in the Python benchmark's form: milliseconds, percentiles given
-// whatever the sample count.
+// LatencyMS is a distribution in milliseconds. It has percentiles for any number of samples.
 type LatencyMS struct {
 	Mean  *float64 `json:"mean"`
 	P50   *float64 `json:"p50"`
@@ -64,34 +63,33 @@ type LatencyMS struct {
 	P9999 *float64 `json:"p9999"`
 }
 
-// PrefixCacheStats counts requests by their prefix: hits are those that began with a system prompt
-// whose entry was there, misses all others.
+// PrefixCacheStats counts requests by prefix hit: a hit is a request with a system prompt whose
+// entry was found, a miss every other request.
 type PrefixCacheStats struct {
 	PrefixHits        int64 `json:"prefix_hits" merge:"sum"`
 	PrefixMisses      int64 `json:"prefix_misses" merge:"sum"`
 	SystemPromptReuse int64 `json:"system_prompt_reuse" merge:"sum"`
 	CommonPhraseReuse int64 `json:"common_phrase_reuse" merge:"sum"` // always 0: there are no common phrases
-	BytesSaved        int64 `json:"bytes_saved" merge:"sum"`         // of hits, which were not written again
+	BytesSaved        int64 `json:"bytes_saved" merge:"sum"`         // of hits
 }
 
-// ScaleEvent is a change of the number of users, or the end of the search: of the rounds of an
-// Autoscaler those that changed something.
+// ScaleEvent is a change of the number of users by the autoscaler, or the end of its search.
 type ScaleEvent struct {
 	Timestamp  string  `json:"timestamp"` // RFC 3339
 	Mode       string  `json:"mode"`
 	Action     string  `json:"action"` // scale_up, scale_down, stop
 	Users      int     `json:"users"`  // afterwards
 	Saturation float64 `json:"saturation_level"`
-	// of all operations on the storage tier so far, whatever their size, in milliseconds
+	// of all operations on the storage tier so far, of all sizes, in milliseconds
 	ReadP95  float64 `json:"read_latency_p95_ms"`
 	WriteP95 float64 `json:"write_latency_p95_ms"`
 	// generated tokens ÷ time since the window opened
 	Throughput float64 `json:"throughput_tokens_per_sec"`
-	// that of the round after which throughput did not grow any more; of a stop only
+	// of the round after which throughput stopped growing; only for stop
 	PeakThroughput *float64 `json:"peak_throughput_tokens_per_sec,omitempty"`
 }
 
-// ScaleSummary is what came of the events. The peaks are those of capacity mode.
+// ScaleSummary is the outcome of the autoscaler. Only capacity mode has peaks.
 type ScaleSummary struct {
 	InitialUsers   int      `json:"initial_users"`
 	FinalUsers     int      `json:"final_users"`
@@ -100,7 +98,7 @@ type ScaleSummary struct {
 	PeakThroughput *float64 `json:"peak_throughput_tokens_per_sec,omitempty"`
 }
 
-// Validation compares the hit rate with a recorded one; a Recording is all that we compare.
+// Validation compares the hit rate with a recorded hit rate.
 type Validation struct {
 	Passed     bool             `json:"passed"`
 	AvgError   float64          `json:"avg_error_pct"` // over the comparisons
@@ -108,16 +106,16 @@ type Validation struct {
 	TraceStats RecordedStats    `json:"trace_stats"`
 }
 
-// ValidationChecks are the comparisons, of which there is one.
+// ValidationChecks has the only comparison.
 type ValidationChecks struct {
 	CacheHitRate ValidationCheck `json:"cache_hit_rate"`
 }
 
-// ValidationCheck is one number of both runs.
+// ValidationCheck compares one number of both runs.
 type ValidationCheck struct {
 	Benchmark float64 `json:"benchmark"`
 	Trace     float64 `json:"trace"`
-	ErrorPct  float64 `json:"error_pct"` // relative to the trace's
+	ErrorPct  float64 `json:"error_pct"` // relative to the trace; absolute if that is 0
 	Within    bool    `json:"within_5pct"`
 }
 
@@ -130,15 +128,16 @@ type RecordedStats struct {
 	GenerationMean float64 `json:"generation_tokens_mean"`
 }
 
-// MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
+// MultiTurnStats counts lookups of a conversation's history. A lookup of a turn that is not yet
+// written is neither hit nor miss.
 type MultiTurnStats struct {
 	CacheHits   int64   `json:"cache_hits" merge:"sum"`
 	CacheMisses int64   `json:"cache_misses" merge:"sum"`
 	HitRate     float64 `json:"hit_rate" merge:"-"`
 }
 
-// QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class
-// completed; SLA is there if requests of it were waiting.
+// QoSStat is the latency of one class. NoData is true if no request of the class completed. It then
+// has an SLA only if requests of the class missed their target unfinished.
 type QoSStat struct {
 	NoData        bool          `json:"no_data,omitempty"`
 	TotalRequests *int64        `json:"total_requests,omitempty"`
@@ -155,8 +154,8 @@ type QoSLatencyMS struct {
 	Max  *float64 `json:"max"`
 }
 
-// SLA compares a class with its target. Compliance is the share of requests within it; those still
-// queued at the deadline count as violations, and so do those in flight for longer than the target.
+// SLA compares a class with its target. Compliance is the share of requests within the target.
+// Requests queued at the deadline, or in flight for longer than the target, count as violations.
 type SLA struct {
 	TargetP95MS float64  `json:"target_p95_ms"`
 	ActualP95MS *float64 `json:"actual_p95_ms"`
@@ -164,8 +163,8 @@ type SLA struct {
 	Met         bool     `json:"met"`
 }
 
-// CacheStats has the Python benchmark's keys and its sense of them. Values of a tier that does not
-// exist are 0.
+// CacheStats has the cache counts by the Python benchmark's definitions. Values of a tier that does
+// not exist are 0.
 type CacheStats struct {
 	// re-reads counted as hits, as the Python benchmark does
 	CacheHitRate float64 `json:"cache_hit_rate" merge:"-"`
@@ -205,28 +204,28 @@ type CacheStats struct {
 	UserCacheHits    int64 `json:"user_cache_hits" merge:"sum"`
 	MultiTurnHits    int64 `json:"multi_turn_hits" merge:"sum"`
 
-	// What requests read and wrote, of all tiers: entries whose operation completed, without
-	// demotions. Tiers of a Result have every byte that moved.
+	// Bytes of completed operations of requests on all tiers, without demotions. The per-tier
+	// values above have all moved bytes.
 	TotalReadBytes  int64   `json:"total_read_bytes" merge:"sum"`
 	TotalWriteBytes int64   `json:"total_write_bytes" merge:"sum"`
 	TotalReadGiB    float64 `json:"total_read_gb" merge:"sum"`
 	TotalWriteGiB   float64 `json:"total_write_gb" merge:"sum"`
-	// of these bytes; those read where none were written
+	// read ÷ written bytes; read bytes if none were written
 	ReadWriteRatio float64 `json:"read_write_ratio" merge:"-"`
-	// a count of these operations, whatever the name says; a run of blocks is one
+	// number of these operations, not a rate; a run of blocks is one
 	ReadIOPS  int64 `json:"read_iops" merge:"sum"`
 	WriteIOPS int64 `json:"write_iops" merge:"sum"` // as ReadIOPS
 
 	StorageTokensProcessed float64 `json:"storage_tokens_processed" merge:"sum"`
 
 	// LatencyMS has the keys {gpu,cpu,storage}_{read,write}_{p50,p95,p99,p999,p9999}_ms and
-	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they
-	// are next to the others.
+	// storage_{read,write}_{device,host}_{p50,…}_ms. Keys without samples are absent. In the JSON
+	// they are next to the other keys.
 	LatencyMS map[string]float64 `json:"-" merge:"-"`
 }
 
-// StorageHealth is the Python benchmark's assessment. It ignores entry size and is kept for its
-// readers.
+// StorageHealth is the Python benchmark's assessment of the storage. It ignores entry sizes. It is
+// kept for readers of that benchmark.
 type StorageHealth struct {
 	OverallStatus string      `json:"overall_status"` // PASS, FAIL
 	Criteria      []Criterion `json:"criteria"`
@@ -234,7 +233,7 @@ type StorageHealth struct {
 	TotalCount    int         `json:"total_count"`
 }
 
-// Criterion is one line of it. Target and Actual are numbers, texts where it is about bandwidth.
+// Criterion is one criterion of StorageHealth. Target and Actual are numbers, for bandwidth texts.
 type Criterion struct {
 	Name   string `json:"name"`
 	Target any    `json:"target"`
@@ -243,10 +242,10 @@ type Criterion struct {
 	Passed bool   `json:"passed"`
 }
 
-// NewStorageHealth is that assessment with its own names and targets; cpuP95 is of the cpu tier's
-// reads and writes together, nil for none. What there is nothing of is not judged, and without a
-// criterion the assessment passes, as there. In the throughput profile only bandwidth is judged:
-// that bytes moved in each direction that the load has.
+// NewStorageHealth returns the assessment with the names and targets of the Python benchmark.
+// cpuP95 is the p95 in ms of the cpu tier's reads and writes together, nil for none. A criterion
+// without data is left out. Without criteria the assessment passes. The throughput profile has only
+// bandwidth criteria: bytes moved in each direction that the load has.
 func NewStorageHealth(s *CacheStats, profile string, cpuP95 *float64) StorageHealth {
 	h := StorageHealth{Criteria: []Criterion{}, OverallStatus: "PASS"}
 	add := func(c Criterion) {
@@ -281,7 +280,7 @@ func NewStorageHealth(s *CacheStats, profile string, cpuP95 *float64) StorageHea
 	return h
 }
 
-// latency is one of LatencyMS, nil when there is none.
+// latency returns the value of a key of LatencyMS, nil if absent.
 func (c *CacheStats) latency(key string) *float64 {
 	if v, ok := c.LatencyMS[key]; ok {
 		return &v
@@ -302,11 +301,11 @@ func (c CacheStats) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	declared[len(declared)-1] = ',' // in the place of the brace between the two
+	declared[len(declared)-1] = ',' // replaces the closing brace
 	return append(declared, latencies[1:]...), nil
 }
 
-// UnmarshalJSON is the inverse.
+// UnmarshalJSON is the inverse of MarshalJSON.
 func (c *CacheStats) UnmarshalJSON(in []byte) error {
 	var all map[string]any
 	if err := errors.Join(json.Unmarshal(in, (*cacheStatsKeys)(c)),
@@ -322,16 +321,16 @@ func (c *CacheStats) UnmarshalJSON(in []byte) error {
 	return nil
 }
 
-// Derive makes the hit rate, 0 without a lookup.
+// Derive computes the hit rate, 0 without lookups.
 func (m *MultiTurnStats) Derive() { m.HitRate = share(m.CacheHits, m.CacheHits+m.CacheMisses) }
 
-// Derive makes the ratios of what s counts, in that benchmark's sense of them.
+// Derive computes the ratios by the Python benchmark's definitions.
 func (s *CacheStats) Derive() {
 	s.CacheHitRate = share(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.ReadWriteRatio = share(s.TotalReadBytes, max(s.TotalWriteBytes, 1))
 }
 
-// share is a ÷ b, and 0 of nothing: the Python benchmark divides so.
+// share returns a ÷ b, 0 if b is 0, as the Python benchmark does.
 func share(a, b int64) float64 {
 	if b == 0 {
 		return 0
@@ -339,24 +338,24 @@ func share(a, b int64) float64 {
 	return float64(a) / float64(b)
 }
 
-// CheckpointSummary is what DLIO, the engine of MLPerf Storage's checkpoint workload, writes at the
-// end of a run of it (dlio_benchmark, utils/statscounter.py): the keys that its report reads. GB
-// are GiB there, too. What a run did not do has no keys.
+// CheckpointSummary has the keys of the summary that DLIO, the engine of MLPerf Storage's
+// checkpoint workload, writes at the end of a run (dlio_benchmark, utils/statscounter.py), as far
+// as DLIO's report reads them. GB is GiB. A direction without checkpoints has no keys.
 type CheckpointSummary struct {
 	NumAccelerators int              `json:"num_accelerators"`
 	NumHosts        int              `json:"num_hosts"`
-	HostMemoryGB    []float64        `json:"host_memory_GB"` // of each
+	HostMemoryGB    []float64        `json:"host_memory_GB"` // per host
 	Start           string           `json:"start"`
 	End             string           `json:"end"`
 	Metric          CheckpointMetric `json:"metric"`
 	Notice          string           `json:"notice"` // ours: what it is not
 }
 
-// StreamSummary is what the reference's streaming checkpoint says of one: seconds, and GiB per
-// second where it says gbps.
+// StreamSummary has the keys of the reference's streaming checkpoint. Times are in seconds, keys in
+// gbps in GiB/s.
 type StreamSummary struct {
-	GenTime         float64  `json:"gen_time"` // of one producer, without waiting
-	IOTime          float64  `json:"io_time"`  // at least one write in flight, and the flush
+	GenTime         float64  `json:"gen_time"` // of one producer, without waits
+	IOTime          float64  `json:"io_time"`  // with a write in flight, and the flush
 	CloseTime       float64  `json:"close_time"`
 	TotalTime       float64  `json:"total_time"`
 	TotalBytes      int64    `json:"total_bytes"`
@@ -369,19 +368,19 @@ type StreamSummary struct {
 	Notice          string   `json:"notice"` // ours: what it is not
 }
 
-// StreamNotice is what a StreamSummary says of itself.
+// StreamNotice is the value of StreamSummary.Notice.
 const StreamNotice = "made by kvbench in the form of the reference's streaming checkpoint; gbps " +
 	"are GiB/s"
 
-// CheckpointMetric are means over checkpoints of durations and of rates, not the rate of the mean,
-// and population standard deviations of both.
+// CheckpointMetric has the means and population standard deviations over checkpoints, of durations
+// and of rates. The mean rate is not size ÷ mean duration.
 type CheckpointMetric struct {
 	*Saved
 	*Loaded
 	SizeGB float64 `json:"checkpoint_size_GB"`
 }
 
-// Saved are those of the writes.
+// Saved has the metrics of the writes.
 type Saved struct {
 	IOMean        float64 `json:"save_checkpoint_io_mean_GB_per_second"`
 	IOStdev       float64 `json:"save_checkpoint_io_stdev_GB_per_second"`
@@ -389,7 +388,7 @@ type Saved struct {
 	DurationStdev float64 `json:"save_checkpoint_duration_stdev_seconds"`
 }
 
-// Loaded are those of the reads.
+// Loaded has the metrics of the reads.
 type Loaded struct {
 	IOMean        float64 `json:"load_checkpoint_io_mean_GB_per_second"`
 	IOStdev       float64 `json:"load_checkpoint_io_stdev_GB_per_second"`
@@ -397,5 +396,5 @@ type Loaded struct {
 	DurationStdev float64 `json:"load_checkpoint_duration_stdev_seconds"`
 }
 
-// CheckpointNotice is their CheckpointSummary.Notice.
+// CheckpointNotice is the value of CheckpointSummary.Notice.
 const CheckpointNotice = "made by kvbench in the form of DLIO's summary.json: no MLPerf result"
