@@ -311,8 +311,8 @@ func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 
 // correct judges all rows with enough samples as one family.
 func (r *Report) correct() {
-	// Rows with fewer trials than any test needs are no part of the family: they could not raise an
-	// alarm, and counting them would hide the alarms of the others.
+	// Rows with fewer than LeastSamples trials are not in the family: they cannot alarm, and would only
+	// lower the power of the others.
 	var family []*Row
 	var changes []*stats.Change
 	var losses, least []float64

@@ -28,8 +28,8 @@ type event struct {
 	Output  string
 }
 
-// text reads lines: plain ones belong to one benchmark run, events of go test -json to one per
-// package. Their records come out in the order of the file.
+// text reads lines. Plain lines belong to one benchmark run, events of go test -json to one run per
+// package. Records have the order of the file.
 func (r *reader) text(data []byte, name string) error {
 	packages := map[string]*packageText{}
 	var order []*packageText
@@ -171,8 +171,7 @@ type textLine struct {
 // add appends text, which may be a part of a line: the testing package prints a result line in pieces,
 // and each piece is an event.
 func (p *packageText) add(text string, at int) {
-	// The testing package marks lines for test2json with ^V in its own output, which some tools
-	// keep.
+	// The testing package begins lines with ^V for test2json; some tools keep it.
 	for piece := range strings.Lines(strings.ReplaceAll(text, "\x16", "")) {
 		n := len(p.lines) - 1
 		if n < 0 || strings.HasSuffix(p.lines[n].text, "\n") {
