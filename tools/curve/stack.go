@@ -40,11 +40,11 @@ func newStack() *stack {
 		tree: make([]int64, 1)}
 }
 
-// request returns the distance of each block of a request, or never: the bytes of the blocks used since
-// its last use, and its own. Caches of at least that capacity have the block. Then it uses all blocks,
-// last to first. The distances are valid until the next call.
+// request returns the stack distance of each block of a request: the bytes of the blocks used since its
+// last use, itself included, or never. A cache of at least that capacity has the block. Then request
+// uses all blocks, last to first. The distances are valid until the next call.
 //
-// A block keeps its first size. The second result is the number of blocks that have another size here.
+// A block keeps its first size. resized is the number of blocks that have another size in this request.
 func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resized int64) {
 	if s.ids == nil || scope != s.scope {
 		if s.scope, s.ids = scope, s.scopes[scope]; s.ids == nil {
