@@ -193,7 +193,7 @@ func (c *Cache) commitMove(m *move) {
 	}
 }
 
-// choose takes an entry as a victim, if it can leave, and reports whether more victims are needed.
+// choose adds an entry to the victims, if it can leave, and reports whether more victims are needed.
 func (c *Cache) choose(it *evict.Item) (more bool) {
 	s, v := &c.search, it.Of.(*Entry)
 	l, gone := c.levels[s.at], len(c.levels)

@@ -100,7 +100,7 @@ func (l Link) GiBPerSecond() float64 {
 	return rates[l.Generation-1] * 1e9 * coding / 8 * float64(l.Width) / (1 << 30)
 }
 
-// Degraded reports whether the link is slower or narrower than both ends allow.
+// Degraded reports whether the link is slower or narrower than the device supports.
 func (l Link) Degraded() bool {
 	return l.MaxGeneration > l.Generation || l.MaxWidth > l.Width
 }

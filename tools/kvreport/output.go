@@ -15,7 +15,7 @@ import (
 )
 
 // spare returns an error if the output would replace an input (also through a link or a pattern) or any
-// benchmark result: if the user forgets the value of -o, it takes the first input. Other files may be
+// benchmark result: if the user forgets the value of -o, the flag takes an input. Other files may be
 // replaced.
 func (c *Call) spare(path string) error {
 	out, err := os.Stat(path)

@@ -320,7 +320,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 	return charts
 }
 
-// saturationTarget returns the target of the latency autoscaler, as a share. The capacity mode has none.
+// saturationTarget returns the target of the latency autoscaler, as a share. The other mode has none.
 func saturationTarget(rec *load.Record) (float64, bool) {
 	s := rec.Result.Autoscaler
 	if s == nil || s.Mode != result.AutoscaleQoS {

@@ -72,7 +72,7 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 }).ParseFS(templates, "*.tmpl"))
 
 // Write writes the page of the records. t is their comparison. An error may leave partial output, so the
-// caller writes to a temporary file.
+// caller keeps the old file.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return pageTemplate.Execute(w, view.New(records, t))
 }
