@@ -229,7 +229,7 @@ func (l *Lease) written(ctx context.Context, i int, claims []claim, tag Tag, res
 	for k := n; k < len(claims); k++ {
 		claims[k].claimed = in
 	}
-	in.giveBack(res.Bytes-all, all-res.Bytes) // claim the bytes of the blocks that were not written again
+	in.giveBack(res.Bytes-all, all-res.Bytes) // claim the unwritten bytes again
 	if err != nil {
 		in.giveBack(0, res.Bytes)
 	}

@@ -7,8 +7,8 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// Policy says which levels hold an entry and which entries are victims. The zero value is MLPerf's
-// policy: an exclusive waterfall with LRU eviction, without promotion.
+// Policy says which levels hold an entry and which entries are victims. The zero value is an
+// exclusive waterfall with LRU eviction, without promotion.
 type Policy struct {
 	Place   Placement
 	Promote Promotion

@@ -23,13 +23,14 @@
 //
 // Not imitated are:
 //
-//   - vLLM's back-pressure: it drops stores when writing takes longer than 5 ms per MiB   - LMCache's
-// index of raw_block, which it saves once a minute, and its limit of 1,536 MiB in flight of fs_native
-// - SGLang's second call for an object whose size is no multiple of 4 KiB, and the limits of HiCache's
-// prefetch:     nothing below 256 tokens, no requests beyond half the host's memory   - Mooncake's
-// thread that writes buckets: the request that fills a bucket writes it and waits. Also its heartbeat
-// of     10 s, after which it begins to write, and its limit of 1.25 GiB in flight   - KVBM's memory of
-// the uses of a key beyond its eviction
+//   - vLLM's back-pressure: it drops stores when writing takes longer than 5 ms per MiB
+//   - LMCache's index of raw_block, which it saves once a minute, and the limit of fs_native of
+//     1,536 MiB in flight
+//   - SGLang's second call for an object whose size is no multiple of 4 KiB, and the limits of HiCache's
+//     prefetch: nothing below 256 tokens, no requests beyond half the host's memory
+//   - Mooncake's thread that writes buckets: the request that fills a bucket writes it and waits. Also
+//     its heartbeat of 10 s, after which it begins to write, and its limit of 1.25 GiB in flight
+//   - KVBM's memory of the uses of a key beyond its eviction
 //
 // To add a layout, add a line to tiers.Layouts and a file here that implements layout.
 //

@@ -31,6 +31,7 @@ type extent struct {
 	users atomic.Int64 // the owner and the requests in flight
 }
 
+// span is the part of an extent that one call moves: adjacent objects in one file.
 type span struct {
 	x     *extent
 	run   []*entry

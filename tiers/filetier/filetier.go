@@ -103,7 +103,7 @@ type Tier struct {
 	leaves     atomic.Bool   // the work directory removes the files, instead of the tier
 	users      atomic.Int64  // number of users: the owner, open extents and requests in flight
 	dropsCache bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
-	adjacent   int64         // the largest number of bytes of a span with several objects; 0: a span has one object
+	adjacent   int64         // largest bytes of a span of several objects; 0: one object per span
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry

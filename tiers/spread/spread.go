@@ -325,7 +325,7 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 		errs = append(errs, t.parts[part].Remove(ctx, o))
 		t.mu.Lock()
 		s := t.at[o.ID()]
-		gone := s != nil && s.kept // the writer removes the record of an object that is still being written
+		gone := s != nil && s.kept // before the commit, the writer removes the record
 		t.mu.Unlock()
 		if gone {
 			t.forget(s)

@@ -47,7 +47,7 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &suite{T: t, tier: open(t), ctx: t.Context()}
-			if x, ok := s.tier.(*transfer.Tier); ok { // only the files of a transfer.Tier have the same objects as the tier
+			if x, ok := s.tier.(*transfer.Tier); ok { // only its files have the same objects as the tier
 				s.own = x.Files()
 			}
 			c.test(s)

@@ -39,7 +39,7 @@ type operation struct {
 
 	mu      sync.Mutex
 	running int         // streams that have not ended
-	over    clock.Event // fires when the last stream has ended, or after Grace; nil: the caller does not wait yet
+	over    clock.Event // fires after the last stream, or after Grace; nil: no wait yet
 	parts   []stretch   // parts of the extent from which streams take chunks
 	all     [1]stretch  // memory for a single part
 	err     error       // the first failure

@@ -159,7 +159,7 @@ type Report struct {
 
 	Model         string `json:"model"`
 	KVDType       string `json:"kv_dtype"`               // auto: the model's own type
-	StoredAs      string `json:"kv_stored_as,omitempty"` // the stored type and why, if it is not the type of the weights
+	StoredAs      string `json:"kv_stored_as,omitempty"` // type and reason, if it is not the weights' type
 	BytesPerToken int64  `json:"bytes_per_token"`        // of all ranks
 	// FixedBytes is the size of a sequence's states, which the curve does not count.
 	FixedBytes     int64   `json:"fixed_bytes_per_sequence"`

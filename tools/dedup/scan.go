@@ -40,7 +40,7 @@ type Report struct {
 
 	DuplicateBlocks float64 `json:"duplicate_blocks"` // number of blocks that equal an earlier block
 	DuplicateShare  float64 `json:"duplicate_share"`
-	PlusMinusShare  float64 `json:"duplicate_share_plus_minus"` // half the width of the 95 % interval; 0: exact
+	PlusMinusShare  float64 `json:"duplicate_share_plus_minus"` // half of the 95 % interval; 0: exact
 	SampledOneIn    int64   `json:"sampled_one_in"`             // 1: all distinct blocks were kept
 
 	ZstdBytes int64    `json:"zstd_bytes"`

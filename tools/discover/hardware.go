@@ -73,7 +73,7 @@ type GPU struct {
 	UUID        string `json:"uuid,omitempty"`
 	MemoryBytes *int64 `json:"memory_bytes"`
 	Link        *Link  `json:"pcie"`
-	Source      string `json:"source"` // of the name and memory: nvidia-smi, /proc/driver/nvidia or the PCI bus
+	Source      string `json:"source"` // nvidia-smi, /proc/driver/nvidia or PCI bus
 	address     string // PCI address
 }
 

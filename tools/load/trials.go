@@ -131,7 +131,7 @@ func (rec *Record) began() (at time.Time) {
 func joined(ranks []*Record, n int) (rec *Record, err error) {
 	first := ranks[0]
 	if first.Python && n == 1 && len(ranks) == 1 {
-		return first, nil // the Python benchmark's launcher makes a rank directory for a single client, too
+		return first, nil // a single client has a rank directory, too
 	}
 	slices.SortFunc(ranks, func(a, b *Record) int { return a.rank - b.rank })
 	rec = &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,

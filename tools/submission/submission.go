@@ -29,7 +29,7 @@ import (
 
 // Submission has the parameters of one submission.
 type Submission struct {
-	Dir, Out             string                       // the results directory, and where to build the tree
+	Dir, Out             string                       // results directory, and where to build the tree
 	Organisation, System string                       // each is a directory name in the tree
 	Division             string                       // closed or open: the top directory of the tree
 	Hardware             map[string]discover.Hardware // by host name; hosts may be missing

@@ -23,7 +23,7 @@ type Chart struct {
 	Lines []Line `json:"series"`
 	Bars  bool   `json:"bars,omitempty"`  // Lines are bars over the categories 0, 1, 2, … of the X axis
 	Marks []Mark `json:"marks,omitempty"` // only on the page
-	Time  bool   `json:"time,omitempty"`  // X is the time in the window: on the page such charts zoom together
+	Time  bool   `json:"time,omitempty"`  // X is the time in the window: such charts zoom together
 }
 
 // Axis is one axis, in the unit of the data. A logarithmic axis shows no value of 0 or less.

@@ -21,7 +21,8 @@ import (
 )
 
 // Error is the error of a request after its last attempt. It does not wrap the transport's error,
-// because the cache would retry a timeout or a reset.
+// because the
+// cache would retry the request after a timeout.
 type Error struct {
 	Op       Op
 	Endpoint string

@@ -88,7 +88,7 @@ func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [
 		}
 	}
 	t.heads = append([]string{"Run", "Benchmark", "Trial"}, t.heads...)
-	t.names = 3 // the first three columns (run, benchmark, trial) and the first column of the rows stay on screen
+	t.names = 3 // so that the first column of the rows stays on screen, too
 	b.table(*t)
 }
 
@@ -182,7 +182,7 @@ func metrics(t *stats.Table) table {
 
 // round drops digits that scaling adds: it keeps 13.
 func round(v float64) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64) // FormatFloat's text always parses
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64) // its text always parses
 	return r
 }
 
