@@ -22,8 +22,8 @@
 //
 // Ties? Tied values get their mean rank. P values count all permutations of the ranks (package stats),
 // so that coarse metrics keep the level. Above 64 trials a normal distribution with a variance
-// corrected for ties is used. If most trials have exactly the same bandwidth, the row is blind whatever
-// p is: the window or a limit decided the value.
+// corrected for ties is used. If most trials have exactly the same bandwidth, the row is blind unless
+// it is worse: the window or a limit decided the value.
 //
 // Few trials? The smallest p of four against four trials is 1/70, of two blocks 1/36: enough for one or
 // two metrics. A metric whose smallest p after the correction is above alpha is "not enough samples"

@@ -22,7 +22,7 @@
 //   - Reads and writes share one medium or have two, whichever is nearer to the rate of
 //     StorageCeiling/op=mixed.
 //
-// These runs do not show parallelism, garbage collection and flushes, so these keep their defaults.
+// The model leaves out what these runs do not show: parallelism, garbage collection and flushes.
 //
 // Of several trials of one kind, the trial with the median bytes/s counts. Trials that searched the
 // number of requests in flight are one kind. Latency and bandwidth come from different runs.

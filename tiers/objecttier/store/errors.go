@@ -21,8 +21,7 @@ import (
 )
 
 // Error is the error of a request after its last attempt. It does not wrap the transport's error,
-// because the
-// cache would retry the request after a timeout.
+// because the cache would retry the request after a timeout.
 type Error struct {
 	Op       Op
 	Endpoint string
