@@ -21,8 +21,8 @@ var (
 	ErrTooLarge = errors.New("the entry is larger than the last tier")
 )
 
-// KeepRatio is the share of its capacity up to which a level above the last one is filled. Entries
-// beyond it are demoted.
+// KeepRatio is the default share of its capacity up to which a level above the last is filled. Beyond it
+// entries are demoted.
 const KeepRatio = 0.80
 
 // Level is one level of a cache: a tier and the capacity that is used of it.
@@ -30,11 +30,11 @@ type Level struct {
 	Kind     tiers.Kind
 	Tier     tiers.Tier // nil: stores no bytes, and all operations complete at once
 	Capacity int64      // bytes, > 0
-	// Keep is the share of the capacity that is filled. 0: KeepRatio, in the last level 1.
+	// Keep is the share of the capacity that is filled. 0 = KeepRatio, or 1 in the last level.
 	Keep float64
 }
 
-// Files returns the files of the level's tier, nil without any.
+// Files returns the files of the level's tier, nil if it has none.
 func (l Level) Files() tiers.Files {
 	if l.Tier == nil {
 		return nil
@@ -50,7 +50,7 @@ func (l Level) Description() string {
 	return l.Tier.Traits().Description
 }
 
-// Put writes objects to the level's tier, see tiers.Tier.
+// Put writes objects to the level's tier: see tiers.Tier.
 func (l Level) Put(ctx context.Context, now func() time.Duration, c *tiers.Call,
 	objs []tiers.Object, src tiers.Source) error {
 	if l.Tier == nil {
@@ -60,7 +60,7 @@ func (l Level) Put(ctx context.Context, now func() time.Duration, c *tiers.Call,
 	return l.Tier.Put(ctx, c, objs, src)
 }
 
-// Get reads objects of the level's tier, see tiers.Tier.
+// Get reads objects from the level's tier: see tiers.Tier.
 func (l Level) Get(ctx context.Context, now func() time.Duration, c *tiers.Call,
 	objs []tiers.Object, dst tiers.Sink) error {
 	if l.Tier == nil {
@@ -70,22 +70,22 @@ func (l Level) Get(ctx context.Context, now func() time.Duration, c *tiers.Call,
 	return l.Tier.Get(ctx, c, objs, dst)
 }
 
-// nothing reports the first object's move in a level without a tier.
+// nothing reports the first object as moved in no time, in a level without a tier.
 func nothing(c *tiers.Call, now time.Duration, op tiers.Op, o tiers.Object) {
 	c.Timing, c.Done = tiers.Timing{}, 1
 	c.Observe(tiers.Chunk{Op: op, Bytes: o.Size, Begun: now, Ended: now, Asked: now, Done: now})
 }
 
-// Config describes a Cache. Levels are ordered fastest first; the last one is the terminal level.
+// Config describes a Cache. Levels are ordered from fast to slow.
 type Config struct {
 	Levels []Level
 	Policy Policy
-	// Source returns the bytes of one write, and Sink takes what is read. Levels without a tier need
-	// neither.
+	// Source returns the source of the bytes of one write. Sink gets the bytes that are read. Levels
+	// without a tier use neither.
 	Source     func() tiers.Source
 	Sink       tiers.Sink
-	Tails      tiers.Tails // the part of a prefix's blocks that is read
-	MaxWriters int         // entries being written at a time; 0 = no limit
+	Tails      tiers.Tails // how many bytes of each block of a prefix are read
+	MaxWriters int         // entries that are written at a time; 0 = no limit
 	Clock      clock.Clock
 	Observer   Observer
 }
@@ -108,7 +108,7 @@ type Cache struct {
 	gen            uint64 // number of writes, for generations
 	open           int    // leases with Prefix that are not closed
 	oversubscribed bool   // one lease is open, and its blocks do not all fit at once
-	places         int    // how many more writers the write limit admits
+	places         int    // how many more writers the write limit admits now
 	writers        queue  // waits for the write limit
 	planning       queue  // waits for capacity that cannot be planned yet
 
@@ -124,24 +124,24 @@ type Gauge struct {
 	Capacity int64
 	Used     int64 // bytes of entries and reservations
 	Peak     int64 // the largest Used since ResetGauges
-	Bytes    int64 // of the entries alone, including entries that are being deleted
-	// Leaving is the part of Bytes that is being deleted or demoted. Claimed is the capacity of
-	// writes in progress, whether or not their bytes are free yet. Bytes - Leaving + Claimed <=
+	Bytes    int64 // of entries, including entries that are being deleted
+	// Leaving is the part of Bytes that is being deleted or demoted. Claimed is the capacity claimed by
+	// writes in progress, including claims whose bytes are not free yet. Bytes - Leaving + Claimed <=
 	// Capacity.
 	Leaving, Claimed int64
 	Entries          int64
 }
 
-// Moves counts what the cache did in addition to the requests' own reads and writes, since
-// ResetGauges.
+// Moves counts the copies, promotions and removals that the cache made in addition to the requests' own
+// reads and writes, since ResetGauges.
 type Moves struct {
-	Copied    Count // to the last level, from above
-	Promoted  Count // from the last level, upward
-	Dropped   Count // removed from one level, because another one also has them
-	Refused   Count // evicted above the last level, which did not admit them
-	Unwritten Count // copies that were not made: the write-behind queue was full, or they failed
-	// MostBehind is the largest number of bytes that waited, or were being written, behind the
-	// requests.
+	Copied    Count // to the last level, from a level above
+	Promoted  Count // from the last level to a level above
+	Dropped   Count // removed from one level, while another level keeps the entry
+	Refused   Count // evicted above the last level, because the last level did not admit them
+	Unwritten Count // copies that were not made: the write-behind queue was full, or the write failed
+	// MostBehind is the largest number of bytes in the write-behind queue, including bytes being
+	// written.
 	MostBehind int64
 }
 
@@ -153,21 +153,21 @@ func (n *Count) add(bytes int64) {
 	n.Bytes += bytes
 }
 
-// Moves returns the counts up to now.
+// Moves returns the counts since ResetGauges.
 func (c *Cache) Moves() Moves {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.moves
 }
 
-// copyJob is a copy that waits to be written.
+// copyJob is a copy in the write-behind queue.
 type copyJob struct {
 	tag Tag
 	e   *Entry
 	o   tiers.Object
 }
 
-// backlog is the queue of copies that wait behind the requests. Guarded by the cache's lock.
+// backlog is the write-behind queue. Guarded by the cache's lock.
 type backlog struct {
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -177,19 +177,19 @@ type backlog struct {
 	idle    *waiter // Close waits here for the writers
 }
 
-// Tag identifies for the observer on whose behalf an operation ran.
+// Tag tells the observer for whom an operation runs.
 type Tag struct {
 	Shard     int         // worker index
 	Phase     tiers.Phase // Prefill or Decode; demotions report Evict
-	Unbounded bool        // write without the write limit: filling the cache before the window
+	Unbounded bool        // a write without the write limit, to fill the cache before the window
 }
 
 // Observer receives the events of the cache that its methods do not return. Its methods run
 // concurrently, on the goroutines that do the I/O. They must not block and must not call the cache.
 type Observer interface {
-	// Began reports that bytes of an object begin to move, after all waits: the events of an I/O
-	// trace. A demotion is two operations of phase Evict. A transfer of several objects reports the
-	// first.
+	// Began reports that bytes of an object begin to move, after all waits. The I/O trace records these
+	// events. A demotion reports a read and a write of phase Evict. A transfer of several objects
+	// reports the first.
 	Began(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, phase tiers.Phase)
 	// Chunk reports a completed request, or the flush of a write.
 	Chunk(tag Tag, l tiers.Kind, phase tiers.Phase, c tiers.Chunk)

@@ -6,8 +6,8 @@ import (
 	"kvbench/tiers"
 )
 
-// target returns the level to which the policy copies or promotes an entry that a request has found,
-// or nil. It depends on decisions alone, and not on the progress of transfers.
+// target returns the level to which the policy copies or promotes an entry that a request has hit, or
+// nil. It depends only on decisions, not on the progress of transfers.
 func (c *Cache) target(e *Entry) *level {
 	p := &c.policy
 	switch {
@@ -21,9 +21,8 @@ func (c *Cache) target(e *Entry) *level {
 	return nil
 }
 
-// intend plans the copy or promotion of an entry that the policy wants. It returns false and changes
-// nothing if there is no capacity, or if the entry is being moved already. If the policy wants none,
-// to is nil.
+// intend plans the copy or promotion of an entry that the policy wants. to is nil if the policy wants
+// none. ok is false, and nothing changes, if there is no capacity or if the entry is already moving.
 func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool) {
 	if to = c.target(e); to == nil {
 		return nil, true
@@ -42,7 +41,7 @@ func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool)
 		}
 		return to, ok
 	}
-	e.state = moving // so that it is no victim of its own plan
+	e.state = moving // so that the plan does not choose it as a victim
 	if ok = c.plan(e, aim{in: to}, strict, work); !ok {
 		e.state = resident
 		return to, false
@@ -83,12 +82,11 @@ func (c *Cache) carried(e *Entry, o tiers.Object, to *level) {
 	c.moves.Promoted.add(e.size)
 }
 
-// carry writes an entry's bytes to a level where they are claimed. It generates the bytes instead of
-// reading them. A failure only cancels the copy.
+// carry writes an entry to a level that has claimed bytes for it. It generates the content instead of
+// reading the entry. After a failure it undoes the copy.
 func (c *Cache) carry(ctx context.Context, tag Tag, e *Entry, o tiers.Object, to *level) error {
 	claimed, from := o.Size, e.cur.in.Kind
-	// An older replica may be leaving that level while it is read, so this one needs another
-	// generation.
+	// An older replica may still be read in that level: use another generation.
 	c.mu.Lock()
 	c.gen++
 	o.Gen = c.gen
@@ -117,11 +115,10 @@ func (c *Cache) carry(ctx context.Context, tag Tag, e *Entry, o tiers.Object, to
 	return err
 }
 
-// mostBehind is how many copies are written concurrently behind the requests: as many as vLLM has
-// threads for it.
+// mostBehind is the number of write-behind goroutines: vLLM has as many threads for it.
 const mostBehind = 16
 
-// behind queues a copy for writing behind the requests. It drops the copy if the queue is full.
+// behind adds a copy to the write-behind queue, or drops the copy if the queue is full.
 func (c *Cache) behind(tag Tag, e *Entry, o tiers.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +156,7 @@ func (c *Cache) writeBehind() {
 	}
 }
 
-// Close drops the queued copies and waits for the copies that are being written.
+// Close drops the copies in the queue and waits for the copies that are being written.
 func (c *Cache) Close(ctx context.Context) error {
 	c.mu.Lock()
 	b := &c.backlog

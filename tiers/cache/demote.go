@@ -9,14 +9,14 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// copied copies an object to a lower level. The wait for buffers is in the timing of the read, and the
-// two timings overlap. After an error nothing of the object is left in the lower level; readFailed
-// reports that the read has failed, and not the write.
+// copied copies an object to a lower level. The two timings overlap. The wait for buffers is in the
+// timing of the read. After an error the lower level has nothing of the object; readFailed reports
+// whether the read failed, not the write.
 func (c *Cache) copied(ctx context.Context, read, write *tiers.Call, o tiers.Object,
 	from, to *level) (readFailed bool, err error) {
 	memory, ok := from.Files().(tiers.Memory)
 	if !ok || to.Tier == nil || !to.Tier.Traits().Holds {
-		// One of the levels has no bytes: they are generated again.
+		// If one of the levels holds no bytes, generate them again.
 		if err := c.get(ctx, read, from, []tiers.Object{o}); err != nil {
 			return true, err
 		}
@@ -34,16 +34,16 @@ func (c *Cache) copied(ctx context.Context, read, write *tiers.Call, o tiers.Obj
 	read.Timing = tiers.Timing{Admission: write.Timing.Admission}
 	failed := src.end()
 	release()
-	// The rest of the time is the upper level's, and not generation.
+	// The rest of the time belongs to the upper level, and is not generation.
 	write.Timing = tiers.Timing{Device: write.Timing.IO()}
-	if err == nil { // also where a failed read was repeated
+	if err == nil { // also if a failed read was repeated
 		return false, nil
 	}
 	return failed != nil, cmp.Or(failed, err)
 }
 
-// upper is the upper level's bytes of a demotion, as the source of the write. Its reads are requests to
-// the upper level; reads that are repeated count, too. A read may end after the demotion.
+// upper is the source of a demotion's write: the object's bytes in the upper level. Each Fill is a read
+// of the upper level and is reported, also if it is repeated. A read may end after the demotion.
 type upper struct {
 	view    tiers.Source
 	padding tiers.Source
@@ -56,8 +56,8 @@ type upper struct {
 	left bool  // the demotion has ended: no more reports
 }
 
-// Fill implements tiers.Source. Padding is generated, so that files have the same bytes as after a
-// write.
+// Fill implements tiers.Source. It generates the padding, so that a file has the same bytes as after a
+// write by a request.
 func (u *upper) Fill(o tiers.Object, off int64, p []byte) error {
 	n := int(max(0, min(int64(len(p)), o.Size-off)))
 	begun := u.clock.Now()
@@ -79,8 +79,8 @@ func (u *upper) Fill(o tiers.Object, off int64, p []byte) error {
 	return u.padding.Fill(o, off+int64(n), p[n:])
 }
 
-// end ends the reports, and returns the error of the first read that failed: the error of the write
-// wraps it differently. It adds the time of the reads to the call.
+// end stops the reports. It returns the error of the first read that failed, which the error of the
+// write may hide. It adds the time of the reads to the call.
 func (u *upper) end() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 type state uint8
 
 const (
-	pending  state = iota // a lease is going to write it: no bytes yet
+	pending  state = iota // a lease is going to write it; it has no bytes yet
 	resident              // readable, a candidate for eviction
 	moving                // readable, while its bytes are copied to another level
 	evicted               // not in the index; its bytes are removed after the last reader
@@ -26,9 +26,9 @@ type Entry struct {
 	size  int64
 	asked uint32 // number of requests that wanted it
 	state state
-	in    *level      // the level it belongs to, and whose order has it; its bytes may follow later
+	in    *level      // the level to which it belongs and whose order has it; its bytes may follow later
 	cur   *replica    // its bytes; nil until written
-	uses  int         // leases with Prefix that are going to read or write it
+	uses  int         // number of leases with Prefix that are going to read or write it
 	seen  bool        // read at least once since ResetGauges
 	ready clock.Event // fires when the pending write ends or fails; nil: no lease waits
 
@@ -37,8 +37,8 @@ type Entry struct {
 	copied  *replica
 	copying bool
 
-	upper evict.Item // its item in the order of a level above the last
-	lower evict.Item // its item in the order of the last level
+	upper evict.Item // in the order of a level above the last
+	lower evict.Item // in the order of the last level
 }
 
 // Key returns the entry's key.
@@ -47,7 +47,7 @@ func (e *Entry) Key() string { return e.key }
 // Size returns the entry's size in bytes.
 func (e *Entry) Size() int64 { return e.size }
 
-// item returns the entry's item in the order of a level.
+// item returns the entry's item for the order of a level.
 func (e *Entry) item(l *level) *evict.Item {
 	if l.last {
 		return &e.lower
@@ -77,10 +77,10 @@ func (r *replica) pin() *replica {
 	return r
 }
 
-// busy reports that an entry is being written or moved, or is going to be used.
+// busy reports whether an entry is being written or moved, or is going to be used.
 func (e *Entry) busy() bool { return e.state != resident || e.uses > 0 }
 
-// readable reports that e is in the index and written.
+// readable reports whether e is in the index and written.
 func (e *Entry) readable() bool { return e != nil && e.cur != nil && e.state != evicted }
 
 // resolve wakes the leases that wait for a pending entry.
@@ -115,7 +115,7 @@ func (c *Cache) touch(e *Entry) {
 	}
 }
 
-// hasLower reports that an entry of an upper level is also in the order of the last level.
+// hasLower reports whether an entry of an upper level is also in the order of the last level.
 func (e *Entry) hasLower() bool { return e.copied != nil || e.copying }
 
 // last returns the terminal level.
@@ -141,7 +141,7 @@ func (c *Cache) evict(e *Entry) {
 	}
 }
 
-// leave makes a replica accept no new pins. Callers hold the lock, and a pin on it.
+// leave stops new pins of a replica. Callers hold the lock and a pin on the replica.
 func (r *replica) leave() {
 	r.leaving = true
 	r.in.leaving += r.obj.Size
@@ -156,7 +156,7 @@ func (c *Cache) publish(e *Entry, o tiers.Object, in *level) {
 	e.resolve()
 }
 
-// settle makes an entry of an upper level one of the last level, where it has a copy.
+// settle moves an entry of an upper level, without I/O, to the last level, which has its copy.
 func (c *Cache) settle(e *Entry) {
 	e.in.order.Remove(&e.upper)
 	e.in, e.cur, e.copied, e.state = c.last(), e.copied, nil, resident

@@ -10,10 +10,10 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// Read reads want i, a hit or pending, and with Prefix also the blocks after it that one transfer can
-// read. It waits for the writer of want i, but not for the writers of other wants. It returns how
-// many wants it has processed, also after an error. It may be called repeatedly: entries stay pinned
-// until Drop or Close.
+// Read reads want i, a Hit or Pending, and with Prefix also the following blocks that one transfer can
+// read. It waits for the writer of want i, but not for writers of other wants. It returns the number of
+// wants that it has processed, also after an error. It may be repeated: entries stay pinned until Drop
+// or Close.
 func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
 	c := l.c
 	planned := l.planMove(i)
@@ -33,7 +33,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	c.mu.Lock()
 	in, left := l.gather(i)
 	alone := len(l.objects) == 1
-	if alone { // mark it now: a concurrent reader of it is not the first
+	if alone { // mark the entry now: a concurrent reader is not the first reader
 		res.saw(&l.claims[i], l.objects[0])
 	}
 	c.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	}
 	c.mu.Unlock()
 	for k := n; k < len(l.objects); k++ {
-		l.release(ctx, i+k, tag) // hold no pin over a wait of the next transfer
+		l.release(ctx, i+k, tag) // hold no pin while the next transfer waits
 	}
 	if err == nil {
 		res.Copy, err = l.carryAll(ctx, i, n, tag)
@@ -62,8 +62,8 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	return n, res, err
 }
 
-// planMove plans, without Prefix, the copy or promotion of want i that the policy wants, if there is
-// capacity for it now.
+// planMove plans the copy or promotion of want i that the policy wants, without Prefix, if there is
+// capacity now.
 func (l *Lease) planMove(i int) (planned bool) {
 	cl := &l.claims[i]
 	if l.Prefix || cl.outcome != Hit || cl.also != nil || cl.done || len(l.c.levels) == 1 {
@@ -80,8 +80,8 @@ func (l *Lease) planMove(i int) (planned bool) {
 	return cl.also != nil
 }
 
-// carryAll makes the planned copies and promotions of n claims. It holds no pin while it waits. A
-// failed copy is reported, but is an error of the request only if ctx has ended.
+// carryAll makes the planned copies and promotions of n claims. It holds no pins while it waits. A
+// failed copy is reported; it is an error of the request only if ctx has ended.
 func (l *Lease) carryAll(ctx context.Context, i, n int, tag Tag) (took time.Duration, err error) {
 	c := l.c
 	var begun time.Duration
@@ -113,10 +113,10 @@ func (l *Lease) carryAll(ctx context.Context, i, n int, tag Tag) (took time.Dura
 	return took, err
 }
 
-// gather pins want i and the wants after it that one transfer can read, and puts their objects into
-// l.objects. It returns their level, and the replicas to unpin. It pins an entry that was demoted
-// since the last read in its new level: a pin on the old replica would keep the bytes from the writer
-// that demoted it. Callers hold the lock.
+// gather pins want i and the following wants that one transfer can read, and sets l.objects to their
+// objects. It returns their level and the replicas to unpin. If an entry was demoted since the last
+// read, gather pins the replica in the new level: a pin on the old one would keep the bytes from the
+// writer that needs them. Callers hold the lock.
 func (l *Lease) gather(i int) (in *level, left []*replica) {
 	l.objects = l.objects[:0]
 	bytes := int64(0)
@@ -158,13 +158,13 @@ func (res *Result) saw(cl *claim, o tiers.Object) {
 	}
 }
 
-// Write writes want i, a Miss that this lease owns, and with Prefix also the owned blocks after it
-// that one transfer can write. It returns how many wants it has processed, also after an error. After
-// success their entries are readable by all leases and pinned by this one.
+// Write writes want i, a Miss that this lease owns, and with Prefix also the following owned blocks
+// that one transfer can write. It returns the number of wants that it has processed, also after an
+// error. After success all leases can read the entries, and this lease has pinned them.
 //
-// The steps are: wait for the write limit, claim capacity, write the bytes, publish. The bytes of
-// blocks with planned capacity are claimed already. Write reserves the bytes of all its blocks at
-// once, and turns the reservations of blocks that the tier did not take back into claims.
+// The steps are: wait for the write limit, claim capacity, write the bytes, publish. Blocks with
+// planned capacity have claims already. Write reserves the bytes of all its blocks at once. If the tier
+// did not write some blocks, Write turns their reservations back into claims.
 func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
 	c := l.c
 	if !l.claims[i].owner {
@@ -229,7 +229,7 @@ func (l *Lease) written(ctx context.Context, i int, claims []claim, tag Tag, res
 	for k := n; k < len(claims); k++ {
 		claims[k].claimed = in
 	}
-	in.giveBack(res.Bytes-all, all-res.Bytes) // claim the bytes of the other blocks again
+	in.giveBack(res.Bytes-all, all-res.Bytes) // claim the unwritten bytes again
 	if err != nil {
 		in.giveBack(0, res.Bytes)
 	}
@@ -272,7 +272,7 @@ func bytesOf(objects []tiers.Object) (n int64) {
 	return n
 }
 
-// room claims the bytes of a claim in its entry's level, unless they are claimed already.
+// room claims the bytes of an entry in its level, unless they are claimed already.
 func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error {
 	if cl.claimed != nil {
 		return nil
@@ -289,8 +289,8 @@ func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error
 	return err
 }
 
-// Objects returns the objects of a level that are not being written or moved, in the order of
-// eviction, and the free bytes of the level.
+// Objects returns the objects of a level that are resident, in the order of eviction, and the free
+// bytes of the level.
 func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,8 +309,8 @@ func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
 	return objects, free
 }
 
-// Forget deletes an entry that is not in use. It does not count as an eviction. Forgetting an absent
-// entry is no error.
+// Forget deletes an entry that is not in use. It does not count as an eviction. An absent entry is no
+// error.
 func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
 	c.mu.Lock()
 	e := c.index[key]

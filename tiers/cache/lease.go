@@ -16,12 +16,12 @@ type Want struct {
 	Write bool // the request writes the entry if it is absent; implied for blocks
 }
 
-// Outcome is the decision on one key, which depends on metadata alone.
+// Outcome is the decision on one key. It depends only on metadata.
 type Outcome uint8
 
-// Hit: the entry can be read. Pending: another lease is writing it; a read waits. Miss: the entry is
-// absent; with Want.Write this lease writes it. Unreachable, with Prefix only: the entry exists, but
-// after a missing block, so the request does not read it.
+// Hit: the entry can be read. Pending: another lease is writing the entry; a read waits. Miss: the
+// entry is absent; with Want.Write this lease writes it. Unreachable (only with Prefix): the entry
+// exists, but after a missing block, so the request does not read it.
 const (
 	Hit Outcome = iota
 	Pending
@@ -33,11 +33,11 @@ func (o Outcome) String() string {
 	return [...]string{"hit", "pending", "miss", "unreachable"}[o]
 }
 
-// Lease holds the decisions of one request, in the order of its wants. One goroutine uses it and must
-// close it. A closed Lease can be used again: it keeps its memory.
+// Lease has the decisions of one request, in the order of its wants. One goroutine uses it and must
+// close it. A closed Lease can be reused and keeps its memory.
 type Lease struct {
-	// Prefix, set before Decide, says that the wants are the blocks of one prefix, in order.
-	// See Cache.Decide.
+	// Prefix means that the wants are the blocks of one prefix, in order: see Cache.Decide. Set it
+	// before Decide.
 	Prefix bool
 
 	c       *Cache
@@ -74,22 +74,22 @@ type Result struct {
 	Copy    time.Duration // copies and promotions, including the wait for their capacity
 }
 
-// Decide decides all wants, whose keys are distinct, in one step. It returns false when it has
-// to wait: then the caller calls it again, with the same wants, after another lease was closed,
-// and before any other decision.
+// Decide decides all wants of a lease in one step. Their keys are distinct. If it returns false, the
+// caller calls it again with the same wants, after another lease was closed and before any other
+// decision.
 //
-// Without Prefix it never waits. It pins existing entries until they are read. The victims for a new
-// entry are chosen when the entry is written.
+// Without Prefix it never returns false. It pins existing entries until they are read. The victims for
+// a new entry are chosen when the entry is written.
 //
-// With Prefix the blocks up to the first missing one are hits, or pending. After it the request reads
-// nothing: this lease writes the missing blocks, and the existing ones are Unreachable. Decide
-// touches blocks last to first, so that the tails of prefixes are evicted first. The decision is
-// final: it includes recency and victims, whenever the bytes move. So the hits depend on the order of
-// decisions and the capacities alone, and not on the speed of the storage or the number of workers.
-// The price is that a decision waits if the first victim of a level is still in use. Only if the
-// blocks of one request do not all fit at once, with no other lease open, does the lease find their
-// capacity when it writes them; until it closes, no other decision is made. While leases with Prefix
-// are open no other lease may write to the cache.
+// With Prefix the blocks up to the first missing one are Hit or Pending. The request reads nothing
+// after that block: this lease writes the missing blocks, and later existing blocks are Unreachable.
+// Decide touches the blocks last to first, so that the tails of prefixes are evicted first. A decision
+// is final: it includes recency and victims, whenever the bytes move. So the hits depend only on the
+// order of decisions and the capacities, not on the speed of the storage or the number of workers. The
+// price is that a decision waits if the first victim of a level is in use. If the blocks of one request
+// do not all fit at once and no other lease is open, the lease is oversubscribed: it finds their
+// capacity when it writes them, and until it closes, no other decision is made. While leases with
+// Prefix are open, no other lease may write to the cache.
 func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 	return !l.Prefix || l.planRoom()
 }
 
-// lookUp decides the outcomes. Callers hold the lock.
+// lookUp decides the outcomes and touches the entries. Callers hold the lock.
 func (l *Lease) lookUp(wants []Want) {
 	c, reachable := l.c, true
 	l.hits = 0
@@ -144,8 +144,8 @@ func (l *Lease) lookUp(wants []Want) {
 		case cl.outcome == Unreachable:
 			cl.e, cl.done = nil, true
 		case l.Prefix:
-			// No pin: a decision that waits could hold bytes that the other leases need. Its use
-			// protects a hit from eviction; a read pins it.
+			// Do not pin: a decision that waits could hold bytes that other leases need. uses protects
+			// the entry from eviction.
 			cl.e.uses++
 		case cl.outcome == Hit:
 			cl.pinned = cl.e.cur.pin()
@@ -153,8 +153,8 @@ func (l *Lease) lookUp(wants []Want) {
 	}
 }
 
-// planRoom plans the capacity for the blocks to be written, first to last. Called again, it continues
-// with the blocks that have none. Callers hold the lock.
+// planRoom plans the capacity for the blocks to be written, first to last. A repeated call continues
+// with the blocks that have no capacity. Callers hold the lock.
 func (l *Lease) planRoom() bool {
 	c := l.c
 	for i := range l.claims {
@@ -166,7 +166,7 @@ func (l *Lease) planRoom() bool {
 				cl.also = also
 			case c.open > 1:
 				return false
-			} // else this lease's own blocks block the move: the entry stays in its level
+			} // otherwise this lease's own blocks prevent the move: the entry stays in its level
 			continue
 		}
 		if !cl.owner || cl.claimed != nil || c.fits(cl.e.size) != nil {
@@ -184,7 +184,7 @@ func (l *Lease) planRoom() bool {
 	return true
 }
 
-// aims returns the levels of a new entry.
+// aims returns the levels that get bytes of a new entry.
 func (c *Cache) aims(e *Entry) aim {
 	if e.copying {
 		return aim{in: e.in, copy: c.last()}
@@ -203,7 +203,7 @@ func (l *Lease) hasRoom(cl *claim) {
 // Outcome returns the decision on want i.
 func (l *Lease) Outcome(i int) Outcome { return l.claims[i].outcome }
 
-// Found returns the object of want i and its level. Ok is false if the entry has no bytes yet or was
+// Found returns the object of want i and its level. ok is false if the entry is not written yet or was
 // evicted.
 func (l *Lease) Found(i int) (o tiers.Object, in tiers.Kind, ok bool) {
 	l.c.mu.Lock()
@@ -218,8 +218,8 @@ func (l *Lease) Found(i int) (o tiers.Object, in tiers.Kind, ok bool) {
 // Owned reports whether this lease still has to write want i.
 func (l *Lease) Owned(i int) bool { return l.claims[i].owner }
 
-// Drop releases want i, which the lease does not read any more. An entry that this lease should have
-// written and did not is abandoned: leases that wait for it get ErrGone.
+// Drop releases want i. The lease does not read it any more. If the lease should have written the entry
+// and has not, leases that wait for the entry get ErrGone.
 func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	c, cl := l.c, &l.claims[i]
 	l.release(ctx, i, tag)
@@ -252,8 +252,8 @@ func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 
 var errUnneeded = errors.New("the block that needed the capacity will not be written")
 
-// Close drops all wants. It completes planned moves in the shortest way: victims that were to be
-// demoted are evicted, because their capacity in the upper level is already claimed.
+// Close drops all wants. It completes planned moves without I/O of demotions: it evicts the victims,
+// because their capacity in the upper level is already claimed.
 func (l *Lease) Close(ctx context.Context, tag Tag) {
 	if len(l.work) > 0 {
 		cut, cancel := context.WithCancelCause(ctx)
@@ -284,7 +284,7 @@ func (l *Lease) release(ctx context.Context, i int, tag Tag) {
 	}
 }
 
-// letGo releases all pins before the lease waits. HoldAgain pins the entries that still exist.
+// letGo releases all pins before the lease waits. holdAgain pins the entries that still exist.
 func (l *Lease) letGo(ctx context.Context, tag Tag) {
 	for i := range l.claims {
 		l.release(ctx, i, tag)
@@ -302,8 +302,8 @@ func (l *Lease) holdAgain() {
 	}
 }
 
-// Wait pins want i, a hit or pending. It returns how long it waited for the writer, and ErrGone if the
-// entry does not exist any more.
+// Wait pins want i, a Hit or Pending. It returns the wait for the writer, and ErrGone if the entry no
+// longer exists.
 func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (waited time.Duration, err error) {
 	c, cl := l.c, &l.claims[i]
 	if cl.pinned != nil {

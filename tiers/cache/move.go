@@ -11,8 +11,8 @@ import (
 	"kvbench/tiers"
 )
 
-// A transient failure is retried up to 3 times, after 10, 20 and 40 ms. Failed attempts and pauses
-// count as the request's other time.
+// A transient failure is retried up to 3 times, after 10, 20 and 40 ms. Failed attempts and pauses are
+// not in the transfer's timing.
 const (
 	retries = 3
 	backOff = 10 * time.Millisecond
@@ -24,8 +24,7 @@ func (c *Cache) newCall(tag Tag, in *level, phase tiers.Phase) *tiers.Call {
 }
 
 // transferred reads or writes the first of objects, which are in one level, and returns how many the
-// tier took. Transient failures are retried. The timing is the last attempt's: failed attempts are
-// counted, but not averaged in.
+// tier has moved. It retries transient failures. The timing is the timing of the last attempt.
 func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level,
 	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
 	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
@@ -56,8 +55,8 @@ func (c *Cache) put(ctx context.Context, call *tiers.Call, in *level, objs []tie
 	return in.Put(ctx, c.clock.Now, call, objs, src)
 }
 
-// again reports whether a failed operation is to be retried, and waits before that. If not, it
-// reports the failure.
+// again reports whether to retry a failed operation, after it has waited. Otherwise it reports the
+// failure.
 func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op,
 	tries int, err error) bool {
 	if tries == retries || !Transient(err) || ctx.Err() != nil {
@@ -68,7 +67,7 @@ func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind
 	return c.clock.Sleep(ctx, backOff<<tries) == nil
 }
 
-// move copies the bytes of a demotion.
+// move copies the bytes of a demotion, with retries.
 func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) error {
 	c.observer.Began(tag, o, from.Kind, tiers.Read, tiers.Evict)
 	c.observer.Began(tag, o, to.Kind, tiers.Write, tiers.Evict)
@@ -97,7 +96,7 @@ func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kin
 	}
 }
 
-// Transient reports whether an operation with this error may succeed when it is retried.
+// Transient reports whether an operation with this error may succeed if it is retried.
 func Transient(err error) bool {
 	for _, e := range []error{syscall.EINTR, syscall.EAGAIN, syscall.ETIMEDOUT, syscall.ENOBUFS} {
 		if errors.Is(err, e) {
@@ -108,11 +107,10 @@ func Transient(err error) bool {
 	return errors.As(err, &t) && t.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// makeRoom executes the planned moves, before anything else of the request and before any wait for
-// another one, because other leases count on the bytes that leave. It makes all deletions first, then
-// demotions from the lowest level upward, so that every demotion waits only for moves that are in
-// progress. After a failure it still completes all moves. It adds the time without waits to
-// res.Cleared.
+// makeRoom executes the planned moves. A request calls it before any other work and before any wait,
+// because other leases count on the bytes that leave. It makes all deletions first, then demotions from
+// the lowest level upward, so that every demotion waits only for moves in progress. After a failure it
+// still completes all moves. It adds its time without waits to res.Cleared.
 func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Result) (
 	took time.Duration, err error) {
 	work := *planned
@@ -140,9 +138,9 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Res
 	return took, err
 }
 
-// demote moves one entry: it reads the upper and writes the lower level. It adds to waited how long
-// it waited for bytes of victims that leave the lower level. After a failure, also an earlier one,
-// the entry is evicted: putting it back could take bytes that another writer has already claimed.
+// demote moves one entry from its level to a lower level. It adds the wait for victims of the lower
+// level to waited. If err is not nil, or after a failure, it evicts the entry: another writer may
+// already have claimed its bytes in the upper level.
 func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *time.Duration,
 ) error {
 	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
@@ -177,9 +175,9 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *
 	return err
 }
 
-// remove deletes a replica without pins and then frees its bytes. It ignores the end of ctx, because
-// other leases may already count on the bytes. A failed deletion frees the bytes too: the entry is no
-// longer in the cache, and a tier whose deletions fail must end the run by its errors, not by a hang.
+// remove deletes a replica without pins and frees its bytes. It ignores the end of ctx, because other
+// leases may count on the bytes. A failed deletion also frees the bytes: the entry is no longer in the
+// cache, and the run must end by the reported errors, not by a hang.
 func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	ctx = context.WithoutCancel(ctx)
 	start := c.clock.Now()
@@ -200,7 +198,7 @@ func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	return err
 }
 
-// unpin removes a pin. The last unpin of a replica that leaves removes the replica.
+// unpin removes a pin. The last unpin of a leaving replica removes the replica.
 func (c *Cache) unpin(ctx context.Context, tag Tag, r *replica) error {
 	c.mu.Lock()
 	r.pins--

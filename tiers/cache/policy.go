@@ -7,23 +7,22 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// Policy says which levels hold an entry and which entries are victims. Its zero value is the policy
-// of the specification: an exclusive waterfall with LRU eviction, without promotion.
+// Policy says which levels hold an entry and which entries are victims. The zero value is an
+// exclusive waterfall with LRU eviction, without promotion.
 type Policy struct {
 	Place   Placement
 	Promote Promotion
-	// After is how many requests must have wanted an entry before it may go to the last level. With
-	// Selective the entry is copied at that request, and After is at least 2. Otherwise the entry is
-	// demoted only then, and evicted before. 0 = no condition.
+	// After is the number of requests for an entry from which on it may go to the last level. With
+	// Selective the entry is copied at that request, and After is at least 2. Otherwise a victim with
+	// fewer requests is evicted instead of demoted. 0 = no condition.
 	After int
-	// Behind is how many bytes of copies to the last level may wait or be written behind the
-	// requests. Copies beyond it are dropped. 0: the request that writes an entry also writes the
-	// copy, and waits for it.
+	// Behind is the largest number of bytes of copies in the write-behind queue. Copies beyond it are
+	// dropped. 0: the request that writes an entry also writes the copy, and waits for it.
 	Behind int64
-	// Admit reports whether a level above the last may hold an entry; nil: if it fits. It is called
+	// Admit reports whether a level above the last may hold an entry; nil: if the entry fits. Called
 	// under the cache's lock.
 	Admit func(e *Entry, level int) bool
-	// Evict returns the order of eviction of one level; nil: evict.NewLRU.
+	// Evict returns the eviction order of a level; nil = evict.NewLRU.
 	Evict func(capacity int64) evict.Order
 }
 
@@ -35,11 +34,11 @@ type Placement uint8
 const (
 	// Exclusive: one level holds an entry. Victims of the level above the last are demoted to it.
 	Exclusive Placement = iota
-	// WriteThrough: an entry is copied to the last level when it is written. Victims of the level
-	// above are dropped, also if they have no copy because the write-behind queue was full.
+	// WriteThrough: an entry is copied to the last level when it is written. Victims of the levels
+	// above are dropped, also without a copy (the write-behind queue was full).
 	WriteThrough
-	// WriteBack: victims of the level above the last are copied to it, unless it still has their
-	// copy: promotion keeps the replica in the last level.
+	// WriteBack: victims of the level above the last are copied to it, unless it still has a copy from
+	// before their promotion.
 	WriteBack
 	// Selective: an entry is copied to the last level when After requests have wanted it. Victims of
 	// the level above that have no copy are evicted.
@@ -52,9 +51,9 @@ var Placements = []string{"waterfall", "write-through", "write-back", "selective
 // Promotion says whether a read moves an entry up.
 type Promotion uint8
 
-// Never: an entry stays in its level. OnHit: an entry that a request finds in the last level is also
-// copied to the fastest level that may hold it. OnHit does not work with Exclusive: a promotion would
-// wait for the demotions that it causes, and these for the bytes of the promoted entry.
+// Never: an entry stays in its level. OnHit: a hit in the last level also copies the entry to the
+// fastest level that may hold it. OnHit does not work with Exclusive: the promotion would wait for
+// demotions that wait for the bytes of the promoted entry.
 const (
 	Never Promotion = iota
 	OnHit
@@ -63,7 +62,7 @@ const (
 // copiesAtWrite reports whether an entry is copied when it is written.
 func (p *Policy) copiesAtWrite() bool { return p.Place == WriteThrough }
 
-// validate returns an error for a policy that is not possible.
+// validate returns an error for an impossible policy.
 func (p *Policy) validate(levels int) error {
 	switch {
 	case p.Place > Selective || p.Promote > OnHit:

@@ -10,15 +10,15 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// level is one tier and the account of its bytes. Guarded by the cache's lock.
+// level is one tier with its account of bytes. Guarded by the cache's lock.
 //
-// Capacity for a new entry is planned in one step through all levels: plan chooses the victims of
-// each level and claims the bytes that the next level needs for them. Claims become reservations
-// (used) in FIFO order, as soon as the bytes are free: a deletion has returned, or a demotion has
-// removed the old replica. At every moment
+// plan finds capacity for a new entry in all levels in one step: it chooses the victims of each level
+// and claims the bytes that the next level needs for them. Claims become reservations (part of used) in
+// FIFO order, as soon as the bytes are free: after a deletion, or when a demotion has removed the old
+// replica. At every moment
 //
 //	used                     <= limit     capacity is never exceeded
-//	used - leaving + claimed <= limit     every claim can be met once the victims have left
+//	used - leaving + claimed <= limit     every claim can be met when the victims have left
 //
 // and used is exactly the sum of the replicas in the tier and the reservations.
 type level struct {
@@ -26,17 +26,17 @@ type level struct {
 	index  int // in Cache.levels
 	last   bool
 	limit  int64 // Capacity × Keep
-	extent int64 // bytes of neighbours that move together, 0 = none
+	extent int64 // largest number of bytes of adjacent objects that move together, 0 = none
 	order  evict.Order
-	groups evict.Grouper // the order, if its victims leave in groups
+	groups evict.Grouper // order, if its victims leave in groups
 
-	used     int64 // replicas, including those that leave until they are deleted, + reservations
+	used     int64 // bytes of replicas, including leaving ones, and of reservations
 	reserved int64 // the part of used that has no replica yet
 	leaving  int64 // the part of used that is being demoted or evicted
-	claimed  int64 // claimed by writers, not yet part of used
+	claimed  int64 // bytes claimed by writers, not yet part of used
 	peak     int64
 	entries  int64 // entries whose current replica is here
-	asks     queue // waits of claims to become reservations
+	asks     queue // claims that wait to become reservations
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
@@ -63,7 +63,7 @@ func (l *level) giveBack(claimed, reserved int64) {
 	l.reserved -= reserved
 }
 
-// grant turns a claim into a reservation, if the bytes are free.
+// grant turns a claim of n bytes into a reservation, if the bytes are free.
 func (l *level) grant(n int64) bool {
 	if l.used+n > l.limit {
 		return false
@@ -75,8 +75,8 @@ func (l *level) grant(n int64) bool {
 	return true
 }
 
-// move is the demotion or deletion of a victim, which must complete before the bytes of a new entry
-// can be written. The lease that does it holds a pin on from.
+// move is the planned demotion or deletion of a victim. It must complete before the bytes of a new
+// entry can be written. The lease that executes it holds a pin on from.
 type move struct {
 	e    *Entry
 	at   int // index of the level that the victim leaves
@@ -85,8 +85,8 @@ type move struct {
 	drop bool // the bytes are deleted, and the entry has a replica in another level
 }
 
-// aim is the levels in which an entry is going to get bytes: in, the level that it is going to belong
-// to, and copy, the level of a copy. Either may be nil.
+// aim has the levels in which an entry is going to get bytes: in, to which it will belong, and copy,
+// for its copy. Either may be nil.
 type aim struct{ in, copy *level }
 
 // each calls do with each level.
@@ -99,7 +99,7 @@ func (a aim) each(do func(*level)) {
 	}
 }
 
-// place returns the first level from i on that may hold an entry. The last level may hold any.
+// place returns the first level from i on that may hold an entry. The last level may hold any entry.
 func (c *Cache) place(e *Entry, i int) int {
 	for ; i < len(c.levels)-1; i++ {
 		if e.size <= c.levels[i].limit && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
@@ -113,19 +113,18 @@ func (c *Cache) place(e *Entry, i int) int {
 // lock.
 type search struct {
 	strict bool
-	victim *evict.Item // the last one chosen
+	victim *evict.Item // the last chosen victim
 	at     int         // index of the level being searched
-	short  int64       // bytes missing there
+	short  int64       // bytes that are still missing in that level
 	need   []int64     // bytes to be claimed, by level; after the last level: evicted bytes
 	moves  []move      // the victims, upper levels first
 }
 
-// plan finds capacity for an entry in its target levels and commits the plan: it marks the victims
-// and appends them to work, and it claims the bytes of the victims in the levels below and the bytes
-// of e in its target levels. It returns false and changes nothing if other writers use too much of a
-// level.
+// plan finds capacity for an entry in its target levels and commits the plan. It marks the victims,
+// appends them to work, and claims the bytes of the victims in lower levels and of e in its target
+// levels. It returns false and changes nothing if other writers use too much of a level.
 //
-// A strict plan only takes the first victims and fails if one of them is busy. Other plans skip
+// A strict plan takes only the first victims of an order, and fails if one is busy. Other plans skip
 // entries that cannot leave now.
 func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 	s := &c.search
@@ -137,8 +136,8 @@ func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 			continue
 		}
 		l := c.levels[s.at]
-		// Victims that together could not fit even into this level empty (the cpu tier is larger
-		// than the storage below it) go further down, first victims first.
+		// If the victims do not fit even into an empty level (such as a cpu tier larger than the
+		// storage below), the first victims go further down.
 		for k := 0; k < len(s.moves) && s.need[s.at] > l.limit; k++ {
 			if m := &s.moves[k]; m.to == s.at {
 				m.to, m.drop = c.below(m.e, s.at+1)
@@ -158,8 +157,8 @@ func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 	for i, l := range c.levels {
 		l.claimed += s.need[i]
 	}
-	// Lower levels first: an entry whose copy leaves cannot be dropped above for it. The victims of
-	// one level reach the next one in the order in which they were chosen.
+	// Lower levels first: if an entry's copy leaves, the entry above cannot be dropped for it. Victims
+	// reach the next level in the order in which they were chosen.
 	slices.SortStableFunc(s.moves, func(a, b move) int { return b.at - a.at })
 	for _, m := range s.moves {
 		c.commitMove(&m)
@@ -168,7 +167,7 @@ func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 	return true
 }
 
-// commitMove removes a victim from the order of its level, and pins the replica that it leaves there.
+// commitMove removes a victim from the order of its level and pins the replica that leaves.
 func (c *Cache) commitMove(m *move) {
 	e := m.e
 	switch {
@@ -194,12 +193,12 @@ func (c *Cache) commitMove(m *move) {
 	}
 }
 
-// choose takes an entry as a victim, if it can leave, and reports whether more victims are needed.
+// choose adds an entry to the victims, if it can leave, and reports whether more victims are needed.
 func (c *Cache) choose(it *evict.Item) (more bool) {
 	s, v := &c.search, it.Of.(*Entry)
 	l, gone := c.levels[s.at], len(c.levels)
 	if s.short <= 0 && !l.groups.Together(s.victim, it) {
-		return false // enough bytes, and it does not belong to the last victim's group
+		return false // there are enough bytes, and it is not in the group of the last victim
 	}
 	if s.strict && v.busy() {
 		s.short = max(1, s.short) // a busy entry keeps its whole group
@@ -219,8 +218,9 @@ func (c *Cache) choose(it *evict.Item) (more bool) {
 	return s.short > 0 || l.groups != nil
 }
 
-// below returns where a victim of the level above i goes: to the next level that may hold it, or to
-// none (len(c.levels)) if that is the last level and has its copy or does not admit it.
+// below returns the level, from i on, to which a victim of a higher level goes. It returns
+// len(Cache.levels) if that is the last level and has a copy of the entry or does not admit it. drop
+// reports that it has a copy.
 func (c *Cache) below(e *Entry, i int) (to int, drop bool) {
 	gone := len(c.levels)
 	to = c.place(e, i)
@@ -230,16 +230,16 @@ func (c *Cache) below(e *Entry, i int) (to int, drop bool) {
 	return to, false
 }
 
-// admits reports whether the last level takes a victim of the level above it.
+// admits reports whether the last level accepts a victim from the level above.
 func (c *Cache) admits(e *Entry) bool {
 	switch c.policy.Place {
 	case WriteThrough, Selective:
-		return false // the policy has copied it already, or does not want it there
+		return false // the policy has copied the entry already, or does not want it there
 	}
 	return int(e.asked) >= c.policy.After
 }
 
-// beginDemotion makes an entry one of a lower level. Its bytes follow.
+// beginDemotion assigns an entry to a lower level. Its bytes follow.
 func (c *Cache) beginDemotion(e *Entry, to *level) {
 	e.state = moving
 	e.in.leaving += e.size
@@ -248,7 +248,7 @@ func (c *Cache) beginDemotion(e *Entry, to *level) {
 	e.in.order.Add(e.item(to))
 }
 
-// leave ends a writer's use of the write limit and admits the first one that waits for it.
+// leave ends a writer's use of the write limit and admits the next writer.
 func (c *Cache) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,9 +259,9 @@ func (c *Cache) leave() {
 // queue is a FIFO queue of waiters. Guarded by the cache's lock.
 type queue []*waiter
 
-// waiter is one wait: with e for a plan of capacity; with in for free bytes of a level, which turn a
-// claim into a reservation; else for the write limit. It is data and not a function, so that the
-// common case of no wait allocates nothing.
+// waiter is one wait. With e it waits for a plan of capacity. With in it waits for free bytes of a
+// level, which turn a claim into a reservation. Otherwise it waits for the write limit. It is a struct
+// and not a function, so that the common case of no wait allocates nothing.
 type waiter struct {
 	e      *Entry
 	to     aim
@@ -294,7 +294,8 @@ func (c *Cache) answer(q *queue) {
 	}
 }
 
-// await waits in a queue until its condition holds. After an error the wait was not completed.
+// await waits in a queue until the condition of want holds. After an error the condition was not
+// applied.
 func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,15 +309,15 @@ func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	c.mu.Unlock()
 	err := w.served.Wait(ctx)
 	c.mu.Lock()
-	if err == nil || w.served.Fired() { // it may fire while ctx ends
+	if err == nil || w.served.Fired() { // ctx may end at the same time
 		return nil
 	}
 	*q = slices.DeleteFunc(*q, func(x *waiter) bool { return x == w })
-	c.serve() // waits behind it may complete now
+	c.serve() // waits after it in the queue may complete now
 	return err
 }
 
-// serve completes all waits that can complete. Callers hold the lock and call it after every change
+// serve completes all waits that can complete. Callers hold the lock, and call it after every change
 // that can free bytes or add a victim.
 func (c *Cache) serve() {
 	for _, l := range c.levels {

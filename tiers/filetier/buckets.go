@@ -23,31 +23,31 @@ func init() {
 
 // buckets is Mooncake's bucket backend. Objects wait in memory until a bucket is full. One call then
 // writes all keys and values of the bucket, and its index follows. The files are removed with the
-// bucket's last object. The request that fills a bucket writes it, one bucket at a time, and waits;
-// in the engine a thread writes buckets behind the requests. While one bucket is written and another
-// one is full no third one begins: it would only hold memory, and each worker could have one.
+// bucket's last object. The request that fills a bucket writes it and waits; one bucket is written at a
+// time. In the engine a thread writes buckets in the background. While one bucket is written and
+// another one is full, no third bucket begins: it would only take memory.
 type buckets struct {
 	base
 	writing chan struct{} // a semaphore of one: the request that writes a bucket
 
 	mu      sync.Mutex
-	full    int           // buckets that are being written or wait for it
+	full    int           // number of full buckets that are not yet written
 	fewer   chan struct{} // closed and replaced when full decreases
-	filling *bucket       // takes the next objects; nil: the next object begins a bucket
+	filling *bucket       // the bucket for the next objects; nil: the next object begins a bucket
 	spare   [][]byte      // free list: new memory would have to be cleared
 	last    int64         // number of the newest bucket
-	written int64         // bytes of objects in files that no commit has reported yet
+	written int64         // bytes of objects in written files that no commit has reported yet
 }
 
-// fullBuckets limits the buckets that are being written or wait for it. With two the storage gets
-// the next one as soon as it has completed one. More would only hold memory, 256 MiB each: with 16
-// workers 8.6 GB instead of 6.2, at the same rate (llama3.1-8b on tmpfs).
+// fullBuckets is the largest value of buckets.full. With two buckets the storage gets the next one as
+// soon as it has completed one. More buckets would only take memory, 256 MiB each: with 16 workers 8.6
+// GB instead of 6.2 GB, at the same rate (llama3.1-8b on tmpfs).
 const fullBuckets = 2
 
-// bucket is the objects of one file. Guarded by buckets.mu.
+// bucket has the objects of one file. Guarded by buckets.mu.
 type bucket struct {
 	name    string
-	mem     []byte // mapped, outside the Go heap; nil once it is released
+	mem     []byte // mapped memory, outside the Go heap; nil after it is released
 	end     int64  // bytes of mem in use
 	places  []*bucketEntry
 	pending int  // objects that are neither committed nor abandoned
@@ -76,11 +76,11 @@ func (b *buckets) start(context.Context) error {
 	return nil
 }
 
-// takes returns the bytes of an object and its key, which stand in the file without padding.
+// takes returns the bytes of an object and of its key, which are in the file without padding.
 func (b *buckets) takes(o tiers.Object) int64 { return o.Size + hashBytes }
 
-// begin creates a bucket. Callers hold mu. Its memory is mapped, so that the kernel has it back when
-// the bucket is written: the garbage collector would keep as much again as is in use.
+// begin creates a bucket. Callers hold mu. The memory is mapped, so that the kernel gets it back when
+// the bucket is written: the garbage collector would keep as much again.
 func (b *buckets) begin() (*bucket, error) {
 	// The engine's number: microseconds, and a count within each microsecond.
 	b.last = max(b.last+1, time.Now().UnixMicro()<<12)
@@ -109,8 +109,8 @@ func (b *buckets) create(ctx context.Context, s *span) (err error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// The wait is for a write at the device, which needs nothing that the caller may hold. So a
-	// caller that creates several objects before it commits the first can wait here without deadlock.
+	// This waits for the device, which needs nothing that the caller may hold. So a caller that creates
+	// several objects before it commits the first cannot deadlock.
 	for b.filling == nil && b.full >= fullBuckets {
 		fewer := b.fewer
 		b.mu.Unlock()
@@ -141,7 +141,7 @@ func (b *buckets) create(ctx context.Context, s *span) (err error) {
 	return nil
 }
 
-// commit makes an object readable. The last object's commit writes the bucket.
+// commit makes an object readable. The commit of a full bucket's last object writes the bucket.
 func (b *buckets) commit(ctx context.Context, s *span) error {
 	p := s.run[0].file.(*bucketEntry)
 	s.closed = true
@@ -156,7 +156,7 @@ func (b *buckets) commit(ctx context.Context, s *span) error {
 	return err
 }
 
-// abandon removes an object that is not committed, or whose commit has failed to write the bucket.
+// abandon removes an object that is not committed, or whose commit failed to write the bucket.
 func (b *buckets) abandon(s *span) error {
 	if s.mem == nil { // it has no place
 		return nil
@@ -206,7 +206,7 @@ func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 }
 
 // write writes the objects of a bucket to its file, one after the other, and their offsets to its
-// index. It returns the bytes of the objects.
+// index. It returns the sum of the objects' bytes.
 func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) {
 	b.mu.Lock()
 	var vec [][]byte
@@ -225,8 +225,8 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	}
 	k.copying++
 	b.mu.Unlock()
-	// The kernel reads the memory until the call completes, perhaps long after this function has
-	// stopped waiting. Until then the memory must not be reused for the next bucket.
+	// The kernel reads the memory until the call completes, which may be after this function has
+	// returned. Until then the memory must not be reused.
 	copied := func() {
 		b.mu.Lock()
 		k.copying--
@@ -251,8 +251,8 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	return size, errors.Join(err, b.calls.close(fd, path))
 }
 
-// open opens an object in memory while its bucket is not written, and in the bucket's file, which is
-// opened for each object, afterwards.
+// open opens an object: in memory, if its bucket is not written yet, or else in the bucket's file,
+// which is opened for each object.
 func (b *buckets) open(_ context.Context, s *span) (err error) {
 	p := s.run[0].file.(*bucketEntry)
 	s.path = p.in.name + ".bucket"
@@ -281,9 +281,9 @@ func (b *buckets) done(s *span) error {
 	return b.unlock(k)
 }
 
-// remove marks an object: its bytes are not written with the bucket. The engine only removes whole
-// buckets, and so does the cache (evict.NewBuckets). But concurrent requests mix their objects in one
-// file here, so a file may exist longer than the bucket in the cache.
+// remove marks an object, so that its bytes are not written with the bucket. The engine removes only
+// whole buckets, and so does the cache (evict.NewBuckets). Here concurrent requests mix their objects
+// in one file, so the file may exist longer than the cache's bucket.
 func (b *buckets) remove(e *entry) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -299,8 +299,8 @@ func (b *buckets) free(e *entry) error {
 	return b.unlock(k)
 }
 
-// unlock ends a change of a bucket: it releases mu, and then memory and files that nothing uses any
-// more. Memory is recycled once the bucket is written or needs no write.
+// unlock ends a change of a bucket. It releases mu, and then the memory and the files that have no more
+// users. The memory is reused for another bucket.
 func (b *buckets) unlock(k *bucket) (err error) {
 	over := k.written && k.live == 0
 	var rest []byte
@@ -323,7 +323,7 @@ func (b *buckets) unlock(k *bucket) (err error) {
 // unmap releases memory.
 func unmap(mem []byte) error { return os.NewSyscallError("munmap", unix.Munmap(mem)) }
 
-// close discards the objects of buckets that are not written, and unmaps all memory.
+// close discards the objects of unwritten buckets and unmaps all memory.
 func (b *buckets) close() (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

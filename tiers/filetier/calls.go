@@ -14,13 +14,13 @@ import (
 )
 
 // calls makes the system calls of a layout, except reads and writes of objects, which the I/O engine
-// makes. The calls run through Engine.Call, because a device that hangs may not complete them either.
+// makes. The calls run through Engine.Call, because they may hang in the device, too.
 //
-// Paths are relative to the directory of an engine's files. Of the suite's own layouts they are relative
-// to the work directory, and begin with one of its directories.
+// A path is relative to the directory of an engine's files. In the suite's own layouts it is relative
+// to the work directory, and begins with one of its directories.
 type calls struct {
 	dir    *workdir.Dir
-	root   int    // descriptor of the engine's directory; -1: an own layout
+	root   int    // descriptor of the engine's directory; -1 for the suite's own layouts
 	path   string // of the directory
 	engine ioengine.Engine
 	note   func(string) // receives each call before it is made; may be nil
@@ -82,7 +82,7 @@ func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 	return fd, nil
 }
 
-// access reports whether a path exists, with the call of os.access.
+// access reports whether a path exists, by the system call of os.access.
 func (c *calls) access(path string) (there bool, err error) {
 	c.announce("faccessat %s", path)
 	return found(c.call("look-up", path, func() error {
@@ -90,7 +90,7 @@ func (c *calls) access(path string) (there bool, err error) {
 	}))
 }
 
-// stat reports whether a path exists, with the call of os.stat and os.path.exists.
+// stat reports whether a path exists, by the system call of os.stat and os.path.exists.
 func (c *calls) stat(path string) (there bool, err error) {
 	c.announce("newfstatat %s", path)
 	return found(c.call("look-up", path, func() error {
@@ -150,8 +150,8 @@ func (c *calls) size(fd int, path string, n int64) error {
 	return c.call("truncate", path, func() error { return unix.Ftruncate(fd, n) })
 }
 
-// allocate preallocates the blocks of a range. Where the filesystem cannot, it does nothing and returns
-// false.
+// allocate preallocates the blocks of a range. It does nothing and returns false if the filesystem does
+// not support that.
 func (c *calls) allocate(fd int, path string, off, n int64) (done bool, err error) {
 	c.announce("fallocate %d", n)
 	err = c.call("preallocate", path, func() error { return allocate(fd, off, n) })
@@ -166,8 +166,8 @@ func unsupported(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
 }
 
-// write writes a configuration or an index at the file's position. These writes are too few to need
-// the I/O engine.
+// write writes a small file, such as a configuration or an index, at the file's position, without the
+// I/O engine.
 func (c *calls) write(fd int, path string, p []byte) error {
 	c.announce("write %d", len(p))
 	n := 0

@@ -14,13 +14,13 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// extent is a writer or reader of one span, or of several that move concurrently. The spans stand in the
-// order of the request, each at the start of a page, so that a request of the tier's chunk size concerns
-// one span.
+// extent is a writer or a reader of one span, or of several spans that move concurrently. The spans are
+// in the order of the request. Each begins at a multiple of the tier's chunk size, so that a request of
+// that size is in one span.
 //
-// It does not end while requests are in flight, also after its owner has closed it: a closed descriptor's
-// number may belong to another file when the kernel uses it, and a late request would overwrite a reused
-// place.
+// An extent does not end while requests are in flight, even after its owner has closed it. Otherwise
+// the kernel could use a descriptor's number after another file has it, and a late request could
+// overwrite a reused place.
 type extent struct {
 	t     *Tier
 	spans []span
@@ -40,10 +40,10 @@ type span struct {
 	fd    int    // -1: none
 	path  string // of the file that fd is, or was
 	mem   []byte // the bytes, if they are in memory of the engine
-	// whole, if not nil, prepares the operation for all bytes at once, as the engine makes it. Parts of an
-	// object are moved with pread and pwrite; an engine moves no parts.
+	// whole, if not nil, prepares the operation for all bytes at once, as the engine makes it. Parts of
+	// an object, which no engine moves, use pread and pwrite.
 	whole     func(op *ioengine.Op)
-	written   int64 // bytes of all objects that this commit to a bucket wrote
+	written   int64 // bytes of all objects that this commit wrote to a bucket
 	closed    bool  // the writer's descriptor is closed, whether or not Commit goes on
 	committed bool
 }
@@ -80,7 +80,7 @@ func (x *extent) Start(i int) int64 {
 	return x.spans[n].start + x.spans[n].offset(i)
 }
 
-// acquire adds a request to the users of the extent, unless its owner has left.
+// acquire adds a request to the users of the extent. It returns false if the owner has left.
 func (x *extent) acquire() bool {
 	for n := x.users.Load(); n > 0; n = x.users.Load() {
 		if x.users.CompareAndSwap(n, n+1) {
@@ -94,9 +94,9 @@ func (x *extent) acquire() bool {
 	return false
 }
 
-// completed ends the use of the extent by a request, and completes io, if it is not nil. If the owner
-// has already left, the extent ends on a goroutine of its own: the caller may be a ring's thread, which
-// must not wait for a device that is late.
+// completed ends the use of the extent by a request, and completes io, if not nil. If the owner has
+// left, the extent ends on a new goroutine: the caller may be a ring's thread, which must not wait for
+// a slow device.
 func (x *extent) completed(io *tiers.IO, err error) {
 	if x.users.Add(-1) == 0 {
 		go func() {
@@ -168,8 +168,8 @@ func (x *extent) spanAt(off int64) int {
 	return i
 }
 
-// Submit makes one call for each span in the range of the request. That is one span if requests have the
-// tier's chunk size; otherwise the last call to complete ends the request.
+// Submit makes one call per span in the range of the request. Requests of the tier's chunk size are in
+// one span. With several spans the last call to complete ends the request.
 func (x *extent) Submit(io *tiers.IO) {
 	end := io.Off + int64(io.N)
 	from := x.spanAt(io.Off)
@@ -181,7 +181,7 @@ func (x *extent) Submit(io *tiers.IO) {
 	var mu sync.Mutex
 	var failed error
 	left := to - from + 1
-	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0 // not known of several calls
+	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0 // unknown with several calls
 	done := func(part *tiers.IO) {
 		mu.Lock()
 		failed = errors.Join(failed, part.Err)
@@ -204,7 +204,8 @@ func (x *extent) Submit(io *tiers.IO) {
 	}
 }
 
-// request is the state of an IO. It is reused with the IO, so that a stream of requests allocates nothing.
+// request is the state of an IO. It is reused with the IO, so that a stream of requests allocates
+// nothing.
 type request struct {
 	s  *span
 	io *tiers.IO
@@ -259,8 +260,8 @@ func (s *span) submit(io *tiers.IO) {
 	t.limits.threads(x.kind).submit(&io.Passed, r.ops[:]...)
 }
 
-// done completes the request. It leaves the extent first, so that a Close in the IO's Done ends the
-// extent.
+// done completes the request. It first ends the use of the extent, so that a Close in the IO's Done
+// ends the extent.
 func (r *request) done(op *ioengine.Op) {
 	s, io := r.s, r.io
 	s.x.t.limits.threads(s.x.kind).done(op.Ended)
@@ -285,14 +286,14 @@ func (s *span) error(off int64, err error) error {
 		&fs.PathError{Op: kind, Path: s.x.t.calls.path + "/" + s.path, Err: err})
 }
 
-// Commit makes the objects durable as far as the layout does, and visible. Its failure removes them.
+// Commit makes the objects visible, and as durable as the layout does. If it fails, it removes them.
 func (x *extent) Commit(ctx context.Context) error {
 	t, o := x.t, x.spans[0].run[0].o
 	if !x.ended.CompareAndSwap(false, true) {
 		return t.error("commit", o, -1, tiers.ErrClosed)
 	}
-	// An abandoned request may not have reached the kernel yet, and would use the descriptor's number
-	// when it belongs to another file.
+	// A request in flight may not have reached the kernel yet, and would use the descriptor's number
+	// after another file has it.
 	if n := x.users.Load() - 1; n > 0 {
 		return errors.Join(t.error("commit", o, -1, fmt.Errorf("%d of its requests are in flight", n)),
 			x.release())
@@ -314,8 +315,8 @@ func (x *extent) Commit(ctx context.Context) error {
 	return t.exit()
 }
 
-// Committed returns how many bytes Commit wrote. In a bucket only the last object's commit writes,
-// and it writes the whole bucket.
+// Committed returns the number of bytes that Commit wrote. In a bucket only the last object's commit
+// writes, and it writes the whole bucket.
 func (x *extent) Committed(n int64) int64 {
 	if x.spans[0].mem == nil {
 		return n
@@ -338,8 +339,8 @@ func (x *extent) Close() error {
 	return x.release()
 }
 
-// await submits an operation to the engine's threads of a direction and waits for it as ioengine.Await
-// does. Back, if not nil, is called when the kernel no longer uses the operation's memory, perhaps long
+// await submits an operation to the threads of a direction and waits for it, as ioengine.Await does.
+// back, if not nil, is called when the kernel no longer uses the operation's memory, which may be long
 // after await has returned.
 func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()) error {
 	var passed time.Duration // not used: the operation moves none of a request's bytes
@@ -356,9 +357,9 @@ func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()
 		})
 }
 
-// submitLast submits the last operation of a file, and closes the file when the operation has completed,
-// also after its caller has stopped waiting. Closed earlier, its descriptor's number could be
-// another file's while the kernel still writes.
+// submitLast submits the last operation of a file. It closes the file when the operation has completed,
+// even after its caller has stopped waiting: otherwise the kernel could write to another file with the
+// descriptor's number.
 func (t *Tier) submitLast(ctx context.Context, path string, op *ioengine.Op, back func()) error {
 	var users atomic.Int64
 	users.Store(2)

@@ -18,12 +18,12 @@ func init() {
 	layouts[tiers.LayoutNamed] = func(b base) layout { return newFiles(b, true) }
 }
 
-// files is the suite's layout of one file per object. The file is preallocated, flushed, and removed when
-// its last reader has closed it.
+// files is the suite's layout of one file per object. The file is preallocated, flushed, and removed
+// when its last reader has closed it.
 type files struct {
 	perFile
-	// exact: the file has exactly the size of its object, without the padding of direct I/O, for readers
-	// that look for files by their names. Its flush includes all metadata.
+	// exact means that the file has exactly the object's size, without the padding of direct I/O, for
+	// readers that open files by name. The flush then includes all metadata.
 	exact bool
 }
 
@@ -84,7 +84,7 @@ func (t *Tier) makeFile(path string, access int) (fd int, err error) {
 	return fd, err
 }
 
-// openOwn opens a file as the tier reads and writes.
+// openOwn opens a file of the suite's own layouts with the tier's I/O mode.
 func (t *Tier) openOwn(path string, flags int) (fd int, err error) {
 	fd, err = t.calls.open(path, flags|past(t.direct), 0o644)
 	if err == nil && t.direct {
@@ -104,8 +104,8 @@ func past(direct bool) int {
 	return 0
 }
 
-// openRead opens a file for reading. With buffered I/O it passes the hint for the file to the kernel:
-// reads come from the device if the file is dropped from the page cache.
+// openRead opens a file for reading. With buffered I/O it gives the hint Advice to the kernel. If the
+// hint is to drop the file from the page cache, reads come from the device.
 func (t *Tier) openRead(path string) (fd int, err error) {
 	fd, err = t.openOwn(path, unix.O_RDONLY)
 	if err != nil || t.direct {
@@ -143,9 +143,9 @@ func (t *Tier) preallocate(s *span) error {
 	return err
 }
 
-// flush is fdatasync with direct I/O, after which only the metadata that locates the bytes is not durable
-// yet; otherwise it is fsync, followed by dropping the file from the page cache. A file of exact size is
-// truncated to remove its padding first, and is flushed with fsync.
+// flush makes the bytes of a span durable. With direct I/O it uses fdatasync. Otherwise it uses fsync,
+// and drops the file from the page cache if Advice says so. A file of exact size is first truncated to
+// remove its padding, and uses fsync.
 func (t *Tier) flush(ctx context.Context, s *span, exact bool) error {
 	kind := ioengine.Sync
 	if t.direct && !exact {
@@ -168,9 +168,9 @@ func (t *Tier) flush(ctx context.Context, s *span, exact bool) error {
 	return t.dropCache(s.fd, s.path)
 }
 
-// Adopt adds an object whose file an earlier run has left, under the work directory's name for it and
-// with exactly its size. The object can then be opened and removed. Adopt returns ErrNotFound if the
-// file does not exist, and an error if it has another size.
+// Adopt adds an object whose file an earlier run has left, with the work directory's name for it and
+// exactly its size. The object can then be opened and removed. Adopt returns ErrNotFound if the file
+// does not exist, and an error if the file has another size.
 func (t *Tier) Adopt(_ context.Context, o tiers.Object) error {
 	path := t.pathOf(o)
 	fd, err := t.calls.open(path, unix.O_RDONLY, 0)

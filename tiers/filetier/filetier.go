@@ -18,7 +18,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// pageSize is the multiple that engines round up to, and the least alignment of places in files.
+// pageSize is the size to which engines round up, and the smallest alignment of places in files.
 const pageSize = 4096
 
 // Config is the configuration of a Tier.
@@ -26,14 +26,15 @@ type Config struct {
 	Dir    *workdir.Dir    // the caller closes it, after the tier
 	Engine ioengine.Engine // the caller closes it, after the tier
 	Layout tiers.Layout
-	// Direct: O_DIRECT, where the layout has it. The suite's own layouts then preallocate blocks, and
-	// flush with one fdatasync. Without it they write through the page cache, flush and drop objects from
-	// it, and drop them again before they are read.
+	// Direct uses O_DIRECT, if the layout supports it. The suite's own layouts then preallocate blocks
+	// and flush with one fdatasync. Without Direct they write through the page cache, flush, drop
+	// objects from it, and drop them again before a read.
 	Direct bool
-	// Extent is how many bytes adjacent objects of one request span at most, in own layouts.
+	// Extent is the largest number of bytes of adjacent objects in one request, in the suite's own
+	// layouts.
 	Extent   int64
 	Capacity int64 // bytes for which slots are preallocated
-	// Advice is the hint to the kernel for files of the own layouts in the page cache.
+	// Advice is the hint to the kernel for cached files of the suite's own layouts.
 	Advice Advice
 
 	Imitation
@@ -42,20 +43,20 @@ type Config struct {
 // Imitation is the part of the configuration for the layouts of engines.
 type Imitation struct {
 	Model string // part of file names; any text
-	Rank  int    // the client's; part of file names
+	Rank  int    // of the client; part of file names
 	// Tensor is the tensor-parallel rank among World ranks; World 0 = no tensor parallelism.
 	Tensor, World int
 	// Tokens is the number of tokens in an object, for Description; 0 = the engine's number.
 	Tokens int
-	// Depth is how many objects of one Create or Open move concurrently, 0 = 1. They must have the
-	// same size.
+	// Depth is the number of objects of one Create or Open that move concurrently, 0 = 1. They must
+	// have the same size.
 	Depth int
 	// Threads limits the requests in flight; nil: the engine's number of threads.
 	Threads *Threads
-	// Layers is the number of tensors of a token: some engines name each in a call.
+	// Layers is the number of layers of the model.
 	Layers int
-	// Layerwise: objects are created and opened layer by layer, each layer of Layout.Bytes, where the
-	// layout can (tiers.LayoutSpec). An object without a layer is one file as usual.
+	// Layerwise stores each layer of an object as a file of Layout.Bytes, if the layout can
+	// (tiers.LayoutSpec). An object without a layer is one file.
 	Layerwise bool
 	// Latents: tokens are stored as latents, which are equal on all tensor-parallel ranks.
 	Latents bool
@@ -64,7 +65,7 @@ type Imitation struct {
 	Note func(string)
 }
 
-// Threads are the engine's threads that load and store; 0 = one for each request.
+// Threads are the numbers of the engine's threads for loads and stores; 0 = one per request.
 type Threads struct{ Loads, Stores int }
 
 // ranks returns the rank in file names and the number of ranks. Without tensor parallelism that is the
@@ -76,19 +77,19 @@ func (c *Imitation) ranks() (rank, world int) {
 	return c.Rank, 1
 }
 
-// Advice is the hint to the kernel for a file that is written and read through the page cache.
+// Advice is the hint to the kernel for a file in the page cache.
 type Advice uint8
 
 // The hints. AdviseDrop drops a file from the page cache after its flush and before reads, so that
-// reads come from the device. The others leave the page cache to the kernel.
+// reads come from the device. The other hints leave the page cache to the kernel.
 const (
 	AdviseDrop Advice = iota
 	AdviseNothing
 	AdviseSequential // readers read from front to back
 )
 
-// Tier stores objects in files. Its index is only in memory: files of an earlier run were reclaimed
-// when the directory was opened, and are never read (except by Adopt).
+// Tier stores objects in files. Its index is only in memory. It reads no files of an earlier run,
+// except by Adopt.
 type Tier struct {
 	cfg        Config
 	spec       tiers.LayoutSpec
@@ -99,10 +100,10 @@ type Tier struct {
 	warnings   []string
 	limits     *limits
 	lookups    chan struct{} // a semaphore of one: engines look up on one thread
-	leaves     atomic.Bool   // the work directory removes the files, not the tier
-	users      atomic.Int64  // the owner, open extents and requests in flight
+	leaves     atomic.Bool   // the work directory removes the files, instead of the tier
+	users      atomic.Int64  // number of users: the owner, open extents and requests in flight
 	dropsCache bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
-	adjacent   int64         // bytes that a span of several objects has at most; 0: a span has one object
+	adjacent   int64         // largest bytes of a span of several objects; 0: one object per span
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
@@ -113,9 +114,9 @@ type Tier struct {
 
 var _ tiers.Files = (*Tier)(nil)
 
-// New makes the calls of a layout's start. If the filesystem refuses direct I/O, the own layouts and
-// engines that continue with buffered I/O do so, and Traits and Warnings report it; for other layouts
-// Probe fails. If the layout needs anything else that the filesystem cannot, New returns a
+// New makes the calls of the layout's start. If the filesystem refuses direct I/O, the suite's own
+// layouts and some engines continue with buffered I/O, which Traits and Warnings report; for other
+// layouts Probe fails. If the filesystem lacks anything else that the layout needs, New returns a
 // *tiers.UnsupportedError.
 func New(ctx context.Context, cfg Config) (*Tier, error) {
 	t := &Tier{cfg: cfg, direct: cfg.Direct, lookups: make(chan struct{}, 1),
@@ -162,8 +163,8 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 // imitates reports whether the layout is an engine's.
 func (t *Tier) imitates() bool { return t.spec.Tokens > 0 }
 
-// imitate prepares the layout of an engine: its directory, and requests that move an object each, or Depth
-// objects concurrently.
+// imitate prepares the layout of an engine: its directory, and the chunk size, so that a request moves
+// one object.
 func (t *Tier) imitate() (err error) {
 	cfg, bytes := &t.cfg, t.cfg.Layout.Bytes
 	if bytes < 1 {
@@ -215,10 +216,10 @@ func (t *Tier) Traits() tiers.Traits { return t.traits }
 // Direct reports whether the tier does direct I/O. It may be false although Config.Direct is set.
 func (t *Tier) Direct() bool { return t.direct }
 
-// Warnings are facts that a reader of the results must know, such as a refused setting.
+// Warnings returns facts that a reader of the results must know, such as a setting that was refused.
 func (t *Tier) Warnings() []string { return slices.Concat(t.cfg.Dir.Warnings(), t.warnings) }
 
-// Footprint returns the bytes of the objects, and the bytes that their places take in addition.
+// Footprint returns the bytes of the objects, and the additional bytes of their places.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -232,7 +233,7 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 }
 
 // LeaveFiles stops the removal of files: the files of removed and aborted objects stay, and the work
-// directory removes them. A run that has to end soon has no time to remove them, see [workdir.Dir].
+// directory removes them. A run that has to end soon has no time for that: see [workdir.Dir].
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
 
 // Close closes the layout's files, now or when the last extent has ended. The work directory removes

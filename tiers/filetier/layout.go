@@ -10,29 +10,28 @@ import (
 	"kvbench/tiers"
 )
 
-// layout says where the objects of a tier lie, and makes the calls before and after their bytes move. All
-// methods but place are called without a lock, and are safe for concurrent use. Base has defaults that
-// make no call.
+// layout decides where the objects of a tier are, and makes the calls before and after their bytes
+// move. All methods except place are called without a lock and are safe for concurrent use. base has
+// default methods, which make no call.
 type layout interface {
 	// start makes the calls before the first object, and completes the tier's traits.
 	start(ctx context.Context) error
 	// takes returns the bytes that an object takes in its file.
 	takes(o tiers.Object) int64
-	// place chooses the place of an object in a file. It follows the objects of run in the same file, or
-	// place returns errApart. The caller holds Tier.mu.
+	// place chooses the place of an object in a file. It must be after the objects of run in the same
+	// file; otherwise place returns errApart. The caller holds Tier.mu.
 	place(e *entry, run []*entry) error
-	// create makes the calls before the objects of a span are written, commit the calls after that.
-	// After an error of either, and in the place of commit, abandon closes and removes what there is of
-	// them.
+	// create makes the calls before the objects of a span are written, and commit the calls after that.
+	// abandon closes and removes the objects: after an error of create or commit, or instead of commit.
 	create(ctx context.Context, s *span) error
 	commit(ctx context.Context, s *span) error
 	abandon(s *span) error
-	// open makes the calls before objects are read, done the calls after that. After an error of open
-	// done is not called.
+	// open makes the calls before objects are read, and done the calls after that. done is not called
+	// after an error of open.
 	open(ctx context.Context, s *span) error
 	done(s *span) error
-	// remove deletes a committed object, which open readers can still read. Free is called later, when
-	// the object has no reader left.
+	// remove deletes a committed object, which open readers can still read. free is called when the
+	// object has no readers left.
 	remove(e *entry) error
 	free(e *entry) error
 	// lookUp makes the look-ups of the engine before it loads any object.
@@ -41,7 +40,7 @@ type layout interface {
 	close() error
 }
 
-// errApart: an object does not lie next to the others of its request.
+// errApart means that an object cannot be adjacent to the other objects of its request.
 var errApart = errors.New("not adjacent")
 
 // base is the part that layouts have in common.
@@ -60,7 +59,8 @@ func (base) free(*entry) error                   { return nil }
 func (base) lookUp([]tiers.Object) error         { return nil }
 func (base) close() error                        { return nil }
 
-// layouts makes each layout of tiers.Layouts, by its name. The file of a layout adds it.
+// layouts has a function per layout of tiers.Layouts that makes it, by name. Each layout's file adds
+// its own.
 var layouts = map[string]func(base) layout{}
 
 // newLayout returns the layout of a configuration.
@@ -74,8 +74,8 @@ func newLayout(t *Tier) (layout, error) {
 	return make(base{t, &t.calls}), nil
 }
 
-// LongestName returns the length in bytes of the longest file name that contains the model's name,
-// for a whole object; 0 = the layout has no such name. It needs no directory.
+// LongestName returns the length in bytes of the longest file name of a whole object that contains the
+// model's name, 0 if the layout has no such name. It needs no directory.
 func LongestName(cfg Config) int {
 	l, _ := newLayout(&Tier{cfg: cfg})
 	if l, ok := l.(interface{ longest() string }); ok {
@@ -86,9 +86,8 @@ func LongestName(cfg Config) int {
 
 const hashBytes = 2 * sha256.Size // in hexadecimal digits
 
-// hash returns the part of a file name in place of the engine's hash of tokens. Both are spread
-// evenly over directories and the trees of filesystems. It includes the generation, so that an
-// object that is written again has another file.
+// hash returns the part of a file name that replaces the engine's hash of tokens. Both are uniformly
+// distributed. It includes the generation, so that an object that is written again has another file.
 func hash(o tiers.Object) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%d", o.Key, o.Gen)

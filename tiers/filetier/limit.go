@@ -7,8 +7,8 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// limits submits requests to the I/O engine in FIFO order, at most as many at a time as the imitated
-// engine has threads.
+// limits submits requests to the I/O engine in FIFO order. At most as many are in flight as the
+// imitated engine has threads.
 type limits struct {
 	engine ioengine.Engine
 	shared bool // idle threads of one direction take requests of the other
@@ -26,8 +26,8 @@ type limit struct {
 	queue []queued
 }
 
-// queued is a request that waits for a thread. Its wait ends at *passed. A real server would have
-// let it wait as well, so the verdict does not attribute the wait to this process.
+// queued is a request that waits for a thread. *passed gets the end of the wait. The engine's server
+// would make it wait as well, so the verdict does not attribute the wait to this process.
 type queued struct {
 	ops    []*ioengine.Op // one
 	passed *time.Duration
@@ -58,9 +58,9 @@ func (l *limit) free() bool {
 	return l.busy < l.most
 }
 
-// submit submits a request now or when another one has completed. It sets *passed to the end of the
-// wait, or 0. The wait does not count as service time: an IO's Begun is when its call is made. The
-// argument list of one operation is the caller's, because Submit would allocate it for each request.
+// submit submits a request, now or when another one has completed. It sets *passed to the end of the
+// wait, or to 0. The wait is not service time: an IO's Begun is the time of its call. The caller passes
+// a slice of one operation, because Submit would allocate it per request.
 func (l *limit) submit(passed *time.Duration, op ...*ioengine.Op) {
 	*passed = 0
 	if l.most > 0 {
@@ -98,9 +98,9 @@ func (l *limit) done(now time.Duration) {
 	}
 }
 
-// order returns the queues that the free thread takes a request from, first choice first. A request
-// waits only if all threads were busy, so the free thread belongs to the direction that has fewer
-// requests in flight than threads.
+// order returns the queues from which a free thread takes a request, first choice first. A request
+// waits only if all threads are busy. So the free thread belongs to the direction with fewer requests
+// in flight than threads.
 func (l *limit) order() []*limit {
 	switch {
 	case !l.all.shared:

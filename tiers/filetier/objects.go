@@ -13,7 +13,7 @@ import (
 type entry struct {
 	o     tiers.Object
 	at    int64 // offset of the object in its file
-	space int64 // bytes from the place to the next one
+	space int64 // bytes from this place to the next one
 	file  any   // *pack or *bucketEntry, where the layout has files of several objects
 
 	// Guarded by Tier.mu.
@@ -22,8 +22,8 @@ type entry struct {
 	counted bool // in Tier.held and used
 }
 
-// Create begins to write the first object, and those after it that move with it: in the suite's layouts
-// objects that lie next to each other, in engines' layouts Depth objects that move concurrently.
+// Create begins to write the first object and the objects that move together with it: adjacent objects
+// in the suite's layouts, Depth objects concurrently in engines' layouts.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	x, err := t.begin(ctx, ioengine.Write, objs)
 	if err != nil {
@@ -41,8 +41,9 @@ func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, er
 	return x, nil
 }
 
-// begin makes an extent of one span, or of Depth spans for objects of the same size. An object that
-// cannot begin ends the extent without an error: the caller gets the error when that object is the first.
+// begin makes an extent of one span, or of up to Depth spans for objects of the same size. If a later
+// object fails, the extent ends before it without an error: the caller gets the error when that object
+// is the first.
 func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Object) (*extent, error) {
 	x := &extent{t: t, kind: kind}
 	x.spans = x.one[:0]
@@ -66,8 +67,8 @@ func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Objec
 	return x, nil
 }
 
-// begin reserves or finds the first of objs and those that lie next to it, and makes the layout's calls.
-// After an error nothing of them is left.
+// begin reserves or finds the first of objs and the objects adjacent to it, and makes the layout's
+// calls. After an error nothing of them is left.
 func (s *span) begin(ctx context.Context, objs []tiers.Object) (err error) {
 	t, op, call := s.x.t, "create", s.x.t.layout.create
 	if s.x.kind == ioengine.Write {
@@ -90,7 +91,7 @@ func (s *span) begin(ctx context.Context, objs []tiers.Object) (err error) {
 	return nil
 }
 
-// place reserves adjacent places for the first of objs, as many as the layout allows.
+// place reserves adjacent places for the first objects of objs, as many as the layout allows.
 func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +138,7 @@ func (t *Tier) find(objs []tiers.Object) (run []*entry, err error) {
 	return run, nil
 }
 
-// follows reports whether e directly follows a run and is within its extent.
+// follows reports whether e directly follows the objects of run and the extent's limit allows it.
 func (t *Tier) follows(run []*entry, e *entry) bool {
 	last := run[len(run)-1]
 	end := e.at - run[0].at + tiers.AlignUp(e.o.Size, int64(t.traits.Align))
@@ -230,9 +231,9 @@ func (t *Tier) parts(o tiers.Object) []tiers.Object {
 	return o.InLayers(t.traits.Layers)
 }
 
-// Lookup looks objects up in the filesystem as the engine does, and returns how many objects exist
-// before the first missing one. Engines look up on one thread: a request waits for the look-ups of
-// other requests, and look-ups take longer with more files.
+// Lookup looks objects up in the filesystem as the engine does. It returns how many objects exist
+// before the first missing one. Engines look up on one thread, so a request waits for the look-ups of
+// other requests.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	if len(objs) == 0 {
 		return 0, nil

@@ -17,8 +17,8 @@ func init() { layouts[tiers.LayoutPacked] = func(b base) layout { return &packed
 // once: after the object's removal a hole frees its blocks. The file is removed with its last object.
 type packed struct {
 	base
-	unit    int64  // sizes of places are multiples of it: the blocks that a hole frees
-	current *pack  // takes the next objects; nil: they begin a new file
+	unit    int64  // the size of a place is a multiple of this block size, which a hole frees
+	current *pack  // the file for the next objects; nil: the next object begins a file
 	packs   uint64 // files made so far
 }
 
@@ -29,7 +29,7 @@ type pack struct {
 	free    int   // places without an object yet
 	writers int   // spans being written
 	live    int   // objects whose place is not freed
-	gone    bool  // it is being unlinked, or its creation has failed
+	gone    bool  // it is being unlinked, or could not be created
 
 	once sync.Once // the first writer creates the file, without the lock
 	fd   int       // -1: no more writes follow
@@ -152,12 +152,12 @@ func (l *packed) open(_ context.Context, s *span) (err error) {
 
 func (l *packed) done(s *span) error { return l.calls.close(s.fd, s.path) }
 
-// free frees the place of an object: the last place of a file by removing the file, any other place by a
-// hole. The space is free when it returns.
+// free frees the place of an object: the last place of a file by removing the file, any other place by
+// a hole. When it returns, the space is free.
 //
-// Remove, the last reader's Close, and Abort call it, perhaps concurrently for one file. So it checks
-// twice whether this is the last place: other places may have been freed while it made the hole, and
-// only one caller unlinks the file.
+// Remove, the Close of the last reader, and Abort call free, possibly concurrently for one file. So it
+// checks twice whether this is the last place: other places may be freed while it makes the hole. Only
+// one caller unlinks the file.
 func (l *packed) free(e *entry) (err error) {
 	f := e.file.(*pack)
 	l.t.mu.Lock()
@@ -177,8 +177,8 @@ func (l *packed) free(e *entry) (err error) {
 	return err
 }
 
-// drop reports, once, that only the places being freed are still in use. The file takes no new objects
-// then, and the caller unlinks it. Callers hold Tier.mu.
+// drop returns true, once, if at most freed places of the file are in use. Then the file takes no new
+// objects, and the caller unlinks it. Callers hold Tier.mu.
 func (l *packed) drop(f *pack, freed int) bool {
 	if f.gone || f.live > freed {
 		return false
@@ -188,8 +188,8 @@ func (l *packed) drop(f *pack, freed int) bool {
 	return true
 }
 
-// hole frees the blocks of a place. It opens the file, whose descriptors may be closed, without direct
-// I/O.
+// hole frees the blocks of a place. It opens the file without direct I/O, because the descriptors may
+// be closed.
 func (l *packed) hole(e *entry) error {
 	if l.t.leaves.Load() {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// perFile is the common part of the layouts with one file per object: engines write it under a temporary
-// name and rename it.
+// perFile is the common part of the layouts with one file per object: the engine writes a temporary
+// file and renames it.
 type perFile struct {
 	base
 	model string                                    // in file names; each engine replaces its slashes differently
@@ -77,8 +77,8 @@ func (l *perFile) remove(e *entry) error { return l.t.unlink(l.path(e.o)) }
 // takes returns the size in whole pages.
 func (l *perFile) takes(o tiers.Object) int64 { return tiers.AlignUp(o.Size, pageSize) }
 
-// lookUp makes a call for each object, for its cost alone. The tier knows which objects exist, and
-// the results of the calls do not matter.
+// lookUp makes one call per object, only for its cost. The results do not matter: the tier knows which
+// objects exist.
 func (l *perFile) lookUp(objs []tiers.Object) error {
 	for _, o := range objs {
 		if _, err := l.look(l.path(o)); err != nil {

@@ -14,9 +14,9 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Probe writes and reads one object before the run, in the layout of an engine; own layouts were probed
-// by New. The engine itself has no such step. A name that is too long, or direct I/O that opens and then
-// fails, ends the run before it measures anything.
+// Probe writes and reads one object before the run, in the layout of an engine; New has probed the
+// suite's own layouts. An engine has no such step. A file name that is too long, or direct I/O that
+// fails after the open, then ends the run before it measures anything.
 func (t *Tier) Probe(ctx context.Context) error {
 	if !t.imitates() {
 		return nil
@@ -37,7 +37,7 @@ func (t *Tier) Probe(ctx context.Context) error {
 	return err
 }
 
-// probe writes an object and reads it back, and removes it. Also, if not nil, uses the written file.
+// probe writes an object, reads it back and removes it. also, if not nil, uses the written file.
 func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) error {
 	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Layer: t.traits.Layers, Size: size}
 	w, err := t.begin(ctx, ioengine.Write, []tiers.Object{o})
@@ -75,8 +75,8 @@ func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) 
 	return errors.Join(err, t.Remove(ctx, o))
 }
 
-// probeFile is probe with a file of its own. Its name is one of the work directory's names, so that it is
-// reclaimed after a kill.
+// probeFile is probe with a file of its own. The file has a name of the work directory, so that the
+// next run removes it after a kill.
 func (t *Tier) probeFile(ctx context.Context, size int64, also func(s *span) error) error {
 	defer func(l layout) { t.layout = l }(t.layout)
 	t.layout = layouts[tiers.LayoutFiles](base{t, &t.calls})
@@ -107,7 +107,7 @@ func (t *Tier) probeDirect(ctx context.Context, info host.Filesystem) error {
 	return nil
 }
 
-// maxUnit limits the filesystem block to which places are rounded up. Network filesystems report their
+// maxUnit is the largest block size to which places are rounded up. Network filesystems report their
 // transfer size instead, and holes of that size free no more.
 const maxUnit = 64 << 10
 

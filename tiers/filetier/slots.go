@@ -18,9 +18,9 @@ func init() {
 	layouts["kvbm-slots"] = func(b base) layout { return &kvbmSlots{engineSlots(b, 0)} }
 }
 
-// slots is one file of slots of equal size, of the suite and of engines. Nothing is created, flushed or
-// deleted for an object, and no object moves. The file has as many slots as were ever in use at a time,
-// and may grow beyond the preallocated size.
+// slots is one file of slots of equal size, for the suite's layout and for engines'. No call creates,
+// flushes or deletes an object, and no object moves. The file has as many slots as were ever in use at
+// a time, and may exceed the preallocated size.
 type slots struct {
 	base
 	most int64 // size of the largest object
@@ -33,7 +33,7 @@ type slots struct {
 
 	// Guarded by Tier.mu.
 	unused offsets // slots that were used and are free again
-	lowest bool    // the lowest unused slot is taken next, else the one that became free last
+	lowest bool    // take the lowest unused slot; otherwise the slot that became free last
 	end    int64   // offset of the first slot that was never used
 }
 
@@ -55,7 +55,7 @@ func (l *slots) allocate(fd int, path string) error {
 	return err
 }
 
-// keep keeps the file, or removes it after an error: a full disk must not keep half a file.
+// keep keeps the open file, or removes it if err is not nil: a full disk must not keep half a file.
 func (l *slots) keep(fd int, path string, err error) error {
 	if err != nil {
 		return errors.Join(err, l.calls.close(fd, path), l.calls.unlink(path))
@@ -99,8 +99,7 @@ func (l *slots) create(_ context.Context, s *span) error {
 	return nil
 }
 
-// open needs no call. The tier keeps the slot while it is read. Engines, too, pin a slot: a reused slot
-// would return the next object's bytes.
+// open makes no call. The slot is not reused while it is read; engines pin it for the same reason.
 func (l *slots) open(ctx context.Context, s *span) error { return l.create(ctx, s) }
 
 // abandon frees the slots and leaves their bytes, as engines do: the next object overwrites them.
@@ -111,7 +110,7 @@ func (l *slots) abandon(s *span) error {
 	return nil
 }
 
-// free makes no discard: engines do none.
+// free frees a slot without a discard, as engines do.
 func (l *slots) free(e *entry) error {
 	l.t.mu.Lock()
 	defer l.t.mu.Unlock()
@@ -129,8 +128,8 @@ func (l *slots) close() error { return l.calls.close(l.fd, l.path) }
 // single makes an operation one preadv or pwritev of one piece.
 func single(op *ioengine.Op) { op.Vec = [][]byte{op.Buf.B[:op.N]} }
 
-// ownSlots is the suite's layout of slots: one preallocated file. An object takes the lowest free slot, so
-// that objects written together are adjacent as far as free slots are.
+// ownSlots is the suite's layout of slots: one preallocated file. An object takes the lowest free slot,
+// so that objects that are written together are adjacent if the free slots are.
 type ownSlots struct{ slots }
 
 func (l *ownSlots) start(context.Context) error {

@@ -15,9 +15,9 @@ import (
 // checkBytes is the size of the checked object: several pieces, and no multiple of a block.
 const checkBytes = 100_003
 
-// check writes an object through each endpoint, reads it through all endpoints that show the same
-// objects, and deletes it. It refuses a bucket that keeps versions. It refuses a store that returns
-// other bytes, as some stores do with some protections of bodies.
+// check writes an object through each endpoint, reads it through all endpoints that have the same
+// objects, and deletes it. It returns an error if the bucket keeps versions, or if the store returns
+// other bytes, as some stores do with some settings of -s3-payload.
 func (t *Tier) check(ctx context.Context) error {
 	versioned, err := t.client.Versioned(ctx)
 	switch {
@@ -51,7 +51,7 @@ func (t *Tier) check(ctx context.Context) error {
 	return checks.Wait()
 }
 
-// checkEndpoint checks one endpoint, and returns the URL of the endpoint that caused an error.
+// checkEndpoint checks endpoint i. If it fails, at is the URL of the endpoint that caused the error.
 func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte) (at string,
 	err error) {
 	all := t.Endpoints()
@@ -78,6 +78,6 @@ func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte
 	return all[i].URL, nil
 }
 
-// multipart reports whether the run makes uploads. Engines write whole objects, so their limit is
-// the largest PUT of S3.
+// multipart reports whether the run uses multipart uploads. Engines write whole objects: then
+// MultipartAbove is the largest PUT of S3.
 func (t *Tier) multipart() bool { return t.cfg.MultipartAbove < 5<<30 }

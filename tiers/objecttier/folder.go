@@ -53,7 +53,7 @@ func newManifest(cfg Config, run string) manifest {
 	return m
 }
 
-// mine reports whether this process has written the run. It removes no other runs.
+// mine reports whether this process wrote the run. A process removes only its own runs.
 func (m manifest) mine() bool { return m.process == thisProcess() }
 
 // writeManifest writes the manifest of this run.
@@ -67,14 +67,14 @@ func (t *Tier) writeManifest(ctx context.Context) error {
 	return write(ctx, t.client, t.base+manifestName, text)
 }
 
-// write makes an object of a text.
+// write creates an object with a text.
 func write(ctx context.Context, to *store.Client, key string, text []byte) error {
 	_, err := to.Put(ctx, key, int64(len(text)),
 		func() io.ReadSeeker { return bytes.NewReader(text) })
 	return err
 }
 
-// read returns an object of a known size.
+// read returns the content of an object of a known size.
 func read(ctx context.Context, from *store.Client, key string, size int64) (text []byte, err error) {
 	_, err = from.Get(ctx, key, store.Range{N: size, Size: size}, make([]byte, min(size, 32<<10)),
 		func(p []byte, _ int64) error { text = append(text, p...); return nil })
@@ -98,8 +98,9 @@ func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err er
 	return m, nil
 }
 
-// choose finds the run that a folder reads, or the run that a joining process takes part in. Among runs
-// with a fitting manifest, this process's own runs come first, then runs with its nonce, then the newest.
+// choose finds the earlier run that a folder reads, or the run that a joining process takes part in.
+// Among the runs whose manifest fits, it prefers this process's own runs, then runs with its nonce,
+// then the newest.
 func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error) {
 	f := t.cfg.Folder
 	if f == nil {
@@ -152,10 +153,10 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 	return false, fmt.Errorf("in %s: %w", t.URL(), err)
 }
 
-// Path returns the place of a folder's objects for messages.
+// Path returns the URL of a folder's objects, for messages.
 func (t *Tier) Path() string { return t.URL() }
 
-// Joined reports that another process has opened the folder.
+// Joined reports whether another process has opened the folder.
 func (t *Tier) Joined() bool { return t.cfg.Join }
 
 // Contents returns the folder's facts in the manifest.

@@ -11,12 +11,12 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Format is a format of keys. Keys can change the speed: some stores place objects by their keys, and
+// Format is a format of keys. The format can change the speed: some stores place objects by key, and
 // some have limits per prefix.
 type Format string
 
-// The formats. The keys of engines end in a hash of tokens. Here a SHA-256 of key and generation with
-// as many digits is in its place.
+// The formats. An engine's key ends in a hash of tokens. Here it ends in a SHA-256 of key and
+// generation with as many digits.
 const (
 	Own     Format = "own"     // as the file tier: <2 hex>/<30 hex>-<16 hex of the generation>
 	LMCache Format = "lmcache" // <model>@<kv rank>@0@<64 hex>

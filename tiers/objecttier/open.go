@@ -109,12 +109,12 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// late is how long after a failed write its object or a part of it may still appear.
+// late is the time after a failed write within which its object, or a part of it, may still appear.
 const late = 500 * time.Millisecond
 
-// Clear removes everything that the run has written, unless the objects are kept. It calls deleted with
-// the bytes of each deleted object, perhaps from several goroutines at once. No transfer may be in
-// flight. If ctx ends, the remaining objects stay in the bucket.
+// Clear removes all objects and uploads of the run, unless the objects are kept. It calls deleted with
+// the bytes of each deleted object, possibly from several goroutines. No transfer may be in flight. If
+// ctx ends, the remaining objects stay in the bucket.
 func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	t.mu.Lock()
 	keep := t.keep || !t.mark.mine()
@@ -152,12 +152,12 @@ func (t *Tier) undoLate(ctx context.Context) (err error) {
 	return err
 }
 
-// rounds bounds the rounds of a sweep. A store may still execute requests of the run during a round.
+// rounds limits the rounds of sweep. The store may still execute requests of the run during a round.
 const rounds = 3
 
-// sweep removes all objects and uploads below the run's prefix, until a round finds none. The prefix
-// has no other objects. Uploads come first: an upload that completes meanwhile appears in the list of
-// objects.
+// sweep removes all objects and uploads below the run's prefix, until a round finds none. Nothing else
+// is below that prefix. It aborts uploads first: an upload that completes meanwhile appears in the list
+// of objects.
 func (t *Tier) sweep(ctx context.Context) error {
 	for range rounds {
 		var uploads []store.Upload

@@ -40,8 +40,8 @@ func (t *Tier) deleteAll(ctx context.Context, objs []tiers.Object) error {
 	return nil
 }
 
-// deleteKeys deletes objects. It calls deleted with the bytes of each deleted object, perhaps from
-// several goroutines at once. Clear retries the others.
+// deleteKeys deletes objects. It calls deleted with the bytes of each deleted object, possibly from
+// several goroutines. It marks the other objects as stuck; Clear retries them.
 func (t *Tier) deleteKeys(ctx context.Context, objs []tiers.Object, deleted func(bytes int64)) error {
 	keys := make([]string, len(objs))
 	left := make(map[string]tiers.Object, len(objs))

@@ -25,12 +25,12 @@ func (e *LostError) Error() string {
 // Unwrap returns the store's answer.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// body is an object as the body of requests: it is generated in the memory that is sent, and again for
-// another attempt.
+// body is the body of a PUT. It generates the object's bytes in the send buffer, and again for another
+// attempt.
 type body struct{ *put }
 
-// ReadAt generates bytes. This is not the store's time, so that the busy time excludes it. It runs on a
-// goroutine of net/http, where a panic would end the process.
+// ReadAt generates bytes. Its time is not in the busy time of the store. It runs on a goroutine of
+// net/http, where a panic would end the process.
 func (b body) ReadAt(p []byte, off int64) (n int, err error) {
 	b.exit()
 	defer func() {
@@ -57,8 +57,8 @@ type put struct {
 	acked int64 // bytes of acknowledged parts
 }
 
-// Put implements tiers.Tier with the first of the objects. It needs no buffers of the pool. If the
-// store does not answer the requests that undo a failed write, Clear repeats them.
+// Put implements tiers.Tier for the first of the objects. It needs no buffers of the pool. If the store
+// does not answer the requests that undo a failed write, Clear repeats them.
 func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
 ) error {
 	return t.put(ctx, c, objs[0], src, t.turns)
@@ -87,13 +87,13 @@ func (t *Tier) put(ctx context.Context, c *tiers.Call, o tiers.Object, src tiers
 	return err
 }
 
-// enter and exit enclose each request, including requests that undo a write. The common time of
-// concurrent requests counts once.
+// enter and exit enclose each request, including requests that undo a write. They measure the time with
+// at least one request in flight.
 func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
 func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 
-// report reports a request that the store has acknowledged. Its time includes all attempts and pauses;
-// held is the wait for a turn before it. Parts end concurrently.
+// report reports an acknowledged request. Its time includes all attempts and pauses. held is the wait
+// for a turn before it. Parts may end concurrently.
 func (p *put) report(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +135,8 @@ func (p *put) whole() error {
 	})
 }
 
-// undo deletes an object that a failed request may have made. The store may execute the request
-// after the deletion, so Clear waits for that.
+// undo deletes an object that a failed request may have created. The store may execute that request
+// after the deletion, so Clear waits and deletes again.
 func (p *put) undo() {
 	p.t.mu.Lock()
 	p.t.cut = p.t.clock.Now()
@@ -222,7 +222,7 @@ func (p *put) takeBack() {
 		Asked: now, Done: now})
 }
 
-// rangeSize returns how many bytes of an object one request reads. Engines read whole objects.
+// rangeSize returns the number of bytes that one request reads of an object.
 func (t *Tier) rangeSize(o tiers.Object) int64 {
 	return max(1, min(o.Size, cmp.Or(t.cfg.RangeSize, o.Size)))
 }
@@ -233,10 +233,9 @@ func (t *Tier) ranges(o tiers.Object) int { return pieces(o.Size, t.rangeSize(o)
 // pieces returns the number of pieces of n bytes in size. The last piece may be shorter.
 func pieces(size, n int64) int { return int((size + n - 1) / n) }
 
-// Get implements tiers.Tier with the first of the objects, in as many buffers of the pool as it has
-// ranges in flight. It reports the bytes of each piece when they arrive, and the request with its last
-// piece. An object of 32 MiB can take seconds, and at the end of a window only the missing pieces are
-// cut off.
+// Get implements tiers.Tier for the first of the objects. It uses one buffer of the pool per range in
+// flight. It reports the bytes of each piece when they arrive, and the request with its last piece. An
+// object of 32 MiB can take seconds; at the end of a window only the missing pieces do not count.
 func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
 	o := objs[0]
 	c.Timing, c.Done = tiers.Timing{}, 1
@@ -292,7 +291,7 @@ func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []ti
 			now := t.clock.Now()
 			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
 				Asked: begun, Done: now, Held: held}
-			if off+int64(len(p)) < part.Off+part.N { // the last piece reports the request's time
+			if off+int64(len(p)) < part.Off+part.N { // only the last piece reports the request's times
 				c.Piece, c.Begun, c.Asked, c.Held = true, now, now, 0
 			}
 			report(c)
@@ -316,8 +315,8 @@ func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []ti
 	return err
 }
 
-// Plain returns the tier for plain I/O: without the limit of an engine's threads, and with reads of
-// one request in flight, through the given buffer. One goroutine at a time may read.
+// Plain returns a tier for plain I/O: without the limit Requests, and with one request in flight per
+// read, through the given buffer. Only one goroutine at a time may read.
 func (t *Tier) Plain(buf tiers.Buffer) tiers.Tier { return plain{t, buf} }
 
 type plain struct {
@@ -336,8 +335,8 @@ func (p plain) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst 
 	return p.get(ctx, c, objs[0], []tiers.Buffer{p.buf}, dst, nil)
 }
 
-// Lookup makes a HEAD for one object after the other, until the first object that the store lacks, as
-// an engine does before reading. It returns how many objects come before.
+// Lookup sends a HEAD for one object after the other, up to the first missing object, as an engine does
+// before it reads. It returns the number of objects before that.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for _, o := range objs {
 		if _, err := t.turns.take(ctx, t.clock); err != nil {

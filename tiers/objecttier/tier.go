@@ -18,26 +18,26 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Config configures a Tier. Only the size of an object decides how it is moved, so a run makes the same
-// requests on every store.
+// Config configures a Tier. The requests for an object depend only on the object's size, so a run makes
+// the same requests on every store.
 type Config struct {
 	Store  store.Config // with its bucket
-	Prefix string       // of all ranks, without slashes at its ends; may be ""
+	Prefix string       // prefix of all ranks, without slashes at its ends; may be ""
 	Rank   int          // the tier works in PREFIX/rank_<Rank>/
 	Names  Names
-	// Objects above MultipartAbove bytes are written in parts of PartSize. Objects above RangeSize,
-	// a multiple of 4096, are read in ranges of RangeSize; with 0 they are read whole.
+	// An object above MultipartAbove bytes is written in parts of PartSize. An object above RangeSize, a
+	// multiple of 4096, is read in ranges of RangeSize; 0 = read whole objects.
 	MultipartAbove, PartSize, RangeSize int64
 	Depth                               int // parts or ranges of an object in flight
-	// Pool has the buffers of reads, and Chunk is how many bytes of a buffer a piece has.
+	// Pool has the buffers of reads. A piece has Chunk bytes.
 	Pool  *buffer.Pool
 	Chunk int
-	// Requests bounds the PUTs, GETs and HEADs of entries in flight, like the threads of an engine;
-	// 0 = no bound. Plain I/O has no bound either, see Tier.Plain.
+	// Requests limits the PUTs, GETs and HEADs in flight, like an engine's threads; 0 = no limit. Plain
+	// I/O has no limit: see Tier.Plain.
 	Requests int
 	// AlwaysRange sends a Range header also for a whole object.
 	AlwaysRange bool
-	// Folder, if not nil, names the objects. The tier then works in PREFIX/<name of the folder>/, and
+	// Folder, if not nil, names the objects. Then the tier uses PREFIX/<name of the folder>/, and
 	// Names.Format is Files. Join takes part in the run of another process with the same Nonce.
 	Folder *workdir.Folder
 	Join   bool
@@ -45,17 +45,17 @@ type Config struct {
 	Keep   bool   // Clear leaves everything
 }
 
-// The limits of S3: the smallest size of a part except the last, and the most parts of an upload.
+// Limits of S3: the smallest size of a part except the last, and the largest number of parts.
 const (
 	smallestPart = 5 << 20
 	mostParts    = 10_000
 )
 
-// cleanup bounds the time of requests that undo a failed write. Clear repeats those that take longer.
+// cleanup limits the time of requests that undo a failed write. Clear repeats requests that take longer.
 const cleanup = 5 * time.Second
 
-// Tier keeps objects in a bucket. It remembers the objects that it has written, because a store does
-// not report whether a deletion found an object, and reports only on request whether an object exists.
+// Tier stores objects in a bucket. It remembers its objects: a store does not report whether a deletion
+// found an object, and a HEAD per object would cost a request.
 type Tier struct {
 	cfg    Config
 	client *store.Client
@@ -73,7 +73,7 @@ type Tier struct {
 	mark     manifest
 	warnings []string
 	aborted  []store.Upload // failed uploads, for Clear
-	cut      time.Duration  // the last time when a write failed that the store may still execute
+	cut      time.Duration  // the last time at which a write failed that the store may still execute
 
 	checked time.Duration
 	lost    atomic.Int64
@@ -107,7 +107,7 @@ func (t *Tier) URL() string {
 // Run returns the place of this run: s3://BUCKET/PREFIX/rank_N/RUN.
 func (t *Tier) Run() string { return t.URL() + "/" + t.mark.Run }
 
-// Warnings returns conditions that do not prevent the measurement.
+// Warnings returns facts that a reader of the results must know.
 func (t *Tier) Warnings() []string { return t.warnings }
 
 // Stats are the counts of the tier besides its requests.
@@ -153,8 +153,8 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Holds: true, Description: text}
 }
 
-// Space implements tiers.Tier. It fails, because a store does not report its space: the user must
-// configure a capacity.
+// Space implements tiers.Tier. It returns errors.ErrUnsupported, because a store does not report its
+// space. The user must set a capacity.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, fmt.Errorf("the room of %s: %w", t.URL(), errors.ErrUnsupported)
 }
@@ -188,7 +188,7 @@ func (t *Tier) claim(o tiers.Object) error {
 	if t.closed {
 		return t.fail("create", o, -1, tiers.ErrClosed)
 	}
-	// An object that could not be deleted may be overwritten, because no reader can open it.
+	// An object in state stuck may be overwritten: no reader can open it.
 	if e := t.entries[o.ID()]; e != nil && e.state != stuck {
 		return t.fail("create", o, -1, tiers.ErrExists)
 	}
@@ -196,7 +196,7 @@ func (t *Tier) claim(o tiers.Object) error {
 	return nil
 }
 
-// settle ends a write: the object exists, or its entry is dropped. Clear may already have dropped the
+// settle ends a write. The object exists, or its entry is removed. Clear may already have removed the
 // entry.
 func (t *Tier) settle(o tiers.Object, exists bool) {
 	t.mu.Lock()

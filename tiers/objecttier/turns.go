@@ -12,8 +12,8 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// turns bound the requests in flight like the threads of an engine. Requests get turns in the order of
-// their arrival. nil is no bound. A request that waits for a turn is in the tier, not in the store.
+// turns limits the requests in flight, like the threads of an engine. Requests get turns in FIFO order.
+// nil is no limit. A request that waits for a turn is in the tier, not in the store.
 type turns chan struct{}
 
 // leave gives the turn to the longest waiting request.
@@ -37,9 +37,9 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 	}
 }
 
-// parallel calls do for 0 to n-1 in this order, with atOnce calls at a time. worker is the number of the
-// goroutine. After a failure it begins no more calls, cancels the context of the others, waits for them
-// and returns the failure. A panic becomes a PanicError.
+// parallel calls do for i from 0 to n-1, in this order, with up to atOnce calls at a time. worker is
+// the index of the goroutine. After a failure it starts no more calls, cancels the context of the
+// running calls, waits for them and returns the failure. A panic becomes a PanicError.
 func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
 ) error {
 	one := func(ctx context.Context, worker, i int) (err error) {

@@ -10,22 +10,22 @@ import (
 	"kvbench/tiers"
 )
 
-// Ranks is the tiers of a model's tensor-parallel ranks as one tier. Each rank has a part of an object's
-// bytes, in the order of the ranks, as an object of its own. Ranks are separate processes with their own
-// files, calls and threads, and work concurrently. The slowest rank counts: a prompt is loaded when
-// every rank has its part.
+// Ranks combines the tiers of a model's tensor-parallel ranks into one tier. Each rank stores its part
+// of an object's bytes as a separate object; the parts are in the order of the ranks. Ranks are
+// separate processes with their own files, calls and threads, and work concurrently. An operation takes
+// as long as the slowest rank.
 type Ranks struct {
 	ranks  []tiers.Tier
 	traits tiers.Traits
 	fixed  int64 // bytes per rank; 0: the ranks share an object evenly
-	// tails, if not nil, says that the ranks are groups of layers of a hybrid model: see NewGroups.
+	// tails, if not nil, means that the ranks are groups of layers of a hybrid model: see NewGroups.
 	tails tiers.Tails
 }
 
 var _ tiers.Tier = (*Ranks)(nil)
 
-// NewRanks returns a tier of at least two ranks of the same kind, which it closes. An object has up to
-// so many bytes, and so many objects of a rank are in flight together.
+// NewRanks returns a tier of at least two ranks of the same kind. Its Close closes them. bytes is the
+// largest size of an object. depth is the number of objects of a rank in flight together.
 func NewRanks(ranks []tiers.Tier, bytes int64, depth int) *Ranks {
 	t := &Ranks{ranks: ranks, traits: ranks[0].Traits()}
 	if t.traits.Extent = 0; depth > 1 {
@@ -35,11 +35,11 @@ func NewRanks(ranks []tiers.Tier, bytes int64, depth int) *Ranks {
 	return t
 }
 
-// NewGroups returns a tier of an engine that stores each group of layers of a hybrid model as an object
-// of its own, numbered in tiers.Object.Layer, in one tier. Each group has part bytes of an object, in
-// whole pages. The groups are written and read one after the other. An object that is read with fewer
-// bytes than were written consists of the first groups only: a prompt needs the last groups only at its
-// end. Tails has one element per group.
+// NewGroups returns a tier of an engine that stores each group of layers of a hybrid model as a
+// separate object, numbered by tiers.Object.Layer. All groups are in one tier, and each has part bytes
+// of an object, in whole pages. The groups are written and read one after the other. If an object is
+// read with fewer bytes than were written, only the first groups are read: a prompt needs the last
+// groups only at its end. tails has one element per group.
 func NewGroups(tier tiers.Tier, part int64, tails tiers.Tails) *Ranks {
 	t := &Ranks{traits: tier.Traits(), fixed: part, tails: tails}
 	for range tails {
@@ -50,10 +50,10 @@ func NewGroups(tier tiers.Tier, part int64, tails tiers.Tails) *Ranks {
 	return t
 }
 
-// Files returns the files of the first rank: plain I/O uses them in the place of all.
+// Files returns the files of the first rank. Plain I/O uses only these.
 func (t *Ranks) Files() tiers.Files { return tiers.FilesOf(t.ranks[0]) }
 
-// InFiles returns the objects as they lie in Files.
+// InFiles returns the objects as they are in Files.
 func (t *Ranks) InFiles(objs []tiers.Object) []tiers.Object { return t.of(0, objs) }
 
 // Traits returns the tier's traits.
@@ -71,8 +71,8 @@ func (t *Ranks) Close() error {
 	return errors.Join(errs...)
 }
 
-// part returns how many bytes of an object a rank has, a multiple of Traits.Align. The last ranks may
-// have fewer, or none.
+// part returns the number of bytes of an object that a rank has: a multiple of Traits.Align. The last
+// ranks may have fewer or none.
 func (t *Ranks) part(size int64) int64 {
 	if t.fixed > 0 {
 		return t.fixed
@@ -81,7 +81,7 @@ func (t *Ranks) part(size int64) int64 {
 	return tiers.AlignUp((size+n-1)/n, int64(t.traits.Align))
 }
 
-// of returns a rank's parts of objects, without empty ones.
+// of returns a rank's parts of the objects, without empty parts.
 func (t *Ranks) of(rank int, objs []tiers.Object) (list []tiers.Object) {
 	for _, o := range objs {
 		part := t.part(o.Size)
@@ -95,8 +95,8 @@ func (t *Ranks) of(rank int, objs []tiers.Object) (list []tiers.Object) {
 	return list
 }
 
-// each calls do for all ranks, concurrently unless they are groups. It returns the error of the lowest
-// rank that failed.
+// each calls do for all ranks, concurrently unless the ranks are groups. It returns the error of the
+// lowest rank that failed.
 func (t *Ranks) each(do func(rank int) error) error {
 	errs := make([]error, len(t.ranks))
 	if t.tails != nil {
@@ -104,7 +104,7 @@ func (t *Ranks) each(do func(rank int) error) error {
 			errs[i] = do(i)
 		}
 	} else {
-		// Ranks are separate processes: a wait of one must not delay another.
+		// Ranks are separate processes: one rank must not wait for another.
 		var wait sync.WaitGroup
 		for i := 1; i < len(errs); i++ {
 			wait.Go(func() { errs[i] = do(i) })
@@ -118,8 +118,8 @@ func (t *Ranks) each(do func(rank int) error) error {
 	return nil
 }
 
-// move moves the first objects, all of one size, on all ranks that have bytes of them. It reports the
-// sum of the groups' times, or the time of the slowest rank.
+// move moves the first objects, up to the first of another size, on all ranks that have bytes of them.
+// The timing is the sum over groups, or the timing of the slowest rank.
 func (t *Ranks) move(c *tiers.Call, objs []tiers.Object, do func(rank int, c *tiers.Call,
 	own []tiers.Object) error) error {
 	size, n := objs[0].Size, 1
@@ -164,8 +164,8 @@ func (t *Ranks) move(c *tiers.Call, objs []tiers.Object, do func(rank int, c *ti
 
 func total(t tiers.Timing) int64 { return int64(t.IO() + t.Generation + t.Admission) }
 
-// Put implements tiers.Tier. After an error of one rank, and for objects that not every rank has taken,
-// it removes the objects of the other ranks: an object exists when all ranks have it.
+// Put implements tiers.Tier. An object exists only if all ranks have it: if one rank fails or writes
+// fewer objects, Put removes the other ranks' parts.
 func (t *Ranks) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
 ) error {
 	written := make([]int, len(t.ranks))
@@ -196,16 +196,16 @@ func (t *Ranks) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst
 	})
 }
 
-// shifted is the source and sink of a rank: the objects' bytes from the rank's part on.
+// shifted is the source and the sink of a rank. It adds the offset of the rank's part.
 type shifted struct {
 	t    *Ranks
 	rank int
-	objs []tiers.Object // of all ranks
+	objs []tiers.Object // the whole objects
 	src  tiers.Source
 	dst  tiers.Sink
 }
 
-// whole returns the object of all ranks, and the offset of the rank's part in it.
+// whole returns the whole object, and the offset of the rank's part in it.
 func (s shifted) whole(own tiers.Object) (o tiers.Object, off int64) {
 	for _, o = range s.objs {
 		if o.Key == own.Key && o.Gen == own.Gen {
@@ -235,9 +235,9 @@ func (t *Ranks) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return t.each(func(i int) error { return t.ranks[i].Remove(ctx, t.of(i, objs)...) })
 }
 
-// Lookup looks up the objects of every rank, and returns how many objects all ranks have before the
-// first missing one. Of groups it looks up those of the first one, and of the others those at the end
-// of what was found.
+// Lookup looks up the objects on every rank, and returns how many objects all ranks have before the
+// first missing one. With groups it looks up all objects in the first group, and in each further group
+// only the last objects that were found.
 func (t *Ranks) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	if t.tails != nil {
 		return t.lookUpGroups(ctx, objs)

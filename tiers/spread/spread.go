@@ -12,7 +12,7 @@ import (
 	"kvbench/tiers"
 )
 
-// Files are a storage tier's files in one directory.
+// Files are the files of a storage tier in one directory.
 type Files interface {
 	tiers.Files
 	Direct() bool
@@ -21,25 +21,25 @@ type Files interface {
 	LeaveFiles()
 }
 
-// Part is one of the directories.
+// Part is one directory.
 type Part struct {
 	Files
-	Directory string // for people
+	Directory string // the name for messages
 	Room      int64  // capacity in bytes of objects
 }
 
 // Config is the configuration of a Tier.
 type Config struct {
 	Parts []Part // at least one; all of the same kind
-	// Unit is the allocation unit of objects in bytes, such as the size of slots; 0 = 1.
+	// Unit is the allocation unit of objects in bytes, such as the size of a slot; 0 = 1.
 	Unit int64
 }
 
-// Use is the content of a directory.
+// Use is the current content of a directory.
 type Use struct {
 	Entries, Bytes int64
-	// Elsewhere counts the entries that the directory has taken, since the tier was made, because
-	// their own directory had no capacity.
+	// Elsewhere counts the entries that this directory took, since New, because their home directory
+	// had no capacity.
 	Elsewhere int64
 }
 
@@ -57,7 +57,7 @@ type Tier struct {
 // use is the account of a part.
 type use struct {
 	Use
-	taken int64 // used capacity
+	taken int64 // bytes of capacity in use
 }
 
 // stored is the directory of an object that is written or being written.
@@ -69,7 +69,7 @@ type stored struct {
 
 var _ Files = (*Tier)(nil)
 
-// New returns a tier of the parts, which it closes.
+// New returns a tier of the parts. Its Close closes them.
 func New(cfg Config) *Tier {
 	t := &Tier{parts: cfg.Parts, unit: max(1, cfg.Unit), at: make(map[tiers.ID]*stored),
 		uses: make([]use, len(cfg.Parts))}
@@ -77,8 +77,8 @@ func New(cfg Config) *Tier {
 	descriptions := []string{t.traits.Description}
 	for _, p := range t.parts[1:] {
 		o := p.Traits()
-		// Directories may differ in direct I/O: the strictest alignment works for all, and bytes that
-		// count at the commit in one directory do so in all.
+		// Directories may differ in direct I/O. The largest alignment works for all. If bytes count at
+		// the commit in one directory, they do in all.
 		t.traits.Align = max(t.traits.Align, o.Align)
 		t.traits.CountsAtCommit = t.traits.CountsAtCommit || o.CountsAtCommit
 		if !slices.Contains(descriptions, o.Description) {
@@ -90,8 +90,9 @@ func New(cfg Config) *Tier {
 	return t
 }
 
-// Home returns the directory of a key among n. It is the same in every run. The lowest bits of FNV-1a
-// depend only on the lowest bits of the key's letters, so the finalizer of MurmurHash3 mixes the sum.
+// Home returns the index of a key's home directory among n. It is the same in every run. The lowest
+// bits of FNV-1a depend only on the lowest bits of the key's letters, so MurmurHash3's finalizer mixes
+// the hash.
 func Home(key string, n int) int {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(key)) // never fails
@@ -101,7 +102,7 @@ func Home(key string, n int) int {
 	return int((h ^ h>>33) % uint64(n))
 }
 
-// Home returns the directory of a key, and the number of directories.
+// Home returns the index of a key's home directory, and the number of directories.
 func (t *Tier) Home(key string) (at, of int) {
 	return Home(key, len(t.parts)), len(t.parts)
 }
@@ -114,7 +115,8 @@ func (t *Tier) Direct() bool {
 	return !slices.ContainsFunc(t.parts, func(p Part) bool { return !p.Direct() })
 }
 
-// Warnings returns the warnings of all directories. A warning of only some directories has their names.
+// Warnings returns the warnings of all directories. If only some directories have a warning, it names
+// them.
 func (t *Tier) Warnings() (list []string) {
 	for _, p := range t.parts {
 		for _, w := range p.Warnings() {
@@ -140,14 +142,14 @@ func (t *Tier) Footprint() (held, waste int64) {
 	return held, waste
 }
 
-// LeaveFiles stops the removal of files: the work directories remove them.
+// LeaveFiles stops the removal of files. The work directories remove them later.
 func (t *Tier) LeaveFiles() {
 	for _, p := range t.parts {
 		p.LeaveFiles()
 	}
 }
 
-// Space returns the sum of the directories' spaces, also if they share a filesystem.
+// Space returns the sum over the directories, also if they share a filesystem.
 func (t *Tier) Space(ctx context.Context) (all tiers.Space, err error) {
 	for _, p := range t.parts {
 		s, err := p.Space(ctx)
@@ -178,8 +180,8 @@ func (t *Tier) Uses() (list []Use) {
 	return list
 }
 
-// Create begins writing the first object, and the objects after it up to the first one that belongs to
-// another directory.
+// Create begins to write the first object and the following objects, up to the first one for another
+// directory.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	run, part := t.place(objs)
 	w, err := t.parts[part].Create(ctx, objs[:len(run)]...)
@@ -194,8 +196,8 @@ func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, 
 	return &writer{Writer: w, t: t, part: part, run: run[:took]}, nil
 }
 
-// place records the directory of the first objects that belong to one. It does not record an object that
-// is known already, which the part refuses.
+// place records the directory of the first objects that go to the same directory. It does not record an
+// object that already exists: the part refuses it.
 func (t *Tier) place(objs []tiers.Object) (run []*stored, part int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,9 +227,9 @@ func (t *Tier) place(objs []tiers.Object) (run []*stored, part int) {
 	return run, part
 }
 
-// fits returns the directory for an object: its own, or the next one with enough capacity. If no
-// directory has enough, because each has only a part of an object left, it is the one with the most
-// left: the cache limits the sum over all directories. Callers hold mu.
+// fits returns the directory for an object: its home, or the next directory with enough capacity. If
+// none has enough, it returns the directory with the most capacity left: the cache limits the sum over
+// all directories. Callers hold mu.
 func (t *Tier) fits(o tiers.Object, home int) (part int) {
 	left := func(i int) int64 { return t.parts[i].Room - t.uses[i].taken }
 	part = home
@@ -243,7 +245,7 @@ func (t *Tier) fits(o tiers.Object, home int) (part int) {
 	return part
 }
 
-// room returns how much of its directory's capacity an object takes.
+// room returns the capacity that an object takes in its directory.
 func (t *Tier) room(o tiers.Object) int64 { return tiers.AlignUp(o.Size, t.unit) }
 
 // keep records that objects are committed.
@@ -255,8 +257,8 @@ func (t *Tier) keep(list ...*stored) {
 	}
 }
 
-// forget removes objects that were aborted or removed from the accounts. It ignores objects that are not
-// recorded: a refused writer must not remove the existing object's record.
+// forget removes aborted or removed objects from the accounts. It ignores an object without a record: a
+// refused writer must not remove the record of the existing object.
 func (t *Tier) forget(list ...*stored) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -266,7 +268,7 @@ func (t *Tier) forget(list ...*stored) {
 		}
 		delete(t.at, s.o.ID())
 		t.count(s, -1)
-		// An object that was not committed does not count as taken for another directory.
+		// An object that was never committed does not count in Elsewhere.
 		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) && entry(s.o) {
 			t.uses[s.part].Elsewhere--
 		}
@@ -283,11 +285,11 @@ func (t *Tier) count(s *stored, sign int64) {
 	}
 }
 
-// entry reports whether an object counts as an entry: of the layers of an entry only the first does.
+// entry reports whether an object counts as an entry. Of the layers of an entry only the first does.
 func entry(o tiers.Object) bool { return o.Layer <= 1 }
 
-// where returns the directory of the first object, and how many of the objects from the first on are
-// there. For an unknown object it is the object's own directory.
+// where returns the directory of the first object, and how many of the first objects are in it. For an
+// unknown object it returns the home directory.
 func (t *Tier) where(objs []tiers.Object) (part, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -304,7 +306,7 @@ func (t *Tier) where(objs []tiers.Object) (part, n int) {
 	return part, n
 }
 
-// Open begins reading the first object, and the objects after it up to the first one in another
+// Open begins to read the first object and the following objects, up to the first one in another
 // directory.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	part, n := t.where(objs)
@@ -323,7 +325,7 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 		errs = append(errs, t.parts[part].Remove(ctx, o))
 		t.mu.Lock()
 		s := t.at[o.ID()]
-		gone := s != nil && s.kept // the writer forgets an object that is still being written
+		gone := s != nil && s.kept // before the commit, the writer removes the record
 		t.mu.Unlock()
 		if gone {
 			t.forget(s)
@@ -333,7 +335,7 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 }
 
 // Lookup looks up objects in their directories, one directory after the other, up to the first missing
-// object. All parts must have a Lookup.
+// object. All parts must implement tiers.Looker.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for found < len(objs) {
 		part, n := t.where(objs[found:])
@@ -359,7 +361,7 @@ type reader struct {
 // Part returns the number of the directory: see [tiers.PartOf].
 func (r *reader) Part() int { return r.part }
 
-// writer is a writer of one part. Its objects count until they are aborted.
+// writer is a writer of one part. Its objects count in the accounts until they are aborted.
 type writer struct {
 	tiers.Writer
 	t    *Tier
@@ -371,7 +373,7 @@ type writer struct {
 // Part returns the number of the directory: see [tiers.PartOf].
 func (w *writer) Part() int { return w.part }
 
-// Committed returns the part's number of bytes.
+// Committed returns the part's count of bytes.
 func (w *writer) Committed(n int64) int64 { return tiers.Committed(w.Writer, n) }
 
 // Commit commits the objects. After an error they no longer count.

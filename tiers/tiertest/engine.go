@@ -56,7 +56,7 @@ func (e *Engine) Release() {
 	e.Engine.Submit(held...)
 }
 
-// Submit implements ioengine.Engine. To its caller a held request looks submitted.
+// Submit implements ioengine.Engine. The caller cannot tell a held request from a submitted one.
 func (e *Engine) Submit(ops ...*ioengine.Op) {
 	for _, op := range ops {
 		e.mu.Lock()

@@ -24,7 +24,7 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Layouts has one layout of each kind, by name. The slots are large enough for all objects of tests.
+// Layouts has one layout of each kind, by name. A slot holds the largest object of any test.
 var Layouts = map[string]tiers.Layout{
 	"files":  {},
 	"slots":  {Kind: tiers.LayoutSlots, Bytes: 1 << 20},
@@ -52,8 +52,8 @@ func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.File
 	}
 }
 
-// Some is a shorter Every, for tests of code that uses tiers: it omits tiers that differ only in how
-// they move bytes.
+// Some is a shorter Every, for tests of code that uses tiers. It has no two tiers that differ only in
+// how they move bytes.
 func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Files)) {
 	without(t, run)
 	files(t, "files, direct", filetier.Config{Direct: true}, run)
@@ -85,8 +85,8 @@ func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Fi
 	})
 }
 
-// Dir returns a work directory on the test's disk. It closes after the tiers in it, because cleanups
-// run last to first.
+// Dir returns a work directory on the test's disk. Tiers in it close before it, because cleanups run in
+// reverse order.
 func Dir(t testing.TB) *workdir.Dir {
 	t.Helper()
 	d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: t.TempDir(), Nonce: "test"})
@@ -165,7 +165,7 @@ func Wall() clock.Clock { return clock.NewWall() }
 // Chunk is a usual size of chunks in tests.
 const Chunk = 64 << 10
 
-// Mover moves objects of any files, as package transfer does.
+// Mover moves objects through any files by package transfer.
 type Mover struct {
 	*transfer.Settings
 	content.Verifier
@@ -181,7 +181,7 @@ func Transfer(t testing.TB, chunk, depth int) *Mover {
 		Clock: clock.NewWall()}, content.Verifier{Content: Content, Verify: content.VerifyFull}}
 }
 
-// Write writes the first of the objects and returns how many the files took.
+// Write writes the first of the objects in one Put and returns how many the files accepted.
 func (m *Mover) Write(ctx context.Context, to tiers.Files, done func(tiers.Chunk),
 	objs ...tiers.Object) (int, tiers.Timing, error) {
 	c := tiers.Call{Observe: done}
@@ -189,7 +189,7 @@ func (m *Mover) Write(ctx context.Context, to tiers.Files, done func(tiers.Chunk
 	return c.Done, c.Timing, err
 }
 
-// Read reads the first of the objects and compares them.
+// Read reads and verifies the first of the objects in one Get and returns how many it read.
 func (m *Mover) Read(ctx context.Context, from tiers.Files, done func(tiers.Chunk),
 	objs ...tiers.Object) (int, tiers.Timing, error) {
 	c := tiers.Call{Observe: done}
@@ -197,10 +197,9 @@ func (m *Mover) Read(ctx context.Context, from tiers.Files, done func(tiers.Chun
 	return c.Done, c.Timing, err
 }
 
-// Crowd runs a benchmark with 1, 2, 4 … 64 concurrent goroutines, for operations that every worker
-// makes. Each goroutine has its own processor if there are enough; otherwise each processor has the
-// same number of goroutines. Setup is called once for each number of goroutines and returns the body
-// of a goroutine: a loop over pb.Next.
+// Crowd runs a benchmark with 1, 2, 4 … 64 goroutines. It sets GOMAXPROCS so that each goroutine has
+// its own processor, or, if there are fewer, each processor has the same number of goroutines. It calls
+// setup once per number of goroutines. setup returns the function of a goroutine, a loop over pb.Next.
 func Crowd(b *testing.B, setup func(b *testing.B) func(pb *testing.PB)) {
 	for goroutines := 1; goroutines <= 64; goroutines *= 2 {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
@@ -218,9 +217,9 @@ func Crowd(b *testing.B, setup func(b *testing.B) func(pb *testing.PB)) {
 	}
 }
 
-// OneThread skips, under the race detector, a test of one thread, such as one in virtual time: the
-// detector finds nothing and takes ten times as long. make test-all runs packages with such tests
-// without the detector, too.
+// OneThread skips a test with one goroutine, such as a test in virtual time, under the race detector,
+// which finds nothing there and takes ten times as long. make test-all also runs these packages without
+// the detector.
 func OneThread(t testing.TB) {
 	t.Helper()
 	if buffer.RaceEnabled {

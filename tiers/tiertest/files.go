@@ -8,7 +8,7 @@ import (
 	"kvbench/tiers/buffer"
 )
 
-// files returns the tier's files, and skips the test if it has none for whole objects.
+// files returns the tier's files. It skips the test if the tier has no files of whole objects.
 func (s *suite) files() tiers.Files {
 	if s.own == nil || s.layered() {
 		s.Skip("the tier has no files of whole objects")
@@ -50,8 +50,8 @@ func (s *suite) create(o tiers.Object) tiers.Writer {
 	return w
 }
 
-// committed tests what exists before and after Commit. A second writer of the same generation is
-// refused, in Create or in Commit.
+// committed tests the object before and after Commit. A second writer of the same generation fails in
+// Create or in Commit.
 func (s *suite) committed() {
 	o := object("k", 10_000)
 	w := s.create(o)
@@ -65,7 +65,7 @@ func (s *suite) committed() {
 	s.get(o)
 }
 
-// beyond reads beyond the end, where another object may lie.
+// beyond reads beyond an object's end, where another object may be.
 func (s *suite) beyond() {
 	if !s.tier.Traits().Holds {
 		s.Skip("a tier without bytes has no end")
@@ -105,8 +105,8 @@ func (s *suite) inFlight() {
 	s.absent(o)
 }
 
-// removedWhileOpen writes other objects after the removal, which would reuse the place of the removed
-// object if it were free.
+// removedWhileOpen removes an object that is open. Then it writes another object, which would reuse the
+// place if the removal freed it.
 func (s *suite) removedWhileOpen() {
 	o := object("k", 30_000)
 	files := s.files()
@@ -115,7 +115,7 @@ func (s *suite) removedWhileOpen() {
 	require.NoError(s, err)
 	require.NoError(s, s.tier.Remove(s.ctx, o))
 	s.absent(o)
-	s.put(object("other", 30_000)) // does not get its place
+	s.put(object("other", 30_000)) // must not get the place of o
 	b := s.memory(o.Size)
 	require.NoError(s, s.do(r, b, 0, o.Size))
 	if b.B != nil {

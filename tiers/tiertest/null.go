@@ -9,8 +9,8 @@ import (
 	"kvbench/tiers"
 )
 
-// Null is a tier that completes all requests at once and stores no bytes. It knows which objects it
-// has, so that opening or removing a missing one is an error as in any tier.
+// Null is a tier that stores no bytes and completes all requests at once. It records which objects
+// exist, so that opening or removing a missing one fails as in any tier.
 type Null struct{ held sync.Map }
 
 var _ tiers.Files = (*Null)(nil)
@@ -23,7 +23,7 @@ func fail(op string, o tiers.Object, err error) error {
 	return &tiers.OpError{Op: op, Path: "null tier", Key: o.Key, Offset: -1, Err: err}
 }
 
-// Traits returns traits of a tier without bytes, with one request per object.
+// Traits returns the traits of a tier without bytes and with one request per object.
 func (t *Null) Traits() tiers.Traits {
 	return tiers.Traits{Chunk: math.MaxInt, Align: 1, Description: "null: no bytes, no time"}
 }
@@ -52,7 +52,7 @@ func (t *Null) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// Space returns errors.ErrUnsupported: the capacity has no limit.
+// Space returns errors.ErrUnsupported: the capacity is unlimited.
 func (t *Null) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, errors.ErrUnsupported
 }
@@ -71,7 +71,7 @@ type nullIO struct {
 // Submit completes the request at once.
 func (*nullIO) Submit(io *tiers.IO) { io.End(nil) }
 
-// Commit refuses the second of two writers of one generation, as memory does.
+// Commit refuses the second of two writers of one generation, as the memory tier does.
 func (x *nullIO) Commit(context.Context) error {
 	if _, there := x.tier.held.LoadOrStore(x.o.ID(), true); there {
 		return fail("create", x.o, tiers.ErrExists)

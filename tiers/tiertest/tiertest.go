@@ -20,11 +20,11 @@ import (
 // Content is the content of all objects in tests.
 var Content = content.New([16]byte{7}, 0)
 
-// Verified is a sink that compares all bytes.
+// Verified is a sink that verifies all bytes.
 var Verified = &content.Verifier{Content: Content, Verify: content.VerifyFull}
 
-// Run tests that a tier does what tiers.Tier promises, and its files, if it has any, what tiers.Files,
-// Writer and Reader promise. Open returns an empty tier with a capacity of at least 16 MiB.
+// Run tests that a tier meets the contract of tiers.Tier and, if it has files, of tiers.Files, Writer
+// and Reader. open returns an empty tier with a capacity of at least 16 MiB.
 func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	for _, c := range []struct {
 		name string
@@ -47,7 +47,7 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &suite{T: t, tier: open(t), ctx: t.Context()}
-			if x, ok := s.tier.(*transfer.Tier); ok { // files of other tiers may have other objects
+			if x, ok := s.tier.(*transfer.Tier); ok { // only its files have the same objects as the tier
 				s.own = x.Files()
 			}
 			c.test(s)
@@ -69,11 +69,11 @@ func RunFiles(t *testing.T, open func(testing.TB) tiers.Files) {
 	})
 }
 
-// suite is one test on a tier of its own.
+// suite is one test with its own tier.
 type suite struct {
 	*testing.T
 	tier tiers.Tier
-	own  tiers.Files // nil: the tier has none
+	own  tiers.Files // nil if the tier has no files of its own
 	ctx  context.Context
 }
 
@@ -82,10 +82,11 @@ func object(key string, size int64) tiers.Object {
 	return tiers.Object{Key: key, Gen: 1, Size: size}
 }
 
-// layered reports whether the tier moves layers of objects as objects of their own.
+// layered reports whether the tier stores each layer of an object as a separate object.
 func (s *suite) layered() bool { return s.tier.Traits().Layers > 1 }
 
-// put writes objects and returns how many of them one Put took. Their bytes are reported once.
+// put writes objects in one Put and returns how many it wrote. It checks that each byte is reported
+// once.
 func (s *suite) put(objs ...tiers.Object) int {
 	s.Helper()
 	var sum int64
@@ -97,7 +98,7 @@ func (s *suite) put(objs ...tiers.Object) int {
 	return c.Done
 }
 
-// get reads and verifies objects and returns how many of them one Get took.
+// get reads and verifies objects in one Get and returns how many it read.
 func (s *suite) get(objs ...tiers.Object) int {
 	s.Helper()
 	var sum int64
@@ -120,7 +121,7 @@ func bytesOf(objs []tiers.Object) (n int64) {
 	return n
 }
 
-// counting counts the bytes that it takes.
+// counting counts the bytes that the sink takes.
 type counting struct {
 	tiers.Sink
 	taken atomic.Int64
@@ -131,7 +132,7 @@ func (c *counting) Take(o tiers.Object, off int64, p []byte) error {
 	return c.Sink.Take(o, off, p)
 }
 
-// absent tests that an object does not exist, and that the errors name it.
+// absent tests that an object does not exist, and that the error of Get names it.
 func (s *suite) absent(o tiers.Object) {
 	s.Helper()
 	err := s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{o}, Verified)
@@ -140,9 +141,9 @@ func (s *suite) absent(o tiers.Object) {
 	assert.ErrorIs(s, s.tier.Remove(s.ctx, o), tiers.ErrNotFound)
 }
 
-// visibility writes an object, another generation of it, and the first one again after its removal. To
-// a concurrent reader other content under the same name would look like a torn read, so that a tier
-// refuses the same generation.
+// visibility writes an object, another generation of it, and the first one again after its removal. A
+// tier refuses a second Put of the same key and generation: otherwise a concurrent reader could read a
+// mix of old and new bytes.
 func (s *suite) visibility() {
 	o, next := object("k", 10_000), tiers.Object{Key: "k", Gen: 2, Size: 10_000}
 	s.absent(o)
@@ -168,8 +169,8 @@ func (s *suite) sizes() {
 	}
 }
 
-// severalObjects tests calls with several objects. The tier decides how many of them move together.
-// Afterwards exactly these objects exist.
+// severalObjects tests calls with several objects. The tier decides how many of them move together. At
+// the end exactly these objects exist.
 func (s *suite) severalObjects() {
 	var objs []tiers.Object
 	for i, size := range []int64{4096, 5000, 1, 8192, 4096, 4096} {
@@ -187,7 +188,7 @@ func (s *suite) severalObjects() {
 	s.absent(object("none", 1))
 	err := s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{object("none", 1), objs[0]}, Verified)
 	assert.ErrorIs(s, err, tiers.ErrNotFound, "the first one counts")
-	if !s.layered() { // else all objects of a call move
+	if !s.layered() { // a layered tier moves all objects of a call
 		assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "a missing neighbour is no error")
 	}
 	require.NoError(s, s.tier.Remove(s.ctx, objs...))
@@ -233,7 +234,8 @@ func (s *suite) brokenWrites() {
 	s.absent(o)
 	assert.ErrorAs(s, put(func() error { panic("on purpose") }), new(*tiers.PanicError))
 	s.absent(o)
-	// A store behind a network may have completed the object before it sees the end: then it exists.
+	// A store behind a network may complete the object before it sees the end of ctx. Then the object
+	// exists.
 	if err := put(func() error { cancel(); return nil }); err == nil {
 		s.get(o)
 		require.NoError(s, s.tier.Remove(s.ctx, o))
@@ -241,7 +243,7 @@ func (s *suite) brokenWrites() {
 		assert.ErrorIs(s, err, context.Canceled)
 	}
 	s.absent(o)
-	o.Gen = 2 // a store may still complete the interrupted upload of the first one
+	o.Gen = 2 // a store may still complete the interrupted upload of generation 1
 	s.put(o)
 	s.get(o)
 }
@@ -265,8 +267,8 @@ func (s *suite) brokenReads() {
 	s.get(o)
 }
 
-// removedWhileRead removes an object during its read. A tier of several tiers may not have begun to
-// read in all of them.
+// removedWhileRead removes an object during its read. A tier that is composed of several tiers may not
+// yet have started the read in each of them. Then Get may return ErrNotFound.
 func (s *suite) removedWhileRead() {
 	if !s.tier.Traits().Holds || s.layered() {
 		s.Skip("a tier without bytes needs no sink, and layers are read one after the other")
@@ -281,8 +283,8 @@ func (s *suite) removedWhileRead() {
 	s.absent(o)
 }
 
-// cancelled removes with a context that has ended. Eviction has already counted the bytes as free: a
-// removal that did not happen would leave an object that the cache does not know.
+// cancelled removes with a context that has ended. The removal must succeed: eviction has already
+// counted the bytes as free, and the cache no longer knows the object.
 func (s *suite) cancelled() {
 	o := object("k", 5000)
 	s.put(o)
@@ -292,8 +294,8 @@ func (s *suite) cancelled() {
 	s.absent(o)
 }
 
-// removesTheRest removes a missing object between two others. Object stores delete a thousand keys in
-// one request; a missing key must not keep the others.
+// removesTheRest removes a missing object between two existing ones. A missing key must not stop the
+// removal of the rest of a batch.
 func (s *suite) removesTheRest() {
 	a, b := object("a", 100), object("b", 100)
 	s.put(a)
@@ -303,8 +305,8 @@ func (s *suite) removesTheRest() {
 	s.absent(b)
 }
 
-// traits tests the traits that callers divide by or print. A tier of unknown capacity must return
-// errors.ErrUnsupported, which callers match.
+// traits tests the traits that callers divide by or print. A tier of unknown capacity returns
+// errors.ErrUnsupported from Space.
 func (s *suite) traits() {
 	traits := s.tier.Traits()
 	assert.Positive(s, traits.Align)

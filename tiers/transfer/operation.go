@@ -31,35 +31,35 @@ type operation struct {
 	size   int64          // of the extent
 	chunk  int64
 
-	waited time.Duration // for buffers
-	wall   time.Duration // the time after waited
+	waited time.Duration // the wait for buffers
+	wall   time.Duration // the time after the wait
 	flush  time.Duration
 
-	bufs []tiers.Buffer // of streams that have not begun
+	bufs []tiers.Buffer // buffers of streams that have not begun
 
 	mu      sync.Mutex
 	running int         // streams that have not ended
-	over    clock.Event // fires when the last stream has ended, or after Grace; nil: no wait yet
+	over    clock.Event // fires after the last stream, or after Grace; nil: no wait yet
 	parts   []stretch   // parts of the extent from which streams take chunks
 	all     [1]stretch  // memory for a single part
 	err     error       // the first failure
-	left    bool        // the operation has returned: no more reports
+	left    bool        // the operation has returned: nothing more is reported
 
 	inside  int           // requests and calls in the tier
-	since   time.Duration // when inside became 1
-	busy    time.Duration // time with inside > 0: concurrent requests count once
-	waiting *stream       // waits until fewer than Depth are inside: streams are at most one more
+	since   time.Duration // the time at which inside became 1
+	busy    time.Duration // the time with inside > 0: concurrent requests count once
+	waiting *stream       // the stream that waits until inside < Depth; there is at most one
 }
 
-// run executes the operation for the first of the objects and reports its time. After a write the
+// run executes the operation for the first of the objects and sets the call's timing. After a write the
 // files have all of these objects or none.
 func (op *operation) run(objs []tiers.Object) error {
 	op.traits, op.objs = op.files.Traits(), objs[:1]
 	err := op.execute(objs)
 	op.mu.Lock() // a request may still be in flight
 	defer op.mu.Unlock()
-	// A request that still hangs does not count. Without bytes there is no other work, so that all
-	// time is the tier's.
+	// A request that still hangs does not count. If the tier holds no bytes, there is no other work:
+	// all time is device time.
 	tm := tiers.Timing{Admission: op.waited, Device: op.wall}
 	if op.traits.Holds {
 		tm.Device = op.busy
@@ -98,8 +98,7 @@ func (op *operation) execute(objs []tiers.Object) (err error) {
 	committed := false
 	defer func() {
 		if !committed { // also when Commit panics
-			// The time of Abort does not count: after the end of a window it may take longer than
-			// the write did.
+			// Abort does not count: after the end of a window it may take longer than the write.
 			ended()
 			err = errors.Join(err, w.Abort())
 		}
@@ -122,7 +121,7 @@ func (op *operation) read(objs []tiers.Object) (err error) {
 	}); err != nil {
 		return err
 	}
-	// The last reader of a removed object deletes it, which may fail.
+	// Closing the last reader of a removed object deletes the object, which may fail.
 	defer func() { err = errors.Join(err, op.inService(r.Close)) }()
 	op.lay(r, r, objs)
 	return op.pump()
@@ -139,7 +138,7 @@ func (op *operation) commit(w tiers.Writer) error {
 	}
 	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: flushed, Ended: now, Asked: flushed,
 		Done: now, Part: op.part}
-	// Bytes that were in the page cache reach the device only now.
+	// With buffered I/O the commit moves the bytes from the page cache to the device.
 	if op.traits.CountsAtCommit {
 		size := op.payload(0, op.size)
 		c.Bytes = tiers.Committed(w, size)
@@ -149,7 +148,7 @@ func (op *operation) commit(w tiers.Writer) error {
 	return nil
 }
 
-// leave ends the operation, except for streams whose requests hang.
+// leave ends the operation, but not streams whose requests hang.
 func (op *operation) leave() {
 	op.mu.Lock()
 	op.left = true
@@ -166,11 +165,11 @@ func (op *operation) lay(to tiers.Submitter, ext tiers.Extent, objs []tiers.Obje
 	op.size = ext.Start(n-1) + objs[n-1].Size
 }
 
-// each calls do for the part of each object in [from, to) of the extent, with or without the padding
-// after the object: n bytes, at offset at of the range and offset off of the object.
+// each calls do for the part of each object in [from, to) of the extent: n bytes, at offset at in the
+// range and offset off in the object. With padding, a part includes the padding after the object.
 //
-// Chunks do not respect the objects' bounds: small objects share a chunk, and a chunk may end in the
-// middle of an object. Most extents are one object, which means one call.
+// A chunk may have several small objects, and may end inside an object. Most extents have one object,
+// which means one call.
 func (op *operation) each(from, to int64, padding bool,
 	do func(o tiers.Object, off, at, n int64) error) error {
 	for i, o := range op.objs {
@@ -192,7 +191,7 @@ func (op *operation) each(from, to int64, padding bool,
 	return nil
 }
 
-// payload returns how many bytes of objects lie in [from, to), without padding.
+// payload returns the number of bytes of objects in [from, to), without padding.
 func (op *operation) payload(from, to int64) (bytes int64) {
 	for i, o := range op.objs {
 		begin := op.ext.Start(i)
@@ -201,9 +200,9 @@ func (op *operation) payload(from, to int64) (bytes int64) {
 	return bytes
 }
 
-// admit checks the settings and waits for all buffers at once, so that no operation holds some while
-// it waits for more. It does not know yet how many objects the tier will take; the others are few and
-// small, so that an extra buffer does not matter.
+// admit checks the settings and waits for all buffers at once, so that no operation holds buffers while
+// it waits for more. The tier may move fewer of the objects, and then admit takes a few buffers too
+// many.
 func (op *operation) admit(objs []tiers.Object) (err error) {
 	t := op.Settings
 	op.chunk = int64(cmp.Or(op.traits.Chunk, t.Chunk))
@@ -255,10 +254,9 @@ func (op *operation) validate(o tiers.Object) error {
 	return nil
 }
 
-// pump moves all chunks and returns the first failure. If the tier is memory, a stream never waits and
-// runs on the goroutine that began it, so each stream begins on its own goroutine and the last one on
-// the caller's. Streams without bytes only submit, so they all begin on the caller's goroutine, the
-// only one in virtual time.
+// pump moves all chunks and returns the first failure. In a memory tier a stream never waits and keeps
+// its goroutine, so each stream starts on its own goroutine, and the last one on the caller's. Streams
+// without bytes only submit, so all start on the caller's goroutine, the only one in virtual time.
 func (op *operation) pump() error {
 	streams := make([]stream, len(op.bufs))
 	op.stretch(min(max(1, op.Settings.Stretches), len(streams)))
@@ -278,7 +276,7 @@ func (op *operation) pump() error {
 }
 
 // wait returns when all streams have ended. After the end of the context it waits for requests in
-// flight for up to tiers.Grace, so that a device's counters include them, and abandons the rest.
+// flight for up to tiers.Grace, so that the device's counters include them.
 func (op *operation) wait() error {
 	op.mu.Lock()
 	if op.running == 0 {
@@ -303,7 +301,7 @@ func (op *operation) wait() error {
 	return op.err
 }
 
-// dismiss ends the stream that waits to enter the tier, which may never become possible.
+// dismiss ends the stream that waits to enter the tier, which may never be possible.
 func (op *operation) dismiss(err error) {
 	op.mu.Lock()
 	op.fail(err)
@@ -318,8 +316,8 @@ func (op *operation) dismiss(err error) {
 // fail records the first failure; err may be nil. Callers hold mu.
 func (op *operation) fail(err error) { op.err = cmp.Or(op.err, err) }
 
-// stopped reports, between chunks, that something failed or that the context has ended. Callers hold
-// mu.
+// stopped reports whether something has failed or the context has ended. Streams call it between
+// chunks. Callers hold mu.
 func (op *operation) stopped() bool {
 	if op.ctx.Err() != nil {
 		op.fail(tiers.Canceled(op.ctx, op.objs[0]))
@@ -327,7 +325,7 @@ func (op *operation) stopped() bool {
 	return op.err != nil
 }
 
-// inService measures one call of the files, also if it panics.
+// inService makes one call of the files and counts its time, also if it panics.
 func (op *operation) inService(call func() error) error {
 	op.mu.Lock()
 	op.enter()
@@ -336,16 +334,16 @@ func (op *operation) inService(call func() error) error {
 	return call()
 }
 
-// enter counts a request or call that begins. Callers hold mu. Enter and exit read the clock only for
-// the first and the last one inside: with many in flight that is rare.
+// enter counts a request or call that begins. Callers hold mu. enter and exit read the clock only for
+// the first and the last one inside, which is rare with many in flight.
 func (op *operation) enter() {
 	if op.inside++; op.inside == 1 {
 		op.since = op.Settings.Clock.Now()
 	}
 }
 
-// exit counts a request or call that has ended. If a stream waits to enter, it takes the place and
-// runs at once, since it only has to submit.
+// exit counts the end of a request or call. If a stream waits to enter, it enters instead and runs at
+// once: it only has to submit.
 func (op *operation) exit() {
 	op.mu.Lock()
 	next := op.waiting

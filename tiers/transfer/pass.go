@@ -9,12 +9,12 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// Next prepares the next request of a Pass: it sets Off and N of the IO, fills the buffer of a write,
-// and returns the submitter of the request. Nil ends the Pass.
+// Next prepares the next request of a Pass. It sets Off and N of the IO, fills the buffer of a write,
+// and returns the submitter. nil ends the Pass.
 type Next func(io *tiers.IO) tiers.Submitter
 
-// Sequence requests the bytes of s from io.Off up to size, io.N bytes at a time; the last request may
-// be shorter. It calls prepare with the buffer before each request.
+// Sequence requests the bytes from io.Off to size in order, io.N bytes per request; the last request
+// may be shorter. It calls prepare with the buffer before each request.
 func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte)) Next {
 	off, full := io.Off, int64(io.N)
 	return func(io *tiers.IO) tiers.Submitter {
@@ -28,26 +28,26 @@ func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte))
 	}
 }
 
-// Pass is plain I/O: one request after the other in the buffer of io, without generated content or
-// verification. It calls count after each request, with a Chunk without Op, and ends when count
-// returns false. The end of ctx takes effect at the next request; Pass waits for the request in flight
-// for at most tiers.Grace. The buffer belongs to the tier until back is called: once, when the last
-// request has completed, perhaps long after Pass has returned.
+// Pass is plain I/O: one request after the other, in the buffer of io, without generated content or
+// verification. It calls count after each request, with a Chunk without Op, and ends when count returns
+// false. The end of ctx takes effect at the next request. Then Pass waits for the request in flight for
+// at most tiers.Grace. The tier owns the buffer until Pass calls back: once, when the last request has
+// completed, which may be long after Pass has returned.
 //
-// Like the streams of an operation, it submits the next request on the goroutine that completes the
-// last one: a wake-up for each request would leave the device idle.
+// It submits the next request on the goroutine that completes the last one, because a wake-up per
+// request would leave the device idle.
 func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 	count func(tiers.Chunk) (more bool), back func()) error {
 	if ctx.Err() != nil {
 		back()
 		return context.Cause(ctx)
 	}
-	// The state of the request. Its completion and the end of the wait race for the transition from
-	// away: exactly one of them succeeds.
+	// where is the state of the request. Its completion and the end of the wait both try to change it
+	// from away: exactly one succeeds.
 	const (
 		away = iota // in flight
 		here        // completed
-		left        // in flight, and Pass does not wait for it any more
+		left        // in flight, and Pass no longer waits for it
 	)
 	var where atomic.Int32
 	over := c.NewEvent()
@@ -93,7 +93,7 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 		case over.Fired():
 		case where.CompareAndSwap(away, left):
 			over.Fire()
-		default: // it has just completed; the next one may have been submitted before ctx ended
+		default: // it has just completed, and the next request may have been submitted before ctx ended
 			c.At(c.Now()+tiers.Grace, leave)
 		}
 	}

@@ -8,19 +8,19 @@ import (
 	"kvbench/tiers"
 )
 
-// stream moves one buffer, chunk by chunk until no chunk is left. It is a state
-// machine and not a goroutine. Where it has to wait, run returns. The event that ends the wait calls
-// run again: the completion of its request, or another stream that leaves the tier when Depth
-// requests are in flight. So a chain of requests needs no waiting goroutine and no wake-up, which
-// would cost as much CPU as a small request.
+// stream moves chunks through one buffer until no chunk is left. It is a state machine, not a
+// goroutine. When it has to wait, run returns. The event that ends the wait calls run again: the
+// completion of its request, or another stream that leaves the tier when Depth requests are in flight.
+// So a chain of requests needs no waiting goroutine and no wake-up, which would cost as much CPU as a
+// small request.
 type stream struct {
 	op    *operation
 	buf   tiers.Buffer
-	io    tiers.IO // the request for its chunk
+	io    tiers.IO // the request of its chunk
 	step  step
-	state atomic.Int32  // counts the return of Submit and the call of Done: 2 = both
-	asked time.Duration // when the request was submitted
-	part  int           // the stretch of its chunks
+	state atomic.Int32  // counts the return of Submit and the call of Done: 2 after both
+	asked time.Duration // the time of Submit
+	part  int           // index of the stretch from which it takes chunks
 }
 
 // stretch is a part of the extent whose chunks are taken from front to back.
@@ -49,7 +49,7 @@ const (
 	finish             // process the completed request
 )
 
-// run runs until the stream has to wait or ends.
+// run advances the stream until it has to wait or ends.
 func (l *stream) run() {
 	waits, err := l.advance()
 	if waits {
@@ -61,7 +61,7 @@ func (l *stream) run() {
 	l.op.end(l, err)
 }
 
-// advance reports whether the stream waits; otherwise it has ended.
+// advance returns true if the stream waits. Otherwise the stream has ended.
 func (l *stream) advance() (waits bool, err error) {
 	defer recoverInto(&err)
 	op := l.op
@@ -87,9 +87,9 @@ func (l *stream) advance() (waits bool, err error) {
 			if over {
 				return false, nil
 			}
-			// The return of Submit and the call of Done both add one to state. The second of the two
-			// continues the stream, so that exactly one goroutine does. If Done is called inside
-			// Submit, the stack does not grow with every chunk.
+			// Both the return of Submit and the call of Done add 1 to state. The second one continues
+			// the stream, so that exactly one goroutine does. If Submit calls Done, the stack does not
+			// grow with every chunk.
 			l.step = finish
 			l.state.Store(0)
 			l.io.Begun, l.io.Ended, l.io.Passed, l.asked = 0, 0, 0, op.Settings.Clock.Now()
@@ -106,8 +106,8 @@ func (l *stream) advance() (waits bool, err error) {
 	}
 }
 
-// take gives the stream the next chunk of its stretch, or, at the end of the stretch, of another one.
-// All streams take chunks in order, so that the device receives sequential requests.
+// take gives the stream the next chunk of its stretch or, at the end of the stretch, of another
+// stretch. Chunks are taken in order, so that the device receives sequential requests.
 func (op *operation) take(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -130,8 +130,8 @@ func (op *operation) take(l *stream) bool {
 	return false
 }
 
-// letIn lets the stream enter its tier, or makes it wait while Depth requests are inside. After a
-// failure it does not wait: the requests inside may never complete.
+// letIn lets the stream enter the tier, or makes it wait while Depth requests are inside. After a
+// failure it does not wait, because the requests inside may never complete.
 func (op *operation) letIn(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -143,8 +143,8 @@ func (op *operation) letIn(l *stream) bool {
 	return true
 }
 
-// generate fills the buffer of a write with its chunk and the padding. Padding is written to the disk
-// too, and must not be old content of the buffer.
+// generate fills the buffer of a write with its chunk and the padding. Padding is written too, and must
+// not be old content of the buffer.
 func (op *operation) generate(l *stream) error {
 	if op.op == tiers.Read || l.buf.B == nil {
 		return nil
@@ -179,8 +179,8 @@ func (l *stream) back(*tiers.IO) {
 	}
 }
 
-// report reports the bytes that a request moved. The lock ensures that no report follows the return of
-// the operation.
+// report reports the bytes that a request moved. The lock ensures that nothing is reported after the
+// operation has returned.
 func (op *operation) report(l *stream) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -203,8 +203,9 @@ func chunk(op tiers.Op, io *tiers.IO, asked, done time.Duration) tiers.Chunk {
 		Asked: passed, Done: done, Held: passed - asked}
 }
 
-// end ends a stream, perhaps with a failure; the end of the last stream ends the operation. It
-// returns the buffer, perhaps long after the operation: until then the tier has owned it.
+// end ends a stream, with an error if it failed. The end of the last stream ends the operation. It
+// returns the buffer to the pool, which may be long after the operation: until then the tier owns the
+// buffer.
 func (op *operation) end(l *stream, err error) {
 	if l.buf.B != nil {
 		op.Settings.Pool.Put(l.buf)

@@ -9,18 +9,18 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// Settings are how objects are moved. All tiers of a run can share one Settings.
+// Settings say how objects are moved. All tiers of a run can share one Settings.
 type Settings struct {
-	// Pool has the chunks' buffers, of at least Chunk bytes.
+	// Pool has the buffers of chunks. Each has at least Chunk bytes.
 	Pool *buffer.Pool
-	// Chunk is the size of requests to files without Traits.Chunk, a multiple of 4096 bytes.
+	// Chunk is the size of requests to files whose Traits.Chunk is 0: a multiple of 4096 bytes.
 	Chunk int
 	Depth int // requests of one operation in flight, at least 1
-	// Stretches are parts of an object that the Depth requests read or write concurrently, each part
-	// from front to back; 0 = one.
+	// Stretches is the number of parts of an object that are read or written concurrently, each from
+	// front to back; 0 = 1.
 	Stretches int
-	// FlushOnly counts only the flush of a write as Device, and the rest of the time inside the tier
-	// as Host, as the Python benchmark does with buffered writes.
+	// FlushOnly counts only the flush of a write as Device, and the other time inside the tier as Host.
+	// The Python benchmark does so with buffered writes.
 	FlushOnly bool
 	Clock     clock.Clock
 }
@@ -33,10 +33,10 @@ type Tier struct {
 
 var _ tiers.Tier = (*Tier)(nil)
 
-// New returns the tier of the files, which it closes.
+// New returns a tier of the files. Its Close closes the files.
 func New(files tiers.Files, s *Settings) *Tier { return &Tier{files, s} }
 
-// Files returns the files, see tiers.FilesOf.
+// Files returns the files: see tiers.FilesOf.
 func (t *Tier) Files() tiers.Files { return t.files }
 
 // Traits returns the traits of the files.
@@ -53,7 +53,7 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return t.files.Remove(ctx, objs...)
 }
 
-// Lookup looks up objects in files whose engine does.
+// Lookup looks up objects, if the files support it.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (int, error) {
 	if l, ok := t.files.(tiers.Looker); ok {
 		return l.Lookup(ctx, objs...)
@@ -61,7 +61,7 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (int, error) {
 	return 0, errors.ErrUnsupported
 }
 
-// Put implements tiers.Tier: at most Depth chunks are in flight while the next ones are generated.
+// Put implements tiers.Tier. At most Depth chunks are in flight while the next ones are generated.
 func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
 ) error {
 	return t.move(tiers.Write, c, objs, func(objs []tiers.Object) error {
@@ -79,9 +79,9 @@ func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst 
 }
 
 // move runs an operation for the first of the objects. If the files have layers it moves all objects,
-// one layer of all of them after the other, in the order of an engine that computes a layer while the
-// next one is loaded. The timing is then the sum of the operations' times, which do not overlap. If a
-// write fails, move removes the written layers.
+// one layer of all of them after the other, like an engine that computes a layer while it loads the
+// next one. The timing is then the sum over the operations, which do not overlap. If a write fails,
+// move removes the written layers.
 func (t *Tier) move(op tiers.Op, c *tiers.Call, objs []tiers.Object,
 	run func([]tiers.Object) error) error {
 	layers := t.Traits().Layers

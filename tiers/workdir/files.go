@@ -27,7 +27,7 @@ type Names interface {
 	Match(path string) bool
 }
 
-// entryNames are the names that Name returns, and the names of the engines' layouts below treeName.
+// entryNames are the names of Name, and the names of the engines' layouts below treeName.
 type entryNames struct{}
 
 // Of implements Names.
@@ -53,13 +53,13 @@ var (
 	}()
 )
 
-// KnowsTree reports whether a file with that path below the engine's directory is removed with the
-// run.
+// KnowsTree reports whether a file at that path below the engine's directory belongs to a layout, so
+// that it is removed with the run.
 func KnowsTree(path string) bool { return treePath.MatchString(path) }
 
-// Name returns the file of an entry: a directory of two hexadecimal digits (256 directories, so that
-// none grows large) and a name of thirty more digits, both from the key's hash, and the generation.
-// Generations of a key never share a file, so a reader of an old one is safe.
+// Name returns the file of an object: a directory of two hexadecimal digits, so that no directory grows
+// large, and a file name of thirty more digits and the generation. The digits are a hash of the key.
+// Generations of a key never share a file, so a reader of an old generation is safe.
 func Name(o tiers.Object) (fan, name string) {
 	sum := sha256.Sum256([]byte(o.Key))
 	text := hex.EncodeToString(sum[:16])
@@ -114,9 +114,9 @@ func removeEmpty(path string) {
 	}
 }
 
-// walk calls visit with each file below the directory, and with each directory that the suite has
-// created, after the files in it, until visit fails. Below is the path of the part to walk, with a slash
-// at its end, or "". It follows no symbolic links, and skips a user's directories that it cannot read.
+// walk calls visit for each file below the directory, and for each directory that the suite created,
+// after its files, until visit returns an error. below is the path of the part to walk, "" or with a
+// slash at its end. walk follows no symbolic links, and skips a user's directories that it cannot read.
 func (d *Dir) walk(below string, visit func(path string, info fs.FileInfo) error) error {
 	var entries []fs.DirEntry
 	dir := d.path + "/" + below
@@ -158,7 +158,8 @@ func (d *Dir) count(ctx context.Context) (n Count, err error) {
 		switch {
 		case d.ours(path, info):
 			n.add(Amount{1, info.Size()})
-			// It may have holes, be preallocated beyond its size, or have another hard link.
+			// Count allocated blocks: the file may have holes, preallocated blocks, or another hard
+			// link.
 			if s := info.Sys().(*syscall.Stat_t); s.Nlink == 1 {
 				n.Freed += s.Blocks * 512
 			}
@@ -174,8 +175,8 @@ func (d *Dir) count(ctx context.Context) (n Count, err error) {
 	return n, err
 }
 
-// sweep removes every file of the run, and the suite's directories that are empty then. The end of ctx
-// stops it between two files, or two steps of a large one; it returns ctx's cause.
+// sweep removes the run's files and the suite's directories that are then empty. The end of ctx stops
+// it between two files, or two steps of a large file; then it returns ctx's cause.
 func (d *Dir) sweep(ctx context.Context) error {
 	n, err := d.count(ctx) // first, so that the progress is known
 	if err != nil {
@@ -193,13 +194,14 @@ func (d *Dir) sweep(ctx context.Context) error {
 	})
 }
 
-// stepBytes is how many bytes of a file one call releases. On a disk mounted discard, removing 1 GiB in one
-// call took 1.4 s: the process could not end meanwhile, and showed no progress. In steps of twice this
-// size no call took longer than 0.2 s, and all of them together no longer than the single call.
+// stepBytes is the number of bytes of a file that one call releases. On a disk mounted with discard,
+// removing 1 GiB in one call took 1.4 s, during which the process could not end and showed no progress.
+// In steps of 64 MiB no call took longer than 0.2 s, and all calls together no longer than the single
+// call.
 const stepBytes = 32 << 20
 
-// remove removes a file in steps. A file with another hard link keeps its content, because the user
-// would lose it.
+// remove removes a file in steps. It does not shorten a file with another hard link, because the user
+// would lose the content.
 func (d *Dir) remove(ctx context.Context, path string, info fs.FileInfo) error {
 	remove := func(n Amount, call func() error) error {
 		return d.place.remove(ctx, n, func() error { return d.call("remove", path, call) })
@@ -220,7 +222,7 @@ func (d *Dir) remove(ctx context.Context, path string, info fs.FileInfo) error {
 	})
 }
 
-// Files are used by descriptor: os.File would add its poller and locks to every request.
+// Package filetier uses file descriptors: os.File would add its poller and locks to every request.
 
 // Retry repeats a call while it fails with EINTR.
 func Retry(call func() error) error {

@@ -16,11 +16,11 @@ import (
 // markerName is the file that marks a directory as the suite's.
 const markerName = ".kvbench.json"
 
-// markerMagic begins every marker and identifies it. A run that is killed while it rewrites the rest
-// leaves a directory that is still recognised.
+// markerMagic is the begin of every marker and identifies it. If a run is killed while it rewrites the
+// rest, the directory is still recognised.
 const markerMagic = `{"kvbench_owned_directory":`
 
-// marker is the content of the marker file: the run that works here.
+// marker is the content of the marker file. It describes the run that works in the directory.
 type marker struct {
 	Note     string          `json:"kvbench_owned_directory"` // first, see markerMagic
 	Nonce    string          `json:"nonce"`
@@ -34,7 +34,7 @@ type marker struct {
 const markerNote = "made by kvbench, which removes its own files from here " +
 	"at its end or at its next start"
 
-// ErrLocked means that another run works in the directory.
+// ErrLocked reports that another run works in the directory.
 var ErrLocked = errors.New("is in use")
 
 // works reports whether the process that wrote the marker still runs on this host.
@@ -60,8 +60,8 @@ func openMarker(path string, flags int) (*os.File, error) {
 }
 
 // lockMarker opens the marker, or creates it in an empty directory, locks it and reads it. The lock is
-// exclusive, or shared if a process of the same run holds it. The kernel releases it however the
-// process ends. ENOENT means that another run has removed the directory or the marker meanwhile.
+// exclusive, or shared if a process of the same run holds it. The kernel releases it when the process
+// ends. ENOENT means that another run has removed the directory or the marker meanwhile.
 func (d *Dir) lockMarker() error {
 	if err := d.nothingElse(); err != nil {
 		return err
@@ -87,7 +87,8 @@ func (d *Dir) lockMarker() error {
 	return nil
 }
 
-// locked reads the marker after an attempt to lock it exclusively, which failed with an error or nil.
+// locked reads the marker after an attempt to lock it exclusively. err is the error of that attempt, or
+// nil.
 func (d *Dir) locked(f *os.File, err error) error {
 	held, noLocks := errors.Is(err, unix.EWOULDBLOCK), lockless(err)
 	if err != nil && !held && !noLocks {
@@ -97,7 +98,7 @@ func (d *Dir) locked(f *os.File, err error) error {
 	shared := d.opt.Shared && (noLocks || held && flock(f, unix.LOCK_SH) == nil)
 	m, known, readErr := readMarker(f)
 	d.joined = shared && m.Nonce == d.opt.Nonce
-	// Without locks the process id says whether the other run works, if it is on this host.
+	// Without locks, check the process of the marker, if it ran on this host.
 	if !d.joined && (held || noLocks && m.PID != os.Getpid() && m.works()) {
 		holder := "another run"
 		if m.PID != 0 {
@@ -126,7 +127,8 @@ func (d *Dir) locked(f *os.File, err error) error {
 	return nil
 }
 
-// nothingElse refuses a directory with files and without a marker: it is a user's.
+// nothingElse returns an error for a directory with files and without a marker: it is a user's
+// directory.
 func (d *Dir) nothingElse() error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -158,7 +160,7 @@ func lockless(err error) bool {
 		errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)
 }
 
-// readMarker reads a marker. Known reports whether the text is a marker, complete or truncated by a
+// readMarker reads a marker. known reports whether the text is a marker, complete or truncated by a
 // kill. Fields that cannot be read stay zero.
 func readMarker(f *os.File) (m marker, known bool, err error) {
 	text := make([]byte, 64<<10)
@@ -170,15 +172,16 @@ func readMarker(f *os.File) (m marker, known bool, err error) {
 	if n := min(len(text), len(markerMagic)); string(text[:n]) != markerMagic[:n] {
 		return m, false, nil
 	}
-	// A run that was killed before it truncated the file has left the end of a longer text.
+	// A run that was killed before it truncated the file leaves the end of a longer text: decode only
+	// the first value.
 	if json.NewDecoder(bytes.NewReader(text)).Decode(&m) != nil {
 		m = marker{}
 	}
 	return m, true, nil
 }
 
-// writeMarker replaces the text of the marker durably, in place. The magic at its start does not
-// change, so that the directory is recognised at any moment.
+// writeMarker replaces the text of the marker durably and in place. The magic at its begin does not
+// change, so the directory is recognised at any moment.
 func (d *Dir) writeMarker() error {
 	text, err := json.Marshal(d.mark)
 	if err != nil {

@@ -19,16 +19,16 @@ func (a *Amount) add(b Amount) {
 	a.Bytes += b.Bytes
 }
 
-// Count is what a place contains.
+// Count is the content of a place.
 type Count struct {
 	Amount       // the run's files
 	Freed  int64 // bytes on the filesystem that the removal of these files frees
 	Others int   // files that do not belong to the run
 }
 
-// Removal shows the removal of a run's files in all its places: of an earlier run's files in Open, and
-// of the run's own in Remove. The zero value is ready. It is safe for concurrent use, also while a
-// removal hangs in the kernel.
+// Removal is the progress of the removal of a run's files in all places: of an earlier run's files in
+// Open, and of the run's own files in Remove. The zero value is ready to use. It is safe for concurrent
+// use, also while a removal hangs in the kernel.
 type Removal struct {
 	mu     sync.Mutex // of the places, too
 	places []*Place
@@ -47,7 +47,7 @@ type Place struct {
 	stopped  bool       // no more removals; guarded by removing
 }
 
-// Add adds a place, instead of an earlier one with its path. Count may be called at any time.
+// Add adds a place. It replaces an earlier place with the same path. count may be called at any time.
 func (r *Removal) Add(path string, count func() (Count, error)) *Place {
 	p := &Place{removal: r, path: path, count: count}
 	r.drop(path)
@@ -63,7 +63,7 @@ func (r *Removal) drop(path string) {
 	r.places = slices.DeleteFunc(r.places, func(p *Place) bool { return p.path == path })
 }
 
-// Over removes the place from its Removal: it contains no files of the run any more.
+// Over removes the place from its Removal: no files of the run are left in it.
 func (p *Place) Over() { p.removal.drop(p.path) }
 
 // Counted sets the amount that is going to be removed.
@@ -80,8 +80,8 @@ func (p *Place) Removed(n Amount) {
 	p.done.add(n)
 }
 
-// Progress returns the bytes that have been removed, and the bytes that there were; both are 0 before
-// the files are counted.
+// Progress returns the bytes removed so far and the bytes to remove in total. Both are 0 before the
+// files are counted.
 func (r *Removal) Progress() (done, total int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *Removal) Progress() (done, total int64) {
 	return done, total
 }
 
-// remove executes a step of the removal, which removes n, unless ctx or Remaining has ended it.
+// remove executes a step that removes n, unless ctx has ended or Remaining has stopped the removal.
 func (p *Place) remove(ctx context.Context, n Amount, call func() error) error {
 	p.removing.Lock()
 	defer p.removing.Unlock()
@@ -115,14 +115,14 @@ type Remains struct {
 	Dirs []string // places with files
 	Amount
 	Known  bool // false if counting takes too long, as on a disk that hangs
-	Others int  // files in these places that do not belong to the run
+	Others int  // number of files in these places that do not belong to the run
 }
 
-// countingTime limits how long Remaining counts in a place: the process must end soon.
+// countingTime limits the time that Remaining counts in a place: the process must end soon.
 const countingTime = 200 * time.Millisecond
 
-// Remaining returns the files of a run that are left, for the last line of a process. It stops the
-// removal, so that the line stays true.
+// Remaining returns the files of a run that are left, for the last message of a process. It stops the
+// removal, so that the message stays true.
 func (r *Removal) Remaining() Remains {
 	r.mu.Lock()
 	places := slices.Clone(r.places)

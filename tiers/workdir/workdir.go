@@ -24,14 +24,14 @@ type Options struct {
 	Keep     bool   // Remove leaves files and marker for inspection; the next Open reclaims them
 	// Folder, if not nil, is a directory whose files have stable names.
 	Folder *Folder
-	// Shared takes part in the directory if another process of the same run, with the same Nonce, works
-	// there. The process that ends last removes the files of all. On a filesystem without locks this
-	// is the process that came first, which should then end last.
+	// Shared takes part in the directory if another process of the same run (the same Nonce) works
+	// there. The last process removes the files of all. On a filesystem without locks the first process
+	// removes them, so it should end last.
 	Shared bool
 	// Removal, if not nil, receives the progress of the removal of files.
 	Removal *Removal
-	// Call, if not nil, makes all system calls that the filesystem may not complete, like Call of
-	// ioengine.Engine, which shows them.
+	// Call, if not nil, makes the system calls that may hang in the filesystem. Pass Call of
+	// ioengine.Engine, which shows calls in progress.
 	Call func(what, where string, f func() error) error
 }
 
@@ -41,15 +41,15 @@ type Folder struct {
 	Files Names
 	// Contents is stored in the marker.
 	Contents json.RawMessage
-	// Check, if not nil, makes this run read the files of an earlier one. It receives the Contents of
-	// the earlier run, nil if there is none, and returns an error if these are not the files to read.
+	// Check, if not nil, means that this run reads the files of an earlier run. It gets the earlier
+	// run's Contents, nil if there is none, and returns an error if these are not the files to read.
 	// Then Open fails and changes nothing. Otherwise files and Contents stay.
 	Check func(contents json.RawMessage) error
 }
 
 // Dir is the work directory: <cache-dir>/rank_<N>, or a Folder. It holds the lock of its marker. The
-// next Open reclaims what a killed run has left. It owns the descriptors of the directories below;
-// callers open files relative to them, and close these files.
+// next Open removes the files that a killed run has left. Dir owns the descriptors of its directories.
+// Callers open files relative to these descriptors, and close the files.
 //
 // Its methods are safe for concurrent use; Remove or Close must be the last call.
 type Dir struct {
@@ -180,8 +180,8 @@ func (d *Dir) begin(ctx context.Context) error {
 	return nil
 }
 
-// Reclaimable returns the files that Open would reclaim now: those of a run that was killed, or kept
-// its files. There are none if another run works in the directory, and after an error, which Open will
+// Reclaimable returns the files that Open would remove now: those of a run that was killed or kept its
+// files. It returns none if another run works in the directory, or after an error, which Open will
 // report.
 func Reclaimable(opt Options) Count {
 	d, err := newDir(opt)
@@ -205,7 +205,7 @@ func Reclaimable(opt Options) Count {
 	return n
 }
 
-// call makes a system call that the filesystem may not complete.
+// call makes a system call that may hang in the filesystem.
 func (d *Dir) call(what, where string, f func() error) error {
 	if d.opt.Call == nil {
 		return f()
@@ -216,13 +216,13 @@ func (d *Dir) call(what, where string, f func() error) error {
 // Path returns the directory's absolute path without symbolic links.
 func (d *Dir) Path() string { return d.path }
 
-// Joined reports that another process has opened the directory.
+// Joined reports whether another process has opened the directory.
 func (d *Dir) Joined() bool { return d.joined }
 
 // Reclaimed returns the files of an earlier run that Open removed.
 func (d *Dir) Reclaimed() Amount { return d.reclaimed }
 
-// Warnings returns conditions that do not prevent the measurement.
+// Warnings returns facts that a reader of the results must know.
 func (d *Dir) Warnings() []string { return d.warnings }
 
 // Contents returns the marker's Contents for a Folder.
@@ -243,7 +243,7 @@ func (d *Dir) Stay() {
 	d.opt.Keep = true
 }
 
-// Name returns where an object of the run lies.
+// Name returns the directory and the file of an object.
 func (d *Dir) Name(o tiers.Object) (dir, file string) { return d.names.Of(o) }
 
 // Fan returns the descriptor of a directory below the work directory. The first call creates the
@@ -272,14 +272,14 @@ func (d *Dir) Fan(name string) (int, error) {
 	return fd, nil
 }
 
-// notOurs returns the error for a directory that would lead out of the suite's directories.
+// notOurs returns the error for a path that is a symbolic link or a file instead of a directory.
 func notOurs(path string) error {
 	return fmt.Errorf("%s is not a directory of our own but a symbolic link or a file; move it away",
 		path)
 }
 
-// Tree returns the descriptor and the path of the directory for files of an engine's layout. The first
-// call creates it. Directories in it need TreeMode.
+// Tree returns the descriptor and the path of the directory of an engine's layout. The first call
+// creates it. Directories in it need TreeMode.
 func (d *Dir) Tree() (fd int, path string, err error) {
 	fd, err = d.Fan(treeName)
 	return fd, d.path + "/" + treeName, err

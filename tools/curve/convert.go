@@ -28,8 +28,8 @@ func NewConvertOptions(fs *flag.FlagSet) *ConvertOptions {
 	return o
 }
 
-// Check finds the files and every mistake in the options, before anything is written. All mistakes come in
-// one error that unwraps to them.
+// Check finds the files and every mistake in the options, before anything is written. All mistakes come
+// in one error that unwraps to them.
 func (o *ConvertOptions) Check(paths []string) (cfg traces.Config, err error) {
 	if o.tokens < 0 || o.tokens > workloads.MaxTokens {
 		err = fmt.Errorf("-block-tokens: must be 0 (as recorded) to %d, given %d", workloads.MaxTokens,
@@ -39,10 +39,10 @@ func (o *ConvertOptions) Check(paths []string) (cfg traces.Config, err error) {
 	return cfg, errors.Join(err, problems)
 }
 
-// Run writes the rows of the traces to w, in the order and at the times of a replay, with ids that mean the
-// same in the whole file. Sessions and their agents become requests at their recorded times, because the
-// lines have no field for a session. It returns a summary of the rows, one line each. It reads and writes
-// row by row; memory grows with the distinct blocks alone.
+// Run writes the rows of the traces to w, in the order and at the times of a replay. Ids of blocks are
+// unique in the output. Sessions become requests at their recorded times, because the format has no
+// field for a session. It returns a summary with one line per item. It reads row by row; memory grows
+// only with the distinct blocks.
 func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, err error) {
 	rows, err := traces.OpenRows(formats.Blocks, cfg)
 	if err != nil {
@@ -68,7 +68,7 @@ func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, 
 	if err := out.Flush(); err != nil {
 		return nil, err
 	}
-	// Every row that was read is counted once, so that the counts add up.
+	// Each row is in one of the counts, so the counts add up to the rows.
 	r := rows.Report()
 	summary = append(summary, fmt.Sprintf("%s of %s read: %s written, %s malformed, %s before "+
 		"-trace-start, %s without a whole block", units.Plural(r.Rows, "row"),
@@ -85,8 +85,8 @@ func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, 
 	if more := r.Malformed - int64(len(r.First)); more > 0 {
 		summary = append(summary, fmt.Sprintf("and %s more malformed", units.Count.Text(more)))
 	}
-	// A reader that takes these blocks for 512 tokens each finds rows that cannot be, or a cache
-	// that is eight times too large.
+	// A reader that assumes 512 tokens per block finds invalid rows, or computes a cache size that is
+	// several times too large.
 	var other []string
 	for size := range sizes {
 		if size != 512 {

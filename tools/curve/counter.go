@@ -11,21 +11,21 @@ import (
 	"kvbench/workloads/model"
 )
 
-// perOctave is how many capacities of a curve lie between one and its double.
+// perOctave is the number of capacities of a curve per doubling of the capacity.
 const perOctave = 8
 
-// interval is the length of the intervals whose peak is counted.
+// interval is the length of the intervals of which the busiest gives the peak.
 const interval = time.Minute
 
-// counter counts the hits of caches of many capacities for one trace, exactly. Its memory grows only with
-// the number of distinct blocks. One goroutine uses it.
+// counter counts the hits of caches of many capacities for one trace, exactly. Its memory grows only
+// with the number of distinct blocks. One goroutine uses it.
 type counter struct {
 	sizer  model.Sizer
-	warmup time.Duration // requests that arrive within it fill the cache and do not count
-	asked  []int64       // capacities that the user has given
+	warmup time.Duration // cold start: requests that arrive in it fill the cache and do not count
+	asked  []int64       // capacities that the user gave
 	stack  *stack
-	sizes  []int64 // of the blocks of one request
-	capped []int64 // the capacities, ascending
+	sizes  []int64 // sizes of the blocks of one request
+	capped []int64 // all capacities, ascending
 
 	total    tally
 	requests int64
@@ -40,8 +40,8 @@ type counter struct {
 	first             time.Duration // arrival of the first request that counts
 	interval          int64         // number of the current interval
 	during            []bucket
-	all               tally // of the interval
-	filled            int   // number of capacities that the distinct blocks have filled
+	all               tally // the requests of the current interval
+	filled            int   // the number of capacities below the bytes of the distinct blocks
 	full              []time.Duration
 	growth            []size
 	smallest, biggest int // tokens per block
@@ -56,13 +56,13 @@ func (t *tally) add(o tally) {
 	t.bytes += o.bytes
 }
 
-// bucket counts blocks whose distance is at most a capacity, and more than the next smaller one. A block is
-// a hit at capacities that are at least its distance and the distances of all blocks before it, because no
-// block is read after a missing one. It is present at capacities of at least its own distance; elsewhere it
-// is written.
+// bucket counts blocks whose distance is at most one capacity and larger than the next smaller one. A
+// cache hits a block if its capacity is at least the distances of the block and of all blocks before it
+// in the request, because no block is read after a missing one. A cache has the block if its capacity
+// is at least the block's own distance; otherwise the block is written.
 type bucket struct {
 	hits, present tally
-	prefixes      int64 // requests whose first block it is
+	prefixes      int64 // requests of which it is the first block
 }
 
 func (b *bucket) add(o *bucket) {
@@ -74,13 +74,13 @@ func (b *bucket) add(o *bucket) {
 // peak is the largest number of bytes in an interval.
 type peak struct{ read, written int64 }
 
-// size is the bytes of the distinct blocks at a time.
+// size is the sum of the bytes of the distinct blocks at a time.
 type size struct {
 	at    time.Duration
 	bytes int64
 }
 
-// newCounter returns a counter for the given capacities in bytes and eight to each doubling.
+// newCounter returns a counter for the given capacities in bytes and for eight capacities per doubling.
 func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *counter {
 	c := &counter{sizer: sizer, warmup: warmup, asked: capacities, stack: newStack(),
 		capped: slices.Clone(capacities)}
@@ -89,7 +89,7 @@ func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *co
 	}
 	slices.Sort(c.capped)
 	c.capped = slices.Compact(c.capped)
-	// The last bucket: distances beyond all capacities.
+	// The last bucket has distances above all capacities.
 	c.sums, c.during = make([]bucket, len(c.capped)+1), make([]bucket, len(c.capped)+1)
 	c.peaks, c.full = make([]peak, len(c.capped)), make([]time.Duration, len(c.capped))
 	return c
@@ -142,7 +142,7 @@ func (c *counter) add(r *formats.Row, at time.Duration) error {
 
 // count counts the blocks of a request in their buckets.
 func (c *counter) count(r *formats.Row, depths []int64) {
-	reach, k, left := int64(0), 0, r.Context // the largest distance so far, its bucket
+	reach, k, left := int64(0), 0, r.Context // the largest distance so far, and its bucket
 	for i, depth := range depths {
 		t := tally{1, int64(min(left, r.BlockTokens)), c.sizes[i]}
 		left -= r.BlockTokens
@@ -194,14 +194,14 @@ func (c *counter) endInterval() {
 	c.all = tally{}
 }
 
-// report sets the counts of a report, and the points of its curve: up to the footprint by capacity, and
-// the capacities that the user has given.
+// report sets the counts of a report and the points of its curve: all capacities up to the footprint,
+// and the capacities that the user gave.
 func (c *counter) report(r *Report) {
 	c.endInterval()
 	r.Requests, r.Blocks, r.Tokens, r.Bytes = c.requests, c.total.blocks, c.total.tokens, c.total.bytes
 	r.Distinct, r.FootprintBytes = int64(len(c.stack.blocks)), c.stack.bytes
 	r.SmallestBlock, r.LargestBlock, r.LargestRequestBytes = c.smallest, c.biggest, c.largest
-	// A trace shorter than an interval has no peak but its mean.
+	// The peak of a trace that is shorter than an interval is its mean.
 	r.Resized, r.DurationS = c.resized, (c.now - c.first).Seconds()
 	r.IntervalS = min(interval.Seconds(), r.DurationS)
 	var sum bucket
@@ -234,7 +234,7 @@ func (c *counter) report(r *Report) {
 			more := min(float64(capacity-c.stack.bytes)/pace, longest.Seconds())
 			p.ForecastS = new((c.now - c.origin + seconds(more)).Seconds())
 		}
-		// The first capacity above the footprint has the same hits as the footprint itself.
+		// A capacity of the footprint has the same hits as the next larger capacity.
 		if k == c.filled && capacity != c.stack.bytes {
 			all := p
 			all.CapacityBytes, all.Asked = c.stack.bytes, false
@@ -252,8 +252,8 @@ const longest = 36525 * 24 * time.Hour
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// pace returns the growth of the distinct blocks in bytes/s in the second half of the trace, to the
-// interval, 0 if it is unknown. In the first half most blocks are new.
+// pace returns the growth of the distinct blocks in bytes/s in the second half of the trace, 0 if
+// unknown. It is precise to an interval. In the first half most blocks are new.
 func (c *counter) pace() float64 {
 	half := c.origin + (c.now-c.origin)/2
 	i := slices.IndexFunc(c.growth, func(g size) bool { return g.at > half })

@@ -17,18 +17,18 @@ import (
 	"kvbench/workloads/traces"
 )
 
-// Options are the command's flags. Flags that a benchmark has, too, mean the same.
+// Options are the command's flags. A flag that a benchmark also has means the same.
 type Options struct {
-	// The model, the number of ranks, and whether bytes count one rank or all ranks.
+	// The model, the number of tensor-parallel ranks, and whether bytes are of one rank or of all.
 	model  string
-	dtype  string // of cached numbers
+	dtype  string // data type of the cached values
 	tp     int
 	tpRule string
 	tpIO   string
-	// Sizes as texts: rows of the table, and the drive.
+	// Sizes as strings: the capacities of the table, and the drive.
 	capacities, drive string
-	warmup            string  // its requests do not count
-	speedup           float64 // divides the times of the trace
+	warmup            string  // a duration; requests in it do not count
+	speedup           float64 // divides the times in the trace
 	trace             *traceFlags
 }
 
@@ -47,7 +47,7 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	return o
 }
 
-// question is the parsed options.
+// question has the parsed options.
 type question struct {
 	model      model.Model
 	sizer      model.Sizer
@@ -57,11 +57,11 @@ type question struct {
 	trace      traces.Config
 }
 
-// question checks all options and the paths, and reports every mistake in one error that unwraps to
-// all of them. Nothing is read yet but the model and the names of directories.
+// question checks all options and paths, and returns every mistake in one error that unwraps to all. It
+// reads only the model and the names in directories.
 func (o *Options) question(paths []string) (q question, err error) {
 	var problems []error
-	// All mistakes are reported at once: reading a trace may take minutes.
+	// Report all mistakes at once: reading a trace may take minutes.
 	refuse := func(name, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("-%s: must be %s", name,
 			fmt.Sprintf(format, args...)))
@@ -82,14 +82,14 @@ func (o *Options) question(paths []string) (q question, err error) {
 	check(rule == model.TPEngine || rule == model.TPMLPerf, "tp-rule", "%s or %s, given %q",
 		model.TPEngine, model.TPMLPerf, o.tpRule)
 	check(o.tp >= 1 && o.tp <= 65536, "tensor-parallel", "1 to 65536, given %d", o.tp)
-	// As in the benchmarks: one rank's, as if each had a tier of its own, or the bytes of all in one.
+	// As in the benchmarks: the bytes of one rank, as if it had its own tier, or of all ranks in one
+	// tier.
 	q.sizer = model.NewSizer(q.model, o.tp, rule)
 	switch o.tpIO {
 	case "one":
 	case "all":
-		// The bytes of all ranks: more than the model's where heads are replicated. Some engines
-		// keep latents once per rank and others once: the layout decides that, and the curve knows
-		// none.
+		// All ranks together have more bytes than the model if heads are replicated. For models with
+		// latents the layout decides whether each rank stores them, and the curve knows no layout.
 		q.sizer.Ranks = int64(o.tp)
 		check(rule != model.TPMLPerf, "tp-io", "one with -tp-rule mlperf, which is no engine's")
 		check(!q.model.Latents(), "tp-io", "one with %s, whose latents all ranks have alike: most "+
@@ -97,7 +97,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 	default:
 		refuse("tp-io", "one or all, given %q", o.tpIO)
 	}
-	// A bare number is GiB, as with -storage-capacity-gb.
+	// A number without a unit is in GiB, as in -storage-capacity-gb.
 	for text := range strings.SplitSeq(o.capacities, ",") {
 		if o.capacities == "" {
 			break
@@ -116,7 +116,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 			refuse("drive", "%v, given %q", err, o.drive)
 		}
 	}
-	// The benchmarks' 0, as fast as possible, has no time, and so no rates.
+	// A speedup of 0, in the benchmarks as fast as possible, has no times and so no rates.
 	check(o.speedup > 0 && !math.IsInf(o.speedup, 0), "trace-speedup",
 		"above 0, given %g: rates need times", o.speedup)
 	q.warmup, err = duration("warmup", o.warmup)
@@ -127,7 +127,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 	return q, errors.Join(problems...)
 }
 
-// driveSize reads the size of a drive. Drives, and nothing else here, are sold in powers of ten.
+// driveSize parses the size of a drive, with decimal units (GB, TB, PB) or binary units.
 func driveSize(text string) (int64, error) {
 	for name, unit := range map[string]float64{"GB": 1e9, "TB": 1e12, "PB": 1e15} {
 		if number, ok := strings.CutSuffix(strings.ToUpper(text), name); ok {
@@ -145,23 +145,23 @@ func driveSize(text string) (int64, error) {
 	return n, err
 }
 
-// Report is the answer, encoded as JSON. Bytes are of one rank or of all (tp_io), rates are bytes
-// per second; unknown values are null.
+// Report is the result, encoded as JSON. Bytes are of one rank or of all ranks (tp_io). Rates are in
+// bytes per second. Unknown values are null.
 type Report struct {
 	Files          []string `json:"files"`
 	Rows           int64    `json:"rows"`
 	Malformed      int64    `json:"malformed_rows"`
 	FirstMalformed string   `json:"first_malformed_row,omitempty"`
 	Skipped        int64    `json:"skipped_rows"` // before -trace-start
-	// Sessions of agents, and the most that were live at a time; absent where there are none.
+	// The agent sessions, and the largest number that was live at a time. Absent without sessions.
 	Sessions int64 `json:"sessions,omitempty"`
 	Live     int   `json:"live_sessions,omitempty"`
 
 	Model         string `json:"model"`
-	KVDType       string `json:"kv_dtype"`               // auto: the model's own
-	StoredAs      string `json:"kv_stored_as,omitempty"` // and why: where it is not the weights'
+	KVDType       string `json:"kv_dtype"`               // auto: the model's own type
+	StoredAs      string `json:"kv_stored_as,omitempty"` // type and reason, if it is not the weights' type
 	BytesPerToken int64  `json:"bytes_per_token"`        // of all ranks
-	// FixedBytes is the bytes that a sequence keeps in addition, which the curve does not count.
+	// FixedBytes is the size of a sequence's states, which the curve does not count.
 	FixedBytes     int64   `json:"fixed_bytes_per_sequence"`
 	TensorParallel int     `json:"tensor_parallel"`
 	TPRule         string  `json:"tp_rule"`
@@ -169,7 +169,7 @@ type Report struct {
 	WarmupS        float64 `json:"warmup_s"`
 	Speedup        float64 `json:"trace_speedup"`
 
-	// After warm-up, except that distinct blocks and the largest request are of the whole trace.
+	// After the warm-up. Distinct blocks and the largest request are of the whole trace.
 	Requests            int64   `json:"requests"`
 	DurationS           float64 `json:"duration_s"`
 	IntervalS           float64 `json:"peak_interval_s"`
@@ -181,7 +181,7 @@ type Report struct {
 	LargestRequestBytes int64   `json:"largest_request_bytes"`
 	Distinct            int64   `json:"distinct_blocks"`
 	FootprintBytes      int64   `json:"footprint_bytes"`
-	// Resized is the number of blocks whose size changed: the curve is exact without them.
+	// Resized is the number of blocks that came again with another size. If it is 0, the curve is exact.
 	Resized int64 `json:"resized_blocks"`
 
 	IdealHitRatio      *float64 `json:"ideal_hit_ratio"`
@@ -192,46 +192,46 @@ type Report struct {
 	Points             []Point  `json:"points"`
 
 	ideal int64 // hits of a cache without limit
-	// The bytes of a token that count, by -tp-io: one rank's or all ranks'.
+	// The bytes of a token by -tp-io: of one rank or of all ranks.
 	kept float64
 }
 
-// Place is a capacity and its share of the best hit ratio.
+// Place is a capacity, its hit ratio, and the share of the best hit ratio.
 type Place struct {
 	CapacityBytes int64    `json:"capacity_bytes"`
 	HitRatio      *float64 `json:"hit_ratio"`
 	OfIdeal       *float64 `json:"of_ideal"`
 }
 
-// Point is the results of a cache of one capacity.
+// Point has the results of a cache of one capacity.
 type Point struct {
 	CapacityBytes int64   `json:"capacity_bytes"`
 	Tokens        float64 `json:"capacity_tokens"`
-	Asked         bool    `json:"asked"` // for by -capacities or -drive
-	// Fits reports whether all blocks of any one request fit at the same time. Otherwise the point
-	// is of a cache that keeps the first of them.
+	Asked         bool    `json:"asked"` // by -capacities or -drive
+	// Fits reports whether the blocks of every request fit together. Otherwise the point is for a cache
+	// that keeps the first blocks of a larger request.
 	Fits bool `json:"fits_largest_request"`
 
-	// Counts of blocks, named as in the block_cache of a result, so that they can be compared.
+	// Counts of blocks, with the names of block_cache in a result.
 	Hits           int64    `json:"hits"`
-	Kept           int64    `json:"kept"` // there, but behind a missing one
+	Kept           int64    `json:"kept"` // in the cache, but after a missing block
 	Written        int64    `json:"written"`
 	HitRatio       *float64 `json:"hit_ratio"`
 	OfIdeal        *float64 `json:"of_ideal"`
 	TokenHitRatio  *float64 `json:"token_hit_ratio"`
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`
 
-	// Rates are over duration_s; peaks over the busiest peak_interval_s.
+	// Rates are means over duration_s. Peaks are of the busiest peak_interval_s.
 	ReadBytes  int64    `json:"read_bytes"`
 	WriteBytes int64    `json:"write_bytes"`
 	Read       *float64 `json:"read_bytes_per_second"`
 	Write      *float64 `json:"write_bytes_per_second"`
 	PeakRead   *float64 `json:"peak_read_bytes_per_second"`
 	PeakWrite  *float64 `json:"peak_write_bytes_per_second"`
-	// DriveWrites is drive writes per day: of the drive, else of one as large as the capacity.
+	// DriveWrites is drive writes per day: of -drive, otherwise of a drive of this capacity.
 	DriveWrites *float64 `json:"drive_writes_per_day"`
-	// FullS is the seconds after which the trace has filled the capacity without eviction;
-	// ForecastS extrapolates at the rate of its second half.
+	// FullS is the time at which the trace fills the capacity without eviction. ForecastS extrapolates
+	// it at the growth rate of the trace's second half.
 	FullS     *float64 `json:"full_after_s"`
 	ForecastS *float64 `json:"full_forecast_s"`
 }
@@ -239,8 +239,8 @@ type Point struct {
 // shares are the shares of the best hit ratio whose capacities are reported.
 var shares = []float64{0.5, 0.8, 0.9, 0.95, 0.99}
 
-// Run reads the traces once, in memory that grows with their distinct blocks, some 120 bytes each.
-// It reports the number of malformed rows and the first; too many of them are an error.
+// Run reads the traces once. It needs about 120 bytes of memory per distinct block. It reports the
+// number of malformed rows and the first one; too many are an error.
 func Run(o *Options, paths []string) (*Report, error) {
 	q, err := o.question(paths)
 	if err != nil {
@@ -250,7 +250,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The tier may take the whole drive: a row of its own.
+	// The drive's size is a capacity too: the tier may use the whole drive.
 	asked := q.capacities
 	if q.drive > 0 {
 		asked = append(asked, q.drive)
@@ -259,7 +259,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if err := rows.Each(c.add); err != nil {
 		return nil, err
 	}
-	// Left-out rows are reported: the curve of half a trace is another curve.
+	// Report skipped rows: they change the curve.
 	read := rows.Report()
 	if c.requests == 0 {
 		return nil, fmt.Errorf("no request is left of %s: -warmup %s passes them all",
@@ -285,17 +285,17 @@ func Run(o *Options, paths []string) (*Report, error) {
 func (r *Report) add(p Point) {
 	p.Tokens = float64(p.CapacityBytes) / r.kept
 	p.Read, p.Write = units.Ratio(p.ReadBytes, r.DurationS), units.Ratio(p.WriteBytes, r.DurationS)
-	if p.Write != nil { // without a drive each capacity counts as a drive for its wear
+	if p.Write != nil { // without -drive, the wear is of a drive of this capacity
 		p.DriveWrites = units.Ratio(*p.Write*24*3600, cmp.Or(r.DriveBytes, p.CapacityBytes))
 	}
 	r.Points = append(r.Points, p)
 }
 
-// places sets the bend of the curve, and the capacities that reach shares of the best hit ratio.
+// places sets the knee of the curve, and the capacities that reach shares of the best hit ratio.
 //
-// The bend is the point farthest above the straight line from 0 to the best point: up to it a byte brings
-// more hits than on average, beyond it fewer (Satopaa et al., "Finding a Kneedle in a Haystack", 2011). Both
-// axes are linear, like the price of bytes.
+// The knee is the point farthest above the straight line from 0 to the best point: below it a byte
+// brings more hits than on average, above it fewer (Satopaa et al., "Finding a Kneedle in a Haystack",
+// 2011). Both axes are linear, because the price of a drive is linear in its bytes.
 func (r *Report) places() {
 	if r.ideal == 0 {
 		return

@@ -8,13 +8,13 @@ const never = math.MaxInt64
 // maxBlocks limits the distinct blocks of a stack, to some GiB of memory.
 const maxBlocks = 1 << 28
 
-// stack is blocks in the order of their last use, with Mattson's stack distance (IBM Systems Journal 9/2,
-// 1970) in bytes. Uses are numbered. A Fenwick tree over the numbers has the bytes of the blocks whose last
-// use they are (Bennett and Kruskal, IBM J. Res. Dev. 19/4, 1975). When the numbers are used up the blocks
-// are renumbered, after at least as many uses as there are blocks: so a use costs O(log blocks), and memory
-// grows only with the blocks.
+// stack has the blocks in the order of their last use, and computes Mattson's stack distance (IBM
+// Systems Journal 9/2, 1970) in bytes. Uses are numbered. A Fenwick tree over the numbers has, for each
+// number, the size of the block whose last use it is (Bennett and Kruskal, IBM J. Res. Dev. 19/4,
+// 1975). When the numbers are used up, the blocks are renumbered, after at least as many uses as
+// blocks. So a use costs O(log blocks), and memory grows only with the number of blocks.
 type stack struct {
-	scopes map[string]map[int64]int32 // the block of an id in a scope
+	scopes map[string]map[int64]int32 // by scope and block id: the index in blocks
 	scope  string                     // scope of the last request
 	ids    map[int64]int32            // blocks of that scope
 	blocks []block
@@ -23,7 +23,7 @@ type stack struct {
 	uses   int     // numbers used
 	bytes  int64   // of all blocks
 
-	found  []int32 // blocks of the request, or none
+	found  []int32 // by position in the request: the index in blocks, or none
 	depths []int64
 }
 
@@ -40,11 +40,11 @@ func newStack() *stack {
 		tree: make([]int64, 1)}
 }
 
-// request returns the distance of each block of a request, or never: the bytes of the blocks used since its
-// last use, and its own. Caches of at least that capacity have the block. Then it uses all blocks, last to
-// first. The distances are valid until the next call.
+// request returns the stack distance of each block of a request: the bytes of the blocks used since its
+// last use, itself included, or never. A cache of at least that capacity has the block. Then request
+// uses all blocks, last to first. The distances are valid until the next call.
 //
-// A block keeps its first size. The second result is the number of blocks that have another size here.
+// A block keeps its first size. resized is the number of blocks that have another size in this request.
 func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resized int64) {
 	if s.ids == nil || scope != s.scope {
 		if s.scope, s.ids = scope, s.scopes[scope]; s.ids == nil {
@@ -91,7 +91,7 @@ func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resiz
 	return s.depths, resized
 }
 
-// full reports that no more blocks fit.
+// full reports whether the stack has more than maxBlocks blocks.
 func (s *stack) full() bool { return len(s.blocks) > maxBlocks }
 
 // before returns the bytes of the blocks whose last use was before a use.
@@ -110,7 +110,7 @@ func (s *stack) take(b block) {
 	}
 }
 
-// push gives a block the next use. The tree's node of the use is computed from the nodes below it: one on
+// push gives a block the next use. It computes the tree node of that use from the nodes below it, one on
 // average.
 func (s *stack) push(at int32) {
 	s.uses++
@@ -123,7 +123,7 @@ func (s *stack) push(at int32) {
 	s.blocks[at].use = int32(u)
 }
 
-// renumber gives the blocks the first uses in their order, and adds capacity for as many again.
+// renumber numbers the last uses from 1 in their order, and adds capacity for at least as many uses.
 func (s *stack) renumber(more int) {
 	order := s.last[1 : s.uses+1]
 	s.uses = 0

@@ -15,14 +15,13 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// WriteText writes the report for people: facts in words, then a row for each doubling of the
-// capacity, or for the capacities that were given.
+// WriteText writes the report for a terminal: the facts, then the table.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range r.facts() {
 		fmt.Fprintf(&b, "%-11s %s\n", f[0], f[1])
 	}
-	// The margin is for topics, of which this table needs none.
+	// The table is indented for a topic, which it does not have.
 	for line := range strings.Lines("\n" + r.table().String() + "\n") {
 		b.WriteString(strings.TrimPrefix(line, strings.Repeat(" ", 12)))
 	}
@@ -33,8 +32,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// facts are the report's sentences with their topics; a line without a topic continues the previous
-// one. The page shows the same.
+// facts returns the report's sentences with their topics, for text and page. A line without a topic
+// continues the previous one.
 func (r *Report) facts() (list [][2]string) {
 	say := func(topic, format string, args ...any) {
 		list = append(list, [2]string{topic, fmt.Sprintf(format, args...)})
@@ -44,7 +43,7 @@ func (r *Report) facts() (list [][2]string) {
 		trace += " and " + units.Plural(n, "other file")
 	}
 	say("trace", "%s: %s in %s", trace, units.Plural(r.Requests, "request"), span(r.DurationS))
-	// How many are live decides what finds its blocks again: without that no ratio means anything.
+	// The number of live sessions decides the hit ratio.
 	if r.Sessions > 0 {
 		say("", "%s of agents, up to %s live at a time", units.Plural(r.Sessions, "session"),
 			units.Count.Text(int64(r.Live)))
@@ -62,12 +61,12 @@ func (r *Report) facts() (list [][2]string) {
 	if r.Speedup != 1 {
 		say("", "its times divided by %s", units.Number.Text(r.Speedup))
 	}
-	// Files of several sources may have blocks of several sizes.
+	// Files of several sources may have different block sizes.
 	size := units.Count.Text(r.LargestBlock)
 	if r.SmallestBlock != r.LargestBlock {
 		size = units.Count.Text(r.SmallestBlock) + " to " + size
 	}
-	// A reader easily takes the bytes of one rank for the bytes of all.
+	// Say whether bytes are of one rank or of all.
 	ranks := ""
 	switch { // 16 ranks of a model with 8 heads keep twice what the model has
 	case r.TPIO == "all" && r.TensorParallel > 1:
@@ -94,7 +93,7 @@ func (r *Report) facts() (list [][2]string) {
 			"on average", units.Bytes.Text(r.Knee.CapacityBytes),
 			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
 	}
-	// Several shares may be reached by one capacity.
+	// One capacity may reach several shares.
 	var reached, named []string
 	for i, p := range r.Reaches {
 		named = append(named, units.Share.Text(shares[i]))
@@ -108,11 +107,11 @@ func (r *Report) facts() (list [][2]string) {
 	if len(reached) > 0 {
 		say("", "%s", strings.Join(reached, ", "))
 	}
-	// For a user who buys a drive, or who has one that never evicts.
+	// Whether a drive would be written too often, or ever be full.
 	drive := slices.IndexFunc(r.Points, func(p Point) bool { return p.CapacityBytes == r.DriveBytes })
 	if drive >= 0 {
 		d := r.Points[drive]
-		// When it is full is unknown where the second half of a trace brings nothing new.
+		// If the second half of the trace has no new blocks, when the drive is full is unknown.
 		full := ""
 		switch {
 		case d.FullS != nil:
@@ -121,8 +120,8 @@ func (r *Report) facts() (list [][2]string) {
 			full = "if nothing is evicted full after ~" + span(*d.ForecastS) +
 				" at the pace of the second half of the trace; "
 		}
-		// The sentence gives two rates, so each names its period. An extrapolation from minutes to
-		// a day is marked. The cold start is written once and not every day.
+		// Both rates name their period. An extrapolation from minutes to a day is marked "~": the cold
+		// start is written once, not every day.
 		about, cold := "", ", its cold start included (-warmup leaves that out)"
 		if r.DurationS < (24 * time.Hour).Seconds() {
 			about = "~"
@@ -137,7 +136,7 @@ func (r *Report) facts() (list [][2]string) {
 	return list
 }
 
-// notes are limits of the numbers, in words.
+// notes returns the limits of the numbers.
 func (r *Report) notes() (list []string) {
 	live := ""
 	if r.Sessions > 0 {
@@ -156,7 +155,7 @@ func (r *Report) notes() (list []string) {
 			"Others follow each other: what of them ran at the same time competes for room, and "+
 			"needs more of it than this shows.")
 	}
-	// Notes on marks stand where the marks do.
+	// A note explains each mark of the table.
 	rows := r.rows()
 	if slices.ContainsFunc(rows, func(p Point) bool { return !p.Fits }) {
 		list = append(list, "* too small for the largest request, whose blocks do not fit "+
@@ -167,7 +166,7 @@ func (r *Report) notes() (list []string) {
 		list = append(list, "~ forecast: not full within the trace; at the pace of its second "+
 			"half.")
 	}
-	// The curve keeps the first size, a replay the size of the last write, which depends on the
+	// The curve uses a block's first size, a replay the size of the last write, which depends on the
 	// capacity.
 	if r.Resized > 0 {
 		list = append(list, fmt.Sprintf("Not exact: %s came with another size than at first, "+
@@ -176,11 +175,11 @@ func (r *Report) notes() (list []string) {
 	return list
 }
 
-// fewRows is how many a table should have at least.
+// fewRows is the smallest number of rows of the table, if there are enough points.
 const fewRows = 8
 
-// rows are the points of the table: the given capacities, or each doubling and the capacity that
-// holds everything. With few doublings it adds points between them.
+// rows returns the points of the table: the capacities that the user gave, or each doubling and the
+// footprint. With few doublings it adds points between them.
 func (r *Report) rows() (rows []Point) {
 	asked := slices.ContainsFunc(r.Points, func(p Point) bool {
 		return p.Asked && p.CapacityBytes != r.DriveBytes
@@ -188,7 +187,7 @@ func (r *Report) rows() (rows []Point) {
 	for step := 1.0; step > 1.0/16 && len(rows) < fewRows; step /= 2 {
 		rows = rows[:0]
 		for _, p := range r.Points {
-			// The curve's own points are eighths of octaves, rounded to bytes.
+			// Points are eighths of octaves, rounded to bytes.
 			octaves := math.Log2(float64(p.CapacityBytes)) / step
 			if p.Asked || !asked && (p.CapacityBytes == r.FootprintBytes ||
 				math.Abs(octaves-math.Round(octaves)) < 1e-6) {
@@ -199,9 +198,9 @@ func (r *Report) rows() (rows []Point) {
 	return rows
 }
 
-// table has a row for each of rows; the text and the page show the same table.
+// table returns the table of text and page.
 func (r *Report) table() report.Section {
-	// The heading says whether writes are of the tier or of a drive: endurance ratings are of
+	// The head says whether the last rate is of the tier or of the drive: endurance ratings are of
 	// drives.
 	drive := "capacity writes/day"
 	if r.DriveBytes > 0 {
@@ -232,9 +231,8 @@ func (r *Report) table() report.Section {
 	return t
 }
 
-// WriteCSV writes all points with the keys of the JSON as header; what is not known is empty, which
-// spreadsheets leave out of a chart. Numbers have all their digits, so that ratios can be compared
-// with a replay's.
+// WriteCSV writes all points as CSV. The header has the JSON keys. An unknown value is empty. Numbers
+// have all digits.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	var head []string
@@ -262,7 +260,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 
 var span = units.Seconds.Text
 
-// decimal is the size of a drive as it is sold, with the digits that are printed on it.
+// decimal returns a drive's size in decimal units, with four digits.
 func decimal(n int64) string {
 	if n >= 1e12 {
 		return strconv.FormatFloat(float64(n)/1e12, 'g', 4, 64) + " TB"

@@ -12,15 +12,16 @@ import (
 	"kvbench/workloads/traces"
 )
 
-// Formats names the formats of block traces.
+// Formats returns the names of the formats of block traces.
 func Formats() string { return strings.Join(formats.BlockFormats(), ", ") }
 
-// traceFlags are the flags of the commands that read block traces. They mean the same as the benchmarks'.
+// traceFlags are the flags of the commands that read block traces. They mean the same as the
+// benchmarks'.
 type traceFlags struct {
 	start     string
-	malformed bool  // any share of malformed rows
-	users     int   // sessions of agents that are live at a time
-	seed      int64 // of the times at which sessions begin: each has its own clock
+	malformed bool  // accept any share of malformed rows
+	users     int   // number of agent sessions that are live at a time
+	seed      int64 // of the session start times
 	typed     *flag.FlagSet
 }
 
@@ -34,8 +35,8 @@ func newTraceFlags(fs *flag.FlagSet) *traceFlags {
 	return f
 }
 
-// config finds the files, as the benchmarks do, and replays them once at the recorded times. It reports
-// every mistake in one error that unwraps to all of them. The example is a command line without mistakes.
+// config finds the files as the benchmarks do. The configuration replays them once at the recorded
+// times. It returns every mistake in one error that unwraps to all. example is a correct command line.
 func (f *traceFlags) config(paths []string, example string) (cfg traces.Config, err error) {
 	start, err := duration("trace-start", f.start)
 	problems := []error{err}
@@ -64,7 +65,7 @@ func (f *traceFlags) config(paths []string, example string) (cfg traces.Config, 
 	return cfg, errors.Join(problems...)
 }
 
-// duration reads the value of a flag.
+// duration parses the value of a flag.
 func duration(flag, text string) (time.Duration, error) {
 	d, err := units.ParseDuration(text)
 	if err == nil && d < 0 {

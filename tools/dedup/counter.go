@@ -2,24 +2,24 @@ package dedup
 
 import "math"
 
-// block is the unit of deduplication of arrays.
+// block is the block size of deduplication, in bytes.
 const block = 4096
 
-// DefaultKept is how many distinct blocks are kept: exact up to 16 GiB of unequal data, in about
-// 150 MB.
+// DefaultKept is the default number of distinct blocks that are kept in memory, about 150 MB. Up to 16
+// GiB of distinct data the result is exact.
 const DefaultKept = 4 << 20
 
-// counter counts blocks and how many of them are distinct, exactly while there are at most kept
-// distinct ones.
+// counter counts blocks and distinct blocks. It is exact up to kept distinct blocks. Above that it
+// samples.
 type counter struct {
-	seen  map[uint64]uint32 // hash -> times, of the sampled ones
+	seen  map[uint64]uint32 // hash → number of occurrences, of sampled hashes
 	kept  int
-	shift uint  // hashes whose lowest bits are all 0 are sampled: one in 2^shift
-	total int64 // blocks, zeros not among them
+	shift uint  // a hash is sampled if its lowest shift bits are 0: one in 2^shift
+	total int64 // number of blocks without blocks of zeros
 	zero  int64
 }
 
-// newCounter keeps at most so many distinct blocks.
+// newCounter returns a counter that keeps at most kept distinct blocks.
 func newCounter(kept int) *counter {
 	return &counter{seen: make(map[uint64]uint32), kept: max(kept, 2)}
 }
@@ -46,15 +46,14 @@ func (c *counter) add(hash uint64) {
 // sampled reports whether a hash belongs to the sample.
 func (c *counter) sampled(hash uint64) bool { return hash&(1<<c.shift-1) == 0 }
 
-// duplicates is the number of blocks that equal an earlier one, and half the width of its 95 %
-// interval: 0 when exact.
+// duplicates returns the number of blocks that equal an earlier block, and half the width of the 95 %
+// confidence interval, 0 if the number is exact.
 func (c *counter) duplicates() (n, plusMinus float64) {
 	zeros := float64(max(0, c.zero-1))
 	if c.shift == 0 {
 		return zeros + float64(c.total-int64(len(c.seen))), 0
 	}
-	// A ratio estimate over clusters: each distinct block is a cluster of as many as its
-	// occurrences.
+	// Ratio estimate of a cluster sample: a distinct block is a cluster of its occurrences.
 	distinct := float64(len(c.seen))
 	var occurrences float64
 	for _, m := range c.seen {

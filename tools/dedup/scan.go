@@ -20,36 +20,37 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// part is how much is compressed at a time. Against one stream per file that loses only the
-// redundancy between two parts of 4 MiB.
+// part is the number of bytes that are compressed together. Compared with one stream per file this
+// loses only the redundancy between parts.
 const part = 4 << 20
 
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
 
-// Report is what was found.
+// Report is the result of a scan.
 type Report struct {
 	SchemaVersion string `json:"schema_version"`
 	Files         int64  `json:"files"`
 	Bytes         int64  `json:"bytes"`
-	// the last of a file is padded with zeros, as on the device
+	// The last block of a file is padded with zeros.
 	Blocks     int64 `json:"blocks_4k"`
 	ZeroBlocks int64 `json:"zero_blocks"`
-	// of the files, without data on the device: not read, and in no other number
+	// Bytes in holes, which have no data on the device. They are not read and in no other number.
 	HoleBytes int64 `json:"hole_bytes,omitempty"`
 
-	DuplicateBlocks float64 `json:"duplicate_blocks"` // that equal an earlier one
+	DuplicateBlocks float64 `json:"duplicate_blocks"` // number of blocks that equal an earlier block
 	DuplicateShare  float64 `json:"duplicate_share"`
-	PlusMinusShare  float64 `json:"duplicate_share_plus_minus"` // of the 95 % interval; 0: exact
-	SampledOneIn    int64   `json:"sampled_one_in"`             // 1: every block was kept
+	PlusMinusShare  float64 `json:"duplicate_share_plus_minus"` // half of the 95 % interval; 0: exact
+	SampledOneIn    int64   `json:"sampled_one_in"`             // 1: all distinct blocks were kept
 
 	ZstdBytes int64    `json:"zstd_bytes"`
 	ZstdRatio float64  `json:"zstd_ratio"` // compressed ÷ original, level 1
-	Problems  []string `json:"problems"`   // what could not be read
+	Problems  []string `json:"problems"`   // errors of files that could not be read
 }
 
-// Scan reads all files at and below the paths. What cannot be read is noted in Problems and the
-// rest is read; links are not followed below a path, files with several names are read once.
+// Scan reads all files at and below the paths. It adds a file that it cannot read to Problems and
+// continues. Below a path it does not follow links. It reads a file with several hard links once. kept
+// is the largest number of distinct blocks in memory.
 func Scan(paths []string, kept int) (Report, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
@@ -74,14 +75,14 @@ func Scan(paths []string, kept int) (Report, error) {
 	return s.report(), nil
 }
 
-// fileID identifies a file, whatever its names.
+// fileID identifies a file with all its hard links.
 type fileID struct{ device, inode uint64 }
 
-// scanner is one Scan: files are read one after another, in parts that all processors work on.
+// scanner is the state of one Scan. It reads one file at a time, in parts that all processors process.
 type scanner struct {
 	enc   *zstd.Encoder
-	parts chan []byte // to the workers
-	free  chan []byte // buffers, the bound of the memory
+	parts chan []byte // parts to be processed
+	free  chan []byte // free buffers, which bound the memory
 	met   map[fileID]bool
 	files int64
 	bytes int64
@@ -93,10 +94,10 @@ type scanner struct {
 	packed int64
 }
 
-// problem notes what could not be read; the rest is read all the same.
+// problem adds an error to the report.
 func (s *scanner) problem(err error) { s.bad = append(s.bad, err.Error()) }
 
-// path reads a file, a link to one, or a directory.
+// path reads the files at and below a path, which may be a link.
 func (s *scanner) path(path string) {
 	info, err := os.Stat(path)
 	switch {
@@ -105,7 +106,7 @@ func (s *scanner) path(path string) {
 	case info.Mode().IsRegular():
 		s.file(path, info)
 	case info.IsDir():
-		// A link that is named is followed, as the trailing separator makes the kernel do.
+		// The trailing separator makes the kernel follow a link to a directory.
 		_ = filepath.WalkDir(path+string(filepath.Separator),
 			func(name string, d fs.DirEntry, err error) error {
 				var info fs.FileInfo
@@ -124,7 +125,7 @@ func (s *scanner) path(path string) {
 	}
 }
 
-// file reads one file, unless it was read under another name.
+// file reads a file, unless it was read under another name.
 func (s *scanner) file(path string, info fs.FileInfo) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		id := fileID{uint64(st.Dev), st.Ino}
@@ -151,9 +152,8 @@ func (s *scanner) file(path string, info fs.FileInfo) {
 	}
 }
 
-// data finds the next extent of a file that holds data. Holes and preallocated, unwritten extents
-// take no space on the device, and their zeros would count as duplicates. Filesystems without
-// SEEK_DATA count as data everywhere.
+// data returns the next range of a file with data. Holes and unwritten extents take no space, and their
+// zeros would count as duplicates. A filesystem without SEEK_DATA has data everywhere.
 func data(f *os.File, at, size int64) (from, to int64) {
 	from, err := f.Seek(at, unix.SEEK_DATA)
 	if errors.Is(err, syscall.ENXIO) {
@@ -167,14 +167,14 @@ func data(f *os.File, at, size int64) (from, to int64) {
 	return from, min(to, size)
 }
 
-// extent reads a part of a file.
+// extent reads a range of a file and passes it to the workers in parts.
 func (s *scanner) extent(f *os.File, from, to int64) (err error) {
 	r := io.NewSectionReader(f, from, to-from)
 	for err == nil {
 		buf, n := <-s.free, 0
 		n, err = io.ReadFull(r, buf[:part])
 		s.bytes += int64(n)
-		s.parts <- buf[:n] // nothing comes of an empty one
+		s.parts <- buf[:n] // may be empty
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -203,8 +203,8 @@ func (s *scanner) work() {
 
 var zeroBlock [block]byte
 
-// hashBlocks appends the hashes of all blocks but those of zeros, which it counts. The last is
-// padded.
+// hashBlocks appends the hashes of all blocks except blocks of zeros, which it counts. It pads the last
+// block with zeros.
 func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 	var padded [block]byte
 	for at := 0; at < len(data); at += block {
@@ -213,7 +213,7 @@ func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 			copy(padded[:], b)
 			b = padded[:]
 		}
-		if bytes.Equal(b, zeroBlock[:]) { // arrays do not store such blocks at all
+		if bytes.Equal(b, zeroBlock[:]) { // arrays store no blocks of zeros
 			zeros++
 			continue
 		}
@@ -223,7 +223,7 @@ func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 	return hashes, zeros
 }
 
-// report sums up.
+// report returns the report of the scan.
 func (s *scanner) report() Report {
 	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes, HoleBytes: s.holes,
 		ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,
@@ -239,9 +239,9 @@ func (s *scanner) report() Report {
 	return r
 }
 
-// WriteText writes it for people.
+// WriteText writes the report as text.
 func (r Report) WriteText(w io.Writer) error {
-	// Exact as long as every distinct block was kept.
+	// Exact if all distinct blocks were kept.
 	duplicates := fmt.Sprintf("%.0f (%.2f %%)", r.DuplicateBlocks, 100*r.DuplicateShare)
 	if r.SampledOneIn > 1 {
 		duplicates = fmt.Sprintf("about %.0f (%.2f ± %.2f %%, estimated from one distinct block "+

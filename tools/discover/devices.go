@@ -13,28 +13,28 @@ import (
 	"kvbench/tracing/host"
 )
 
-// notDisks are block devices without storage of their own, or without persistent storage. A loop
-// device is a file, and the device below it is listed.
+// notDisks matches block devices without persistent storage of their own. A loop device is a file on
+// another device, which is listed.
 var notDisks = regexp.MustCompile(`^(loop|ram|zram|sr|fd|nbd)\d*$`)
 
-// devices lists the whole block devices that have a size.
+// devices returns the whole block devices that have a size.
 func (m machine) devices() []Device {
 	list := []Device{}
 	for _, name := range m.Names("/sys/block") {
 		if notDisks.MatchString(name) {
 			continue
 		}
-		// The links lead to the place of the device on its bus, by which its PCIe link is found.
+		// The target of the link is the device's directory on its bus, below its PCIe device.
 		dir, err := filepath.EvalSymlinks(m.Path("/sys/block/" + name))
 		if err != nil {
 			continue
 		}
 		d := Device{Device: environment.BlockDevice(dir)}
-		// Empty card readers and drives that are gone have no size.
+		// Empty card readers and removed drives have the size 0.
 		if units.OrZero(d.SizeBytes) == 0 {
 			continue
 		}
-		// Device mapper and md list what they are made of.
+		// Device mapper and md devices list their members.
 		slaves := host.Root(filepath.Join(dir, "slaves"))
 		for _, member := range slaves.Names() {
 			if below, err := filepath.EvalSymlinks(slaves.Path(member)); err == nil {
@@ -47,9 +47,9 @@ func (m machine) devices() []Device {
 	return list
 }
 
-// link finds the PCIe device above a device's directory: the nearest that has a link.
+// link returns the link of the nearest PCIe device above a device's directory, nil if there is none.
 func link(dir string) *Link {
-	// Upwards: a namespace hangs below its controller, and that below its slot.
+	// A namespace is below its controller, and the controller below its slot.
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if host.Root(dir).Text("current_link_speed") != "" {
 			return linkAt(dir)
@@ -58,8 +58,7 @@ func link(dir string) *Link {
 	return nil
 }
 
-// linkAt reads the link of a PCI device. A width of 0 means that nothing is known (virtual
-// devices).
+// linkAt returns the link of a PCI device. It returns nil for the width 0, which virtual devices report.
 func linkAt(dir string) *Link {
 	at := host.Root(dir)
 	l := &Link{Address: filepath.Base(dir), Speed: at.Text("current_link_speed"),
@@ -70,7 +69,7 @@ func linkAt(dir string) *Link {
 	if l.Generation == 0 || l.Width == 0 {
 		return nil
 	}
-	// The kernel reports -1 with one node, or an unknown one.
+	// The kernel reports -1 for a single node and for an unknown one.
 	if n := at.Integer("numa_node"); n != nil && *n >= 0 {
 		l.NUMANode = n
 	}
@@ -80,20 +79,20 @@ func linkAt(dir string) *Link {
 // rates are the transfers per second of a link of width 1 in each PCIe generation, in GT/s.
 var rates = []float64{2.5, 5, 8, 16, 32, 64}
 
-// generation of a speed such as "16.0 GT/s PCIe", 0 when unknown.
+// generation returns the PCIe generation of a speed such as "16.0 GT/s PCIe", 0 if unknown.
 func generation(speed string) int {
 	number, _, _ := strings.Cut(speed, " ")
 	v, _ := strconv.ParseFloat(number, 64)
 	return slices.Index(rates, v) + 1
 }
 
-// GiBPerSecond is the bandwidth of a link in one direction, before packet overhead: 8 of 10 bits up
-// to generation 2, 128 of 130 from then on.
+// GiBPerSecond returns the bandwidth of a link in one direction, before packet overhead. The line
+// coding uses 8 of 10 bits up to generation 2, and 128 of 130 bits from generation 3.
 func (l Link) GiBPerSecond() float64 {
 	if l.Generation < 1 || l.Generation > len(rates) {
 		return 0
 	}
-	// Without it a link of generation 2 would seem a quarter faster than it is.
+	// Without the coding, a link of generation 2 would be a quarter too fast.
 	coding := 128.0 / 130
 	if l.Generation <= 2 {
 		coding = 0.8
@@ -101,13 +100,13 @@ func (l Link) GiBPerSecond() float64 {
 	return rates[l.Generation-1] * 1e9 * coding / 8 * float64(l.Width) / (1 << 30)
 }
 
-// Degraded reports whether the link runs below what both its ends could.
+// Degraded reports whether the link is slower or narrower than the device supports.
 func (l Link) Degraded() bool {
 	return l.MaxGeneration > l.Generation || l.MaxWidth > l.Width
 }
 
-// nvme reads the controller of an NVMe namespace, nil for other devices. The device link of a
-// multipath head leads to its subsystem, which has the same names.
+// nvme returns the controller of an NVMe namespace, nil for other devices. For a multipath head the link
+// leads to the subsystem, which has files of the same names.
 func nvme(dir string) *NVMe {
 	ctrl, err := filepath.EvalSymlinks(filepath.Join(dir, "device"))
 	name, at := filepath.Base(ctrl), host.Root(ctrl)
@@ -127,8 +126,8 @@ const (
 	displayClass = "0x03" // VGA and 3D controllers
 )
 
-// gpus are NVIDIA's display controllers on the PCI bus. The bus has a number, the driver's files
-// have name and UUID, and only the driver's library has the memory: see memories.
+// gpus returns NVIDIA's display controllers. The PCI bus has the address, the driver's files have the
+// name and the UUID, and nvidia-smi has the memory. note says why the list is empty or incomplete.
 func (m machine) gpus() (list []GPU, note string) {
 	list = []GPU{}
 	for _, address := range m.Names("/sys/bus/pci/devices") {
@@ -154,8 +153,8 @@ func (m machine) gpus() (list []GPU, note string) {
 	return list, note
 }
 
-// memories adds the memory of the cards, by a program that comes with the driver. It returns why
-// the memory is unknown.
+// memories sets the memory of the GPUs from nvidia-smi, which comes with the driver. It returns why the
+// memory is unknown.
 func (m machine) memories(list []GPU) (note string) {
 	table, err := m.nvidiaSMI("--query-gpu=pci.bus_id,memory.total",
 		"--format=csv,noheader,nounits")
@@ -166,7 +165,7 @@ func (m machine) memories(list []GPU) (note string) {
 		bus, memory, _ := strings.Cut(strings.TrimSpace(line), ", ")
 		mib, err := strconv.ParseInt(memory, 10, 64)
 		for i := range list {
-			// The program writes domains with eight digits, and in capitals.
+			// nvidia-smi writes the PCI domain with eight digits and in capitals.
 			if err == nil && strings.HasSuffix(strings.ToLower(bus), list[i].address) {
 				list[i].MemoryBytes, list[i].Source = new(mib<<20), "nvidia-smi"
 			}

@@ -5,9 +5,8 @@ import "kvbench/kvbench/result"
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
 
-// Hardware is the description of a machine. Unknown texts are empty and left out of the JSON,
-// unknown numbers are null. kvreport submission reads the schema, and users keep descriptions of
-// machines next to results: keys are added and never renamed.
+// Hardware is the description of a machine. The JSON omits unknown strings and has null for unknown
+// numbers. Users keep descriptions with results, so keys may be added but never renamed.
 type Hardware struct {
 	SchemaVersion string `json:"schema_version"`
 	Hostname      string `json:"hostname"`
@@ -18,7 +17,7 @@ type Hardware struct {
 	CPU    CPU    `json:"cpu"`
 	Memory Memory `json:"memory"`
 	GPUs   []GPU  `json:"gpus"`
-	// why there are none, or why not all of them is known
+	// Why GPUs are missing, or their memory is unknown.
 	GPUNote   string           `json:"gpu_note,omitempty"`
 	Devices   []Device         `json:"block_devices"`
 	Directory *Directory       `json:"directory"`
@@ -26,17 +25,16 @@ type Hardware struct {
 	Advice    []Recommendation `json:"recommended"`
 }
 
-// CPU is the processors. Threads are what the kernel schedules on; AllowedCores is what a
-// container leaves of them.
+// CPU describes the processors. AllowedCores is the number of logical CPUs that this process may use.
 type CPU struct {
 	Model          string  `json:"model"`
 	Sockets        *int    `json:"sockets"`
-	Cores          *int    `json:"cores"`   // physical
-	Threads        int     `json:"threads"` // logical
+	Cores          *int    `json:"cores"`   // physical cores
+	Threads        int     `json:"threads"` // logical CPUs
 	NUMA           []Node  `json:"numa_nodes"`
 	Governor       string  `json:"governor,omitempty"`
 	Virtual        bool    `json:"virtual_machine"`
-	AllowedCores   float64 `json:"allowed_cores"` // affinity and cgroup included
+	AllowedCores   float64 `json:"allowed_cores"` // after affinity and the cgroup limit
 	AllowedBecause string  `json:"allowed_cores_source"`
 }
 
@@ -47,18 +45,17 @@ type Node struct {
 	MemoryBytes *int64 `json:"memory_bytes"`
 }
 
-// Memory is the main memory. Available is what a run may count on; a limit of a container counts,
-// whatever the machine has.
+// Memory describes the main memory. AvailableBytes is what a run may use; a container's limit counts.
 type Memory struct {
 	TotalBytes       int64  `json:"total_bytes"`
-	AvailableBytes   int64  `json:"available_bytes"` // cgroup limits included
+	AvailableBytes   int64  `json:"available_bytes"` // after the cgroup limit
 	AvailableBecause string `json:"available_source"`
 	HugePages        string `json:"transparent_hugepage,omitempty"`
 	HugePagePool     *int64 `json:"nr_hugepages"`
 }
 
-// Link is a PCIe link. Speed and width are those that were negotiated, the others what both ends
-// could.
+// Link is a PCIe link. Speed, Generation and Width are negotiated. MaxGeneration and MaxWidth are the
+// largest that the device supports.
 type Link struct {
 	Address       string `json:"address"`
 	Speed         string `json:"speed"` // as the kernel writes it: 16.0 GT/s PCIe
@@ -69,15 +66,15 @@ type Link struct {
 	NUMANode      *int64 `json:"numa_node"`
 }
 
-// GPU is one card. Only NVIDIA's are looked for.
+// GPU is one NVIDIA GPU.
 type GPU struct {
 	Index       int    `json:"index"`
 	Name        string `json:"name"`
 	UUID        string `json:"uuid,omitempty"`
 	MemoryBytes *int64 `json:"memory_bytes"`
 	Link        *Link  `json:"pcie"`
-	Source      string `json:"source"` // nvidia-smi, or where else it was found
-	address     string // on the PCI bus
+	Source      string `json:"source"` // nvidia-smi, /proc/driver/nvidia or PCI bus
+	address     string // PCI address
 }
 
 // Device is a whole block device.
@@ -87,7 +84,7 @@ type Device struct {
 	NVMe *NVMe `json:"nvme"`
 }
 
-// NVMe is what the controller says of itself, as the kernel keeps it.
+// NVMe describes an NVMe controller, from sysfs.
 type NVMe struct {
 	Controller string `json:"controller"`
 	Model      string `json:"model"`
@@ -99,8 +96,8 @@ type NVMe struct {
 	Subsystem  string `json:"subsystem_nqn,omitempty"`
 }
 
-// Directory is where the storage tier would be. What decides how a run must be made is here as
-// flags, so that readers need no list of filesystem types.
+// Directory describes the directory of the storage tier. Its flags decide how a run must be configured,
+// so that readers need no list of filesystem types.
 type Directory struct {
 	Path         string            `json:"path"`
 	Filesystem   result.Filesystem `json:"filesystem"`
@@ -113,23 +110,22 @@ type Directory struct {
 	DeviceReason string            `json:"device_reason,omitempty"`
 }
 
-// Tracing is what block-layer tracing would find. Possible was tried; the features are what can be
-// seen of the reasons.
+// Tracing says whether block-layer tracing works. Possible is the result of a trial. Features are what
+// tracing needs, as far as visible.
 type Tracing struct {
 	Possible bool      `json:"possible"`
 	Verdict  string    `json:"verdict"`
 	Features []Feature `json:"features"`
 }
 
-// Feature is one thing that tracing needs or likes.
+// Feature is one requirement of tracing.
 type Feature struct {
 	Name   string `json:"name"`
 	There  bool   `json:"there"`
 	Detail string `json:"detail"`
 }
 
-// Recommendation is a parameter or a setting of the system, and why. The reason has the numbers,
-// so that it can be doubted.
+// Recommendation is a parameter or a system setting, with the reason and its numbers.
 type Recommendation struct {
 	What   string `json:"what"` // a flag with its value, or a command
 	Reason string `json:"reason"`

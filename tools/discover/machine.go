@@ -21,24 +21,24 @@ import (
 	"kvbench/tracing/host"
 )
 
-// machine is the source of all facts. Tests put files below a root and replace the functions for
-// facts that are no files.
+// machine is the source of all facts. Tests set a root with files, and replace the functions for facts
+// that are not files.
 type machine struct {
 	host.Root
 	environment func(dir string) result.Environment
 	limits      func() host.Limits
 	filesystem  func(dir string) (host.Filesystem, error)
 	nvidiaSMI   func(args ...string) (string, error)
-	untraced    func() (why string) // "": a trace began
+	untraced    func() (why string) // starts and stops a trace; "" if that worked
 }
 
-// thisMachine reads this system; tests use files and functions of their own.
+// thisMachine returns the source of this system's facts.
 func thisMachine() machine {
 	return machine{environment: environment.Read, limits: host.ReadLimits,
 		filesystem: host.FilesystemOf, nvidiaSMI: runNvidiaSMI, untraced: tryTracing}
 }
 
-// runNvidiaSMI runs NVIDIA's program, which waits for a driver that does not answer.
+// runNvidiaSMI runs nvidia-smi, for at most 10 s: it hangs if the driver does not answer.
 func runNvidiaSMI(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -46,8 +46,8 @@ func runNvidiaSMI(args ...string) (string, error) {
 	return string(out), err
 }
 
-// tryTracing begins a trace and ends it, in some 50 ms: whether the kernel allows it depends on
-// invisible facts, too (a security module, a seccomp filter, the verifier).
+// tryTracing starts and stops a trace, in about 50 ms, and returns why it failed. Whether tracing works
+// also depends on invisible facts: a security module, a seccomp filter, the verifier.
 func tryTracing() (why string) {
 	c, err := collector.Start(context.Background(), collector.Options{})
 	if err != nil {
@@ -62,7 +62,7 @@ func tryTracing() (why string) {
 	return why
 }
 
-// Describe describes this machine and a directory of it, which must exist.
+// Describe describes this machine and one of its directories, which must exist.
 func Describe(dir string) (Hardware, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -74,7 +74,7 @@ func Describe(dir string) (Hardware, error) {
 	return thisMachine().hardware(dir), nil
 }
 
-// hardware combines all facts. The recommendations come last: they depend on these facts alone.
+// hardware collects all facts, and then the recommendations, which depend only on the facts.
 func (m machine) hardware(dir string) Hardware {
 	e, l := m.environment(dir), m.limits()
 	h := Hardware{
@@ -86,7 +86,7 @@ func (m machine) hardware(dir string) Hardware {
 			HugePages:        e.HugePages, HugePagePool: e.HugePagePool},
 		Devices: m.devices(),
 	}
-	// The following facts depend on the ones above.
+	// These depend on the facts above.
 	h.GPUs, h.GPUNote = m.gpus()
 	h.Directory = m.directory(dir, e)
 	h.Tracing = m.tracing(e.Kernel)
@@ -94,9 +94,8 @@ func (m machine) hardware(dir string) Hardware {
 	return h
 }
 
-// cpu counts sockets and cores by their places in the topology: /proc/cpuinfo has them on some
-// architectures only. In a container the counts are the host's, and AllowedCores is what this
-// process may use.
+// cpu describes the processors. It counts sockets and cores in the sysfs topology, because
+// /proc/cpuinfo has them only on some architectures. In a container the counts are of the host.
 func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	const cpus, nodes = "/sys/devices/system/cpu", "/sys/devices/system/node"
 	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores,
@@ -105,7 +104,7 @@ func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	c.Virtual = slices.Contains(strings.Fields(m.Text("/proc/cpuinfo")), "hypervisor")
 	sockets, cores := map[string]bool{}, map[string]bool{}
 	for _, name := range m.Names(cpus) {
-		// Threads of a core share its number; core numbers repeat in every socket.
+		// Threads of a core have the same core_id. The core_id is unique only within a socket.
 		at := host.Root(m.Path(cpus, name, "topology"))
 		socket, core := at.Text("physical_package_id"), at.Text("core_id")
 		if socket != "" && core != "" {
@@ -118,7 +117,7 @@ func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	for _, name := range m.Names(nodes) {
 		id, err := strconv.Atoi(strings.TrimPrefix(name, "node"))
 		if err != nil {
-			continue // what is no node
+			continue // not a node
 		}
 		n := Node{ID: id, CPUs: m.Text(nodes, name, "cpulist")}
 		total := m.KiB(fmt.Sprintf("Node %d MemTotal", id), nodes, name, "meminfo")
@@ -131,7 +130,7 @@ func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	return c
 }
 
-// directory describes the mount and the space of a directory, nil when it cannot be read.
+// directory describes a directory's filesystem, nil if it cannot be read.
 func (m machine) directory(dir string, e result.Environment) *Directory {
 	fs, err := m.filesystem(dir)
 	if err != nil {
@@ -140,19 +139,19 @@ func (m machine) directory(dir string, e result.Environment) *Directory {
 	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free,
 		Root: fs.Root, Network: fs.Shared, InMemory: fs.Memory,
 		Device: units.OrZero(e.Device).Name, DeviceReason: e.DeviceReason}
-	// Without a mount table, in some sandboxes, statfs still knows the type.
+	// Some sandboxes have no mount table; statfs still has the type.
 	d.Filesystem.Type = cmp.Or(d.Filesystem.Type, fs.Type)
 	return d
 }
 
-// tracing tests whether the kernel allows tracing, and lists the features that tracing needs.
+// tracing tries tracing and lists its requirements.
 func (m machine) tracing(kernel string) Tracing {
 	if !linux() {
 		return Tracing{Verdict: "no: block-layer tracing needs Linux", Features: []Feature{}}
 	}
 	var major, minor int
-	_, _ = fmt.Sscanf(kernel, "%d.%d", &major, &minor) // 0 where it is no release
-	// The oldest version that was tested; separate privileges came with 5.8.
+	_, _ = fmt.Sscanf(kernel, "%d.%d", &major, &minor) // 0 if it is no release
+	// 5.10 is the oldest tested kernel. CAP_BPF and CAP_PERFMON exist since 5.8.
 	recent := major > 5 || major == 5 && minor >= 10
 	p := m.Privileges()
 	btf := "no /sys/kernel/btf/vmlinux: a kernel built with CONFIG_DEBUG_INFO_BTF has it"
@@ -180,10 +179,10 @@ func (m machine) tracing(kernel string) Tracing {
 	return t
 }
 
-// linux reports whether /proc and /sys can be expected.
+// linux reports whether this system has /proc and /sys.
 func linux() bool { return runtime.GOOS == "linux" }
 
-// ReadFile reads what discover -json wrote on another machine.
+// ReadFile reads the output of kvreport discover -json.
 func ReadFile(path string) (Hardware, error) {
 	var h Hardware
 	data, err := os.ReadFile(path)

@@ -11,28 +11,27 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Units of the recommendations.
+// Sizes in bytes.
 const (
 	gib = 1 << 30
-	// chunk is the suite's I/O size.
+	// chunk is the default request size of the suite.
 	chunk = 1 << 20
 )
 
-// page is the size of an ordinary page: 64 KiB in many kernels of arm64. Tests describe a machine
-// with 4 KiB.
+// page is the page size: 64 KiB in many arm64 kernels. Tests set 4 KiB.
 var page = int64(os.Getpagesize())
 
 // advice collects recommendations.
 type advice []Recommendation
 
-// add adds a recommendation if it applies: the action, and the reason with its numbers.
+// add adds a recommendation if it applies. args are the numbers of the reason.
 func (a *advice) add(applies bool, what, reason string, args ...any) {
 	if applies {
 		*a = append(*a, Recommendation{what, fmt.Sprintf(reason, args...)})
 	}
 }
 
-// recommend derives parameters and settings from what was found.
+// recommend returns the recommendations for a description.
 func recommend(h Hardware) []Recommendation {
 	a := &advice{}
 	if h.Directory != nil {
@@ -45,12 +44,12 @@ func recommend(h Hardware) []Recommendation {
 	return *a
 }
 
-// storage advises on the directory: whether it measures a disk at all, how to bypass the page
-// cache, and how much of it a run may fill. A shared filesystem gets a number instead of the
-// default: filling the root or a network volume to 95 % harms its other users.
+// storage advises on the directory: whether it is on a disk at all, the I/O mode, and the capacity. On
+// the root filesystem and on network filesystems it recommends half of the free space: filling them to
+// 95 % harms other users.
 func (h Hardware) storage(a *advice) {
 	d, kind := h.Directory, h.Directory.Filesystem.Type
-	// The kind of directory decides the rest: a memory filesystem ends the advice.
+	// Advice for a filesystem in memory ends here.
 	switch {
 	case d.InMemory:
 		a.add(true, "-cache-dir <a directory on a disk>", "%s is %s, which keeps its files in "+
@@ -66,7 +65,7 @@ func (h Hardware) storage(a *advice) {
 		a.add(true, "-io direct", "the default: reads that the page cache serves measure memory; "+
 			"-io buffered is what the closed division requires")
 	}
-	// The run itself would choose by the same rule, with the same refusals.
+	// A run chooses its default capacity by the same rule.
 	capacity, _, err := params.ChooseCapacity(host.Filesystem{Type: kind, Free: d.FreeBytes,
 		Total: d.TotalBytes, Root: d.Root, Shared: d.Network}, d.Path, 0, 1, false)
 	a.add(err == nil, fmt.Sprintf("-storage-capacity-gb %.0f", float64(capacity)/gib),
@@ -89,14 +88,14 @@ func (h Hardware) storage(a *advice) {
 	}
 }
 
-// device advises on the disk behind the directory.
+// device advises on the directory's disk.
 func (h Hardware) device(dev Device, a *advice) {
-	// The queue splits a large chunk into several requests: the device sees smaller ones than were
-	// submitted, and the latency is the last one's.
+	// The queue splits a chunk into several requests. The device sees smaller requests, and the chunk's
+	// latency is the latency of the last one.
 	q, limit := dev.Queue, ""
 	cure := fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name)
 	if hw := q.MaxHWSectorsKB; hw != nil && *hw<<10 < chunk {
-		// Writing a larger number to the queue would fail.
+		// Writing a larger number to max_sectors_kb fails.
 		cure = fmt.Sprintf("-chunk-size %dKiB", *hw)
 		limit = fmt.Sprintf(", and the drive takes no more than %d", *hw)
 	}
@@ -107,7 +106,8 @@ func (h Hardware) device(dev Device, a *advice) {
 		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
 		"%s takes %d segments per request: 1 MiB of ordinary pages is %d, so every chunk is "+
 			"split without huge pages", dev.Name, units.OrZero(q.MaxSegments), chunk/page)
-	// A virtual disk reports what its host chooses; advice about flash is for physical drives.
+	// A virtual disk reports what the hypervisor chooses: give advice about flash only for physical
+	// drives.
 	real, rotating := dev.Rotational != nil && !h.CPU.Virtual, units.OrZero(dev.Rotational)
 	a.add(real && !rotating && dev.NVMe != nil, "-precondition", "%s is a flash drive: a fresh or "+
 		"trimmed one writes faster than it will in its steady state", dev.Name)
@@ -120,7 +120,7 @@ func (h Hardware) device(dev Device, a *advice) {
 	a.add(l.Degraded(), "check the slot of "+dev.Name,
 		"its PCIe link runs at generation %d × %d (%.1f GiB/s), it could at %d × %d",
 		l.Generation, l.Width, l.GiBPerSecond(), l.MaxGeneration, l.MaxWidth)
-	// Only where there is a choice.
+	// Only with several NUMA nodes.
 	node := units.OrZero(l.NUMANode)
 	a.add(l.NUMANode != nil && len(h.CPU.NUMA) > 1,
 		fmt.Sprintf("numactl -N %d -m %d go test …", node, node),
@@ -128,16 +128,15 @@ func (h Hardware) device(dev Device, a *advice) {
 		dev.Name, node)
 }
 
-// splits reports whether a chunk in ordinary pages is more segments than a request may have.
+// splits reports whether a chunk in ordinary pages has more segments than a request may have.
 func (d Device) splits() bool {
 	return d.Queue.MaxSegments != nil && *d.Queue.MaxSegments*page < chunk
 }
 
-// tiers advises on the cpu and gpu tiers. The default is none, since the benchmark is of storage;
-// half of the free memory leaves the other half for the buffers, which are not counted here. All
-// cards are assumed to be like the first: mixed machines are rare, and their owners know.
+// tiers advises on the cpu and gpu tiers. The default is no such tier, because the benchmark measures
+// storage. Half of the available memory remains for buffers. All GPUs are assumed to equal the first.
 func (h Hardware) tiers(a *advice) {
-	spare := h.Memory.AvailableBytes / 2 / gib // below a GiB there is nothing to spare
+	spare := h.Memory.AvailableBytes / 2 / gib // in GiB
 	a.add(spare >= 1, fmt.Sprintf("-cpu-mem-gb %d", spare), "for a production mix: half of the "+
 		"%s available (%s); 0, the default, sends everything to the storage",
 		units.Bytes.Text(h.Memory.AvailableBytes), h.Memory.AvailableBecause)
@@ -145,20 +144,19 @@ func (h Hardware) tiers(a *advice) {
 		return
 	}
 	g := h.GPUs[0]
-	// Weights and activations use the rest.
+	// The rest is for weights and activations.
 	bytes := units.OrZero(g.MemoryBytes)
 	a.add(g.MemoryBytes != nil,
 		fmt.Sprintf("-gpu-mem-gb %d -num-gpus %d", bytes*3/10/gib, len(h.GPUs)),
 		"for a production mix: about 30 %% of the %s of each %s are left for KV when the "+
 			"model is loaded; change it to your model", units.Bytes.Text(bytes), g.Name)
-	// The gpu tier is simulated: its link is a number that the user gives, and this is the one of
-	// the slot.
+	// The gpu tier is simulated with a given link bandwidth: recommend the bandwidth of the slot.
 	l := units.OrZero(g.Link)
 	a.add(l.GiBPerSecond() > 0, fmt.Sprintf("-gpu-bandwidth-gbps %.0f", l.GiBPerSecond()),
 		"the simulated link of the gpu tier: PCIe generation %d × %d", l.Generation, l.Width)
 }
 
-// system advises on causes of differences between runs, and of limits by the harness.
+// system advises on settings that make runs differ, or that let the harness limit a run.
 func (h Hardware) system(a *advice) {
 	c := h.CPU
 	// Virtual machines have no governor.

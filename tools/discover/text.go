@@ -18,8 +18,7 @@ var textTemplate = template.Must(template.New("text").Funcs(template.FuncMap{
 	"size": size, "bytes": units.Bytes.Text, "join": strings.Join, "spin": spin,
 }).Parse(text))
 
-// WriteText writes the description for people, one fact a line, so that two machines can be
-// compared with diff.
+// WriteText writes the description as text, one fact per line, so that diff can compare two machines.
 func (h Hardware) WriteText(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if err := textTemplate.Execute(tab, h); err != nil {
@@ -28,10 +27,10 @@ func (h Hardware) WriteText(w io.Writer) error {
 	return tab.Flush()
 }
 
-// Limited reports whether this process may use fewer processors than the machine has.
+// Limited reports whether this process may use fewer logical CPUs than the machine has.
 func (c CPU) Limited() bool { return c.AllowedCores < float64(c.Threads) }
 
-// spin says whether a drive rotates, if the kernel knows.
+// spin returns the words for whether a drive rotates, "" if unknown.
 func spin(rotational *bool) string {
 	if rotational == nil {
 		return ""
@@ -39,7 +38,7 @@ func spin(rotational *bool) string {
 	return map[bool]string{true: ", rotating", false: ", not rotating"}[*rotational]
 }
 
-// Limits are the limits of the request queue.
+// Limits returns the known limits of the device's request queue as text.
 func (d Device) Limits() string {
 	var parts []string
 	add := func(known bool, format string, v any) {

@@ -1,64 +1,60 @@
 // Package gate decides whether new benchmark results are worse than old ones by more than a limit,
 // and reports how small a loss it could have found.
 //
-//	turns.go   Turns: runs two commands old new new old, and keeps what they print
-//	read.go    both sides → one table of package stats, or the reasons why they cannot be compared
-//	limits.go  which metrics are gated, and what each may lose: -max-regress
-//	judge.go   Judge: rows, verdicts
-//	format.go  the report as text, Markdown, annotations of GitHub and JUnit's XML
+//	turns.go   Turns: runs two commands in the order old new new old and saves their output
+//	read.go    reads both sides into a table of package stats, or returns why they cannot be compared
+//	limits.go  Limits: the gated metrics and the loss that each may have (-max-regress)
+//	judge.go   Judge: a row and a verdict per metric
+//	format.go  the report as text, Markdown, GitHub annotations and JUnit XML
 //
-// The gate judges the headline metric of each benchmark and the metrics that are named. Sides that
-// differ in a setting are refused before any number is compared: their numbers answer different
-// questions.
+// The gate judges the headline metric of each benchmark and the metrics that the user names. If the
+// sides differ in a setting, it refuses to compare them.
 //
 // The reasons for each choice:
 //
 // Why one-sided? A gain never fails the gate. The claim is "worse by more than the limit", so alpha
-// bounds the share of gates that fail although no metric lost more than is allowed; without any
-// change far fewer fail. Gates often use another rule: a test for any difference, whose estimate
-// also exceeds the limit. That rule bounds nothing at the limit, where half of its alarms are
-// false.
+// bounds the probability that the gate fails although no metric lost more than its limit; if nothing
+// changed, far fewer gates fail. A common other rule is a two-sided test for any difference whose
+// estimate also exceeds the limit. At the limit, half of the alarms of that rule are false.
 //
-// Why ranks? Bandwidths of a shared disk have tails that no test of means survives: a trial during
-// a neighbour's backup is one rank, however slow it was. The price under normal noise is 5 % more
-// trials.
+// Why ranks? Bandwidths of a shared disk have long tails. In a test of means one slow trial, during a
+// neighbour's backup, decides; here it is one rank. Under normal noise the price is 5 % more trials.
 //
-// Ties? P values are computed from ranks, with the mean rank for ties, counted over all
-// permutations (package stats), so that coarse metrics get the promised level. Above 64 trials the
-// normal distribution is used, with the variance corrected for ties. A bandwidth that is equal to
-// the byte in most trials is underpowered whatever p says: the window decided it.
+// Ties? Tied values get their mean rank. P values count all permutations of the ranks (package stats),
+// so that coarse metrics keep the level. Above 64 trials a normal distribution with a variance
+// corrected for ties is used. If most trials have exactly the same bandwidth, the row is blind unless
+// it is worse: the window or a limit decided the value.
 //
-// n = 4? The least p of four against four is 1 of 70, of two blocks 1 of 36: enough for one or two
-// metrics. A metric that cannot get below alpha after the correction is "not enough samples" and no
-// pass; that depends on counts alone, never on values. Four trials find large losses only: the
-// column sees shows how large.
+// Few trials? The smallest p of four against four trials is 1/70, of two blocks 1/36: enough for one or
+// two metrics. A metric whose smallest p after the correction is above alpha is "not enough samples"
+// and does not pass. This depends only on the number of trials. Four trials find only large losses; the
+// column sees says how large.
 //
-// Drift? Trials are compared within blocks alone, old new new old. Linear drift within a block adds
-// the same to both sides. A random walk makes neighbours alike, which shrinks the difference of the
-// sides more than chance, so alarms get rarer. Noise in every second run, or in the second run of a
-// block, hits both sides in blocks of the other order. Without blocks nothing helps:
-// benchmarks/measurements/gate.md shows a machine that alarms three times as often as it should. The
-// gate reports it.
+// Drift? Trials are compared only within blocks: old new new old. Linear drift within a block adds the
+// same to both sides. With a random walk neighbouring trials are similar, which makes alarms rarer.
+// Noise in every second run, or in the second run of a block, hits both sides, because every second
+// block has the opposite order. Without blocks drift is not corrected: benchmarks/measurements/gate.md
+// shows a machine with three times the promised false alarms. The report says if there are no blocks.
 //
-// Many metrics? All gated metrics are one family, corrected by Holm: the chance of one false alarm
-// in the whole gate is alpha. A metric with fewer than four trials is no member, which hides
-// nothing: it cannot alarm. A metric with too few for the correction is a member, which lowers the
-// power of the others. Metrics that -all adds are not judged. Pages and workbooks use the same test
-// and correct the headline metrics in the same way; they have no limit, and test both directions.
+// Many metrics? All gated metrics are one family, corrected by Holm: alpha is the probability of any
+// false alarm in the gate. A metric with fewer than four trials is not in the family, because it cannot
+// alarm. A metric with too few trials for the correction is in it, which lowers the power of the
+// others. Metrics of -all are not judged. Pages and workbooks use the same test and correction for the
+// headline metrics, but test both directions and have no limit.
 //
-// Better? The same test as on pages and in workbooks (stats.Change): in both directions, against
-// zero, and only where the two medians agree. So they never contradict each other.
+// Better? As on pages and in workbooks (stats.Change): two-sided, against no change, and only if the
+// medians agree. So gate and pages never contradict each other.
 //
-// Blind? "No loss found" has a meaning only where the gate would have found one. A row is blind
-// when more than one gate in five would pass twice the limit. The detectable loss is an estimate
-// from the gate's own trials; with few trials it is a rough one, and the figures show how rough.
+// Blind? "No loss found" says something only if the gate would find a loss. A row is blind if more than
+// one gate in five would miss a loss of twice the limit. The detectable loss is estimated from the
+// gate's own trials; with few trials the estimate is rough.
 //
-// Pooled settings? Trials with other settings are other rows, and never one sample (package load).
+// Pooled settings? Trials with different settings are different rows (package load).
 //
-// Failed trials? A candidate that dies now and then is worse than one that does not: new trials
-// without numbers fail the gate. Old trials that failed leave a biased choice of the others.
+// Failed trials? A new version that sometimes fails is worse: new trials without numbers fail the gate.
+// If old trials failed, the remaining ones are a biased sample.
 //
-// A benchmark that the new side lacks fails the gate, since deleting it is the easiest way to pass.
+// A benchmark that is missing on the new side fails the gate: deleting it must not make the gate pass.
 //
 // simulation_test.go checks false alarms and power and makes the figures of
 // benchmarks/measurements/gate.md.

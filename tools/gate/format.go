@@ -12,7 +12,7 @@ import (
 	"kvbench/tools/stats"
 )
 
-// format is how values of a unit are written: all rates of bytes in one unit.
+// format returns the formatter of a unit. All rates of bytes in the report have one unit.
 func (r *Report) format(unit string) func(float64) string {
 	var rates []any
 	for _, row := range r.Rows {
@@ -25,7 +25,7 @@ func (r *Report) format(unit string) func(float64) string {
 	return units.OfLine(unit, rates...)
 }
 
-// centre is a median with its confidence interval.
+// centre returns a median with its confidence interval.
 func centre(c stats.Cell, format func(float64) string) string {
 	s := c.Summary
 	if c.N() == 0 {
@@ -42,7 +42,7 @@ func centre(c stats.Cell, format func(float64) string) string {
 	return text + " ± " + units.Share.Text(max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 }
 
-// change is the difference of the two medians that are shown, in the metric's own direction.
+// change returns the change of the median as a signed percentage.
 func (r Row) change() string {
 	if c := r.new().Change; c != nil {
 		return units.Change(c.Ratio)
@@ -50,7 +50,7 @@ func (r Row) change() string {
 	return units.Unknown
 }
 
-// share is a loss, a limit or a power for people; from nothing to something is no percentage.
+// share formats a share in per cent. A change from 0 is infinite.
 func share(v float64) string {
 	switch {
 	case math.IsInf(v, 0):
@@ -61,8 +61,8 @@ func share(v float64) string {
 	return units.Share.Text(v)
 }
 
-// p shows the p value and, where they differ, the corrected one: readers check the test by the
-// first number and the verdict by the second.
+// p returns the p value and, if different, the corrected p value. Readers check the test by the first
+// and the verdict by the second.
 func (r Row) p() string {
 	if r.new().N() == 0 {
 		return units.Unknown
@@ -74,7 +74,7 @@ func (r Row) p() string {
 	return text
 }
 
-// answer says the verdict in words.
+// answer returns the verdict in words.
 func (r *Report) answer(row Row) string {
 	switch row.Verdict {
 	case Worse:
@@ -100,16 +100,16 @@ func (r *Report) answer(row Row) string {
 	return ""
 }
 
-// judged reports whether a row was tested together with others.
+// judged reports whether the row was tested as a member of the family.
 func (r Row) judged() bool {
 	return r.Verdict == Fine || r.Verdict == Better || r.Verdict == Worse || r.Verdict == Blind
 }
 
-// few says why no difference could have been found, and how many samples are enough.
+// few returns why no difference could be found, and how many samples are enough.
 func (r *Report) few(row Row) string {
 	m, n := row.old().N(), row.new().N()
 	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
-	if row.lacksOperations() { // which more trials do not mend
+	if row.lacksOperations() { // more trials do not help
 		return text + fmt.Sprintf(" of %d and %d trials have enough operations for this "+
 			"percentile; measure with a longer -benchtime", row.Trials[oldSide],
 			row.Trials[newSide])
@@ -131,7 +131,7 @@ func (r *Report) few(row Row) string {
 	return text + "; " + Needs(r.Tested, r.Options.Alpha, row.new().InBlocks())
 }
 
-// Needs says how many trials a side so many metrics need together.
+// Needs returns the -count that lets each of so many metrics become significant.
 func Needs(metrics int, alpha float64, blocks bool) string {
 	text := fmt.Sprintf("run with -count %d", stats.Needed(metrics, alpha, blocks))
 	if metrics > 1 {
@@ -140,15 +140,15 @@ func Needs(metrics int, alpha float64, blocks bool) string {
 	return text
 }
 
-// together names the rows of a verdict in the headline.
+// together has the words for the counts of verdicts in the headline.
 var together = map[Verdict]string{Worse: "worse than allowed", Missing: "missing",
 	Failed: "with failed or missing trials", Few: "with too few samples", Blind: "blind",
 	Better: "better", Fine: "ok"}
 
-// outcomes are the words for the answer of all rows.
+// outcomes has the words for the outcome of the gate.
 var outcomes = map[Outcome]string{Passed: "passed", Undecided: "CANNOT TELL", Lost: "FAILED"}
 
-// headline is the answer in one line.
+// headline returns the outcome of the gate in one line.
 func (r *Report) headline() string {
 	counts := make(map[Verdict]int)
 	for _, row := range r.Rows {
@@ -176,11 +176,11 @@ func (r *Report) headline() string {
 	return answer
 }
 
-// remarks are the notes, and what a reader of the table has to know.
+// remarks returns the notes, and explanations of the table.
 func (r *Report) remarks() []string {
 	list := slices.Clone(r.Notes)
-	// The trials that the most underpowered row needs: the margin shrinks with the root of the
-	// trials.
+	// The trials that the row with the least power needs: the margin shrinks with the square root of the
+	// number of trials.
 	needed := 0.0
 	for _, row := range r.Rows {
 		if row.Verdict == Blind && !row.Stuck && row.Limit > 0 {
@@ -211,7 +211,7 @@ const mostAsked = 60
 var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "sees", "power",
 	"verdict"}
 
-// cells are a row's cells in the table.
+// cells returns a row's cells in the table.
 func (r *Report) cells(row Row) []string {
 	old, new := row.old(), row.new()
 	if row.Verdict == Failed {
@@ -233,11 +233,11 @@ func (r *Report) cells(row Row) []string {
 		row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), sees, power, r.answer(row)}
 }
 
-// Formats are the forms of a report by the names that -format has for them.
+// Formats are the report's formatters by the values of -format.
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
 	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit}
 
-// text is the report for a terminal.
+// text returns the report for a terminal.
 func (r *Report) text() string {
 	var out strings.Builder
 	tab := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -252,7 +252,7 @@ func (r *Report) text() string {
 	return out.String()
 }
 
-// markdown is the report for a comment or a job summary.
+// markdown returns the report for a comment or a job summary.
 func (r *Report) markdown() string {
 	var out strings.Builder
 	escape := strings.NewReplacer("|", `\|`, "\n", " ")
@@ -270,7 +270,7 @@ func (r *Report) markdown() string {
 		}
 		line(cells)
 	}
-	// An empty line separates a list from a table in Markdown.
+	// Markdown needs an empty line between a table and a list.
 	separate := "\n"
 	for _, note := range r.remarks() {
 		fmt.Fprintf(&out, "%s- %s\n", separate, note)
@@ -279,14 +279,13 @@ func (r *Report) markdown() string {
 	return out.String()
 }
 
-// The two escapings of GitHub's workflow commands: of a message, and of a property such as title.
+// Escapes of GitHub's workflow commands: for a message, and for a property such as title.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// github is the report as a job's log: the table, and an annotation for everything that fails.
-// GitHub shows annotations next to the job's log; passed rows need none.
+// github returns the report for a job's log: the table, and an annotation for each row that is not ok.
 func (r *Report) github() string {
 	out := r.text()
 	for _, row := range r.Rows {
@@ -310,7 +309,7 @@ func (r *Report) github() string {
 	return out
 }
 
-// The parts of a JUnit file that all CI systems read.
+// suite, test and answer are the elements of a JUnit file that all CI systems read.
 type (
 	suite struct {
 		XMLName  xml.Name `xml:"testsuite"`
@@ -336,8 +335,8 @@ type (
 	}
 )
 
-// junit is the report as test cases: lost is a failure, undecided an error, and a row that an
-// option allows is skipped.
+// junit returns the report as test cases: Lost is a failure, Undecided is an error, and a row that
+// passes only by an option is skipped.
 func (r *Report) junit() string {
 	s := suite{Name: "kvreport gate", Tests: len(r.Rows), Out: r.text()}
 	for _, row := range r.Rows {
@@ -360,6 +359,6 @@ func (r *Report) junit() string {
 		}
 		s.Cases = append(s.Cases, t)
 	}
-	text, _ := xml.MarshalIndent(s, "", "  ") // of strings and numbers, which cannot fail
+	text, _ := xml.MarshalIndent(s, "", "  ") // cannot fail for strings and numbers
 	return xml.Header + string(text) + "\n"
 }

@@ -21,71 +21,71 @@ type Verdict string
 // The verdicts, and the outcome of each unless an option allows it.
 const (
 	Fine    Verdict = "ok"
-	Better  Verdict = "better"  // surely
-	Worse   Verdict = "worse"   // surely by more than the limit: lost
-	Missing Verdict = "missing" // there in old, not in new: lost
-	Failed  Verdict = "failed"  // trials without numbers: lost if new ones, else undecided
-	Few     Verdict = "few"     // too few samples to find any loss: undecided
-	Blind   Verdict = "blind"   // a loss of twice the limit would often pass: undecided
+	Better  Verdict = "better"  // significantly better
+	Worse   Verdict = "worse"   // significantly worse than the limit: Lost
+	Missing Verdict = "missing" // on the old side, not on the new one: Lost
+	Failed  Verdict = "failed"  // trials without numbers: Lost if on the new side, else Undecided
+	Few     Verdict = "few"     // too few samples to find any loss: Undecided
+	Blind   Verdict = "blind"   // a loss of twice the limit would often pass: Undecided
 	Shown   Verdict = "shown"   // not gated
 )
 
-// Outcome is the gate's answer for a row, and for all rows.
+// Outcome is the result of a row or of the gate.
 type Outcome int
 
-// The outcomes, the worst last.
+// The outcomes, worst last.
 const (
 	Passed    Outcome = iota
-	Undecided         // the data do not decide it
+	Undecided         // the data do not decide
 	Lost
 )
 
-// Row is one metric of one benchmark. All formats print it from the row alone.
+// Row is one metric of one benchmark. All formats print only its fields.
 type Row struct {
 	Bench string
 	*stats.Metric
-	stats.Sight         // of the family's rows, at alpha ÷ its size
-	Limit       float64 // the loss that is allowed, a share
-	P, Adjusted float64 // that the loss is larger, before and after Holm's correction
-	Trials      [2]int  // of each side, with the metric or without
-	Stuck       bool    // most trials gave one and the same number
-	Lacks       [2]int  // of Failed: how many trials of each side have no numbers
-	Why         string  // of Failed: how they ended
+	stats.Sight         // for rows of the family, at alpha ÷ its size
+	Limit       float64 // the allowed loss, a share
+	P, Adjusted float64 // of a loss above Limit, before and after Holm's correction
+	Trials      [2]int  // by side, with or without a value of the metric
+	Stuck       bool    // most trials have exactly the same value
+	Lacks       [2]int  // for Failed: trials without numbers, by side
+	Why         string  // for Failed: how these trials ended
 	Verdict     Verdict
 }
 
-// The runs of the table that is judged.
+// The indices of the sides in Table.Runs.
 const oldSide, newSide = 0, 1
 
 func (r Row) old() stats.Cell { return r.Cells[oldSide] }
 func (r Row) new() stats.Cell { return r.Cells[newSide] }
 
-// Options of a comparison.
+// Options are the options of a gate.
 type Options struct {
 	Alpha        float64
 	Limits       Limits
-	Count        int // trials that each benchmark should have on each side, 0 = as it has
+	Count        int // the number of trials that each side should have; 0 = any
 	AllowFew     bool
 	AllowBlind   bool
 	AllowMissing bool
 	AllowFailed  bool
-	All          bool     // compare what is not gated too
-	Ignore       []string // parameters in which the sides may differ
+	All          bool     // also show metrics that are not gated
+	Ignore       []string // settings in which the sides may differ
 }
 
-// Report is the answer.
+// Report is the result of a gate.
 type Report struct {
 	Options  Options
-	Rows     []Row // gated ones, in the order of the old side
-	Others   []Row // with Options.All what else both sides measured, not gated
+	Rows     []Row // gated metrics, in the order of the old side
+	Others   []Row // with Options.All, the metrics of both sides that are not gated
 	Notes    []string
-	Family   int      // metrics that were tested together
-	Tested   int      // that would have been, with samples enough
-	InBlocks bool     // all of the family are compared within blocks
+	Family   int      // number of metrics that were tested together
+	Tested   int      // number of metrics that would be, with enough samples
+	InBlocks bool     // all metrics of the family were compared within blocks
 	Refusals []string // why the sides cannot be compared, each reason once
 }
 
-// Outcome is the worst of all rows.
+// Outcome returns the worst outcome of all rows.
 func (r *Report) Outcome() (worst Outcome) {
 	for _, row := range r.Rows {
 		worst = max(worst, r.outcome(row))
@@ -93,24 +93,23 @@ func (r *Report) Outcome() (worst Outcome) {
 	return worst
 }
 
-// outcome is the gate's answer for a row. A row that could not be judged has not passed, unless an
-// option allows it.
+// outcome returns the outcome of a row. A row that could not be judged passes only if an option allows
+// it.
 func (r *Report) outcome(row Row) Outcome {
 	switch o := r.Options; {
 	case row.Verdict == Worse, row.Verdict == Missing && !o.AllowMissing,
 		row.Verdict == Failed && !o.AllowFailed && row.Lacks[newSide] > 0:
 		return Lost
 	case row.Verdict == Few && !o.AllowFew, row.Verdict == Blind && !o.AllowBlind,
-		// The old side's remaining trials are the ones that went well.
+		// If old trials failed, the remaining ones are a biased sample.
 		row.Verdict == Failed && !o.AllowFailed:
 		return Undecided
 	}
 	return Passed
 }
 
-// Judge compares two sides, which are the runs of a table. The error says that the question itself
-// is wrong: there is nothing to compare, or a named metric was not measured or has no known
-// direction. A report with refusals has no rows.
+// Judge compares the two sides of a table. It returns an error if a named metric was not measured or
+// has no known direction. A report with refusals has no rows.
 func Judge(t *stats.Table, o Options) (*Report, error) {
 	r := &Report{Options: o, Notes: t.Notes}
 	var old, both []*stats.Benchmark
@@ -125,12 +124,11 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 			both = append(both, b)
 		}
 	}
-	// One benchmark with different settings refuses all: a family that lacks a part would pass on
-	// the rest.
+	// One benchmark with different settings refuses the whole gate: without it the rest could pass.
 	if r.Refusals = refusals(t.Benchmarks, o.Ignore); len(r.Refusals) > 0 {
 		return r, nil
 	}
-	// Predictions may be compared with each other, and are marked as such.
+	// Simulations may be compared with each other; a note says so.
 	for _, b := range both {
 		if s := b.Settings[oldSide]; s.Simulated() {
 			r.Notes = append(r.Notes, b.Name+": simulated "+s.Text(merge.SettingSimulated)+
@@ -156,7 +154,7 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	return r, nil
 }
 
-// oldMetrics are the metrics of the old side, one of each label, in the order of the input.
+// oldMetrics returns the metrics of the old side, one per label, in the order of the input.
 func oldMetrics(old []*stats.Benchmark) (list []*stats.Metric) {
 	for _, b := range old {
 		for _, m := range b.Metrics {
@@ -176,11 +174,11 @@ func labels(metrics []*stats.Metric) (list []string) {
 	return list
 }
 
-// checkNamed refuses named metrics that cannot be gated. A metric that was not measured is a typing
-// error, and such a gate would never check anything.
+// checkNamed returns an error for a named metric that cannot be gated. A metric that the old side did
+// not measure is probably misspelt, and a gate of it would check nothing.
 func checkNamed(l Limits, metrics []*stats.Metric) error {
 	for _, name := range l.named {
-		// Names are compared as benchfmt tidies them: ns/op is sec/op inside.
+		// benchfmt tidies names: ns/op becomes sec/op.
 		_, unit := benchunit.Tidy(1, name)
 		i := slices.IndexFunc(metrics, func(m *stats.Metric) bool { return m.Unit == unit })
 		if i < 0 {
@@ -200,7 +198,7 @@ func checkNamed(l Limits, metrics []*stats.Metric) error {
 	return nil
 }
 
-// headline is the metric by which a benchmark is gated when none is named.
+// headline returns the metric by which a benchmark is gated by default, nil if it has none.
 func headline(b *stats.Benchmark) *stats.Metric {
 	for _, unit := range stats.Headlines {
 		if b.Cell(unit, oldSide).N() > 0 {
@@ -210,10 +208,10 @@ func headline(b *stats.Benchmark) *stats.Metric {
 	return nil
 }
 
-// bench makes the rows of a benchmark that the old side has.
+// bench adds the rows of a benchmark of the old side.
 func (r *Report) bench(b *stats.Benchmark) {
 	main, before := headline(b), len(r.Rows)
-	// If the benchmark is gone, one row stands for all its metrics.
+	// A benchmark that is missing on the new side has one row.
 	gone := b.Settings[newSide] == nil
 	if gone && len(b.Metrics) > 0 {
 		main = cmp.Or(main, b.Metrics[0])
@@ -230,9 +228,8 @@ func (r *Report) bench(b *stats.Benchmark) {
 			row.Adjusted = row.P
 		}
 		old, new := row.old().N(), row.new().N()
-		// Gated are the headline and the named metrics; -all shows the rest. A missing benchmark
-		// counts as missing even where the old side has no usable number of it. A percentile is not
-		// skipped because the old side's trials had too few operations.
+		// The headline and the named metrics are gated. A missing benchmark gets a row even if the old
+		// side has no value. So does a percentile for which the old side had too few operations.
 		gated := m == main || named && !gone
 		if !gated || old == 0 && !gone && !percentile.MatchString(m.Label) {
 			if old > 0 && new > 0 && r.Options.All {
@@ -243,8 +240,8 @@ func (r *Report) bench(b *stats.Benchmark) {
 		switch {
 		case new == 0 && (gone || !percentile.MatchString(m.Label)):
 			row.Verdict = Missing
-		// Trials with too few operations for a percentile are no random choice: they are the slow
-		// ones.
+		// The trials with too few operations for a percentile are the slow ones: leaving them out biases
+		// the sample.
 		case min(old, new) < stats.LeastSamples, row.lacksOperations():
 			row.Verdict = Few
 		default:
@@ -258,7 +255,7 @@ func (r *Report) bench(b *stats.Benchmark) {
 	}
 }
 
-// failures makes a row of a benchmark's trials that have no numbers, or that are fewer than
+// failures adds a row for a benchmark with trials without numbers, or with fewer trials than
 // Options.Count.
 func (r *Report) failures(b *stats.Benchmark) {
 	row := Row{Bench: b.Name, Metric: &stats.Metric{Label: "trials", Cells: make([]stats.Cell, 2)},
@@ -285,18 +282,18 @@ func (r *Report) failures(b *stats.Benchmark) {
 	}
 }
 
-// percentile is a unit that a trial has only with enough samples behind it.
+// percentile matches a unit that a trial has only with enough samples.
 var percentile = regexp.MustCompile(`-p[0-9]+-ns$`)
 
-// lacksOperations says whether trials have no percentile because of too few operations.
+// lacksOperations reports whether a trial lacks the percentile because it had too few operations.
 func (r Row) lacksOperations() bool {
 	return percentile.MatchString(r.Label) &&
 		r.old().N()+r.new().N() < r.Trials[oldSide]+r.Trials[newSide]
 }
 
-// stuck reports whether most trials of both sides have exactly one bandwidth. No storage is so
-// even: the window or a limit of the control group decided it, and would be the same on another
-// drive. In virtual time equal bandwidths are expected.
+// stuck reports whether most trials of both sides have exactly the same bandwidth. The window or a
+// limit of the control group decided it, not the storage. Simulations are exempt: equal bandwidths are
+// expected.
 func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 	if slices.ContainsFunc(b.Settings,
 		func(s *load.Settings) bool { return s != nil && s.Simulated() }) {
@@ -312,17 +309,17 @@ func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 	return strings.HasSuffix(m.Unit, "B/s") && all > 2 && 2*most > all
 }
 
-// correct judges all rows with enough samples together.
+// correct judges all rows with enough samples as one family.
 func (r *Report) correct() {
-	// Rows with fewer trials than any test needs are no part of the family: they could not raise an
-	// alarm, and counting them would hide the alarms of the others.
+	// Rows with fewer than LeastSamples trials are not in the family: they cannot alarm, and would only
+	// lower the power of the others.
 	var family []*Row
 	var changes []*stats.Change
 	var losses, least []float64
 	r.InBlocks = true
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		// So far Fine only means that a row can be tested.
+		// So far Fine means that the row can be tested.
 		if row.Verdict == Fine {
 			c := row.new().Change
 			family, changes = append(family, row), append(changes, c)
@@ -346,12 +343,12 @@ func (r *Report) correct() {
 			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
 		}
 		switch {
-		case least[k] >= alpha: // whatever the difference
+		case least[k] >= alpha: // for any values
 			row.Verdict = Few
 		case row.Better == 0:
 		case row.Adjusted < alpha:
 			row.Verdict = Worse
-			// The bound at the level that the correction left to this row.
+			// The bound at the level that Holm's correction left to this row.
 			row.AtLeast = c.Sight(row.Better, row.Limit, alpha*row.P/row.Adjusted).AtLeast
 		case row.Stuck:
 			row.Verdict = Blind

@@ -9,31 +9,31 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-// DefaultLimit is the share that a gated metric may lose by default.
+// DefaultLimit is the default of the loss that a gated metric may have, a share.
 const DefaultLimit = 0.05
 
-// Limits names the metrics that are gated in addition to each benchmark's headline, and how much
-// each may lose. Naming a metric gates it: a limit without a gate would check nothing.
+// Limits has the allowed loss of each metric. Named metrics are gated in addition to each benchmark's
+// headline.
 type Limits struct {
 	Default float64
 	of      map[string]float64 // by tidied unit
 	named   []string           // as typed, in order
 }
 
-// String and Set make Limits a flag: "read-B/s=5%,read-p95-ns=10%", a bare metric for the default,
-// a bare percentage to change the default.
+// String returns the named metrics. String and Set implement flag.Value.
 func (l *Limits) String() string { return strings.Join(l.named, ",") }
 
-// Set adds to earlier limits.
+// Set parses "read-B/s=5%,read-p95-ns=10%" and adds to earlier limits. A metric without a percentage
+// has the default; a percentage without a metric changes the default.
 func (l *Limits) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		name, value, valued := strings.Cut(part, "=")
-		// "10%" alone is the default for everything.
+		// "10%" alone changes the default.
 		if !valued && strings.HasSuffix(name, "%") {
 			name, value, valued = "default", name, true
 		}
-		// Limits add up over several flags, so that the default may still change behind a metric.
+		// NaN means the default, which a later flag may still change.
 		limit := math.NaN()
 		if valued {
 			var err error
@@ -61,7 +61,7 @@ func (l *Limits) Set(text string) error {
 	return nil
 }
 
-// percent insists on the sign: 5 could be 5 % or 500 %.
+// percent parses a percentage into a share. The % sign is required: 5 could mean 5 % or 500 %.
 func percent(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
@@ -71,7 +71,7 @@ func percent(text string) (float64, error) {
 	return v / 100, nil
 }
 
-// limit is the share that a metric may lose, and whether the metric was named.
+// limit returns the allowed loss of a metric, and whether it is a named metric.
 func (l *Limits) limit(unit string) (float64, bool) {
 	v, named := l.of[unit]
 	if !named || math.IsNaN(v) {

@@ -16,11 +16,11 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Read makes a table of both sides, whose trials may differ in the ignored settings. Bad lines go
-// to warn, the rest is read.
+// Read reads both sides into a table. ignore are settings in which trials may differ. warn gets bad
+// lines; the rest is read.
 func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 ) (*stats.Table, error) {
-	var lost error // a trial that failed and that no row would have
+	var lost error // a failed trial of an unknown benchmark
 	o := load.Options{Stdin: stdin, Trials: true,
 		Warn: func(err error) {
 			if errors.Is(err, load.ErrLost) {
@@ -30,8 +30,8 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 			}
 		}}
 	var all []*load.Record
-	var lacking [2]int   // trials of each side without their result file
-	var reason [2]string // of the first
+	var lacking [2]int   // trials without a readable result file, by side
+	var reason [2]string // of the first such trial, by side
 	units := benchfmt.UnitMetadataMap{}
 	for i, in := range [2][]string{old, new} {
 		records, more, err := load.All(in, o)
@@ -40,7 +40,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		}
 		usable, failures := false, []string{sides[i] + " holds no usable benchmark result"}
 		for _, rec := range records {
-			rec.Source = sides[i] // a run of the table is a side
+			rec.Source = sides[i] // the runs of the table are the sides
 			if rec.LacksFile() {
 				lacking[i]++
 				reason[i] = cmp.Or(reason[i], rec.Missing)
@@ -51,13 +51,13 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 				failures = append(failures, text)
 			}
 		}
-		// An empty side would pass every gate.
+		// A gate with an empty side would pass.
 		if !usable {
 			return nil, errors.New(strings.Join(failures, "; "))
 		}
 		all = append(all, records...)
-		// Both sides use the directions of both: a result file has no Unit lines.
-		maps.Copy(more, units) // what the old side says of a unit stands
+		// Both sides share the directions of units: a result file has no Unit lines.
+		maps.Copy(more, units) // the old side's directions win
 		units = more
 	}
 	t := stats.Gather(all, units, ignore...)
@@ -84,9 +84,8 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 	return t, nil
 }
 
-// refusals compares benchmarks that only one side has with benchmarks of the same name that only
-// the other side has, and returns the settings in which they differ: neither of the two counts as
-// missing then.
+// refusals returns the settings in which the sides of a benchmark differ, with advice. It compares
+// benchmarks of the same plain name, of which one has only the old side and the other only the new side.
 func refusals(all []*stats.Benchmark, ignore []string) (lines []string) {
 	type reason struct{ name, old, new string }
 	var order []reason

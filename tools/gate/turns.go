@@ -18,28 +18,28 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Turns runs two commands in blocks, so that a change of the machine affects both: a block is old,
-// new, new, old, and the next one begins with the new side. Linear drift within a block then cancels
-// out, and drift from block to block is in no comparison. The output calls a block a turn.
+// Turns runs two commands in blocks, so that a change of the machine affects both sides. A block is old,
+// new, new, old; the next block begins with the new side. Linear drift within a block cancels out, and
+// drift between blocks affects no comparison. The output calls a block a turn.
 type Turns struct {
-	Commands [2]string // old and new, for the shell; each run prints one trial of each benchmark
-	Count    int       // runs of each side; of an odd number the last block has one of each
-	Dir      string    // gets old.txt and new.txt, the outputs, and old.log and new.log
-	Options  Options   // of the gate that follows: too few runs are reported early
+	Commands [2]string // shell commands, old and new; each run prints one trial per benchmark
+	Count    int       // runs of each side; if odd, the last block has one run of each
+	Dir      string    // directory for the outputs old.txt and new.txt, and old.log and new.log
+	Options  Options   // of the gate that follows, to report early that there are too few runs
 	Say      func(string)
 }
 
-// ErrFew says that the runs are too few to show anything. Nothing has been run yet, or one run of a
-// side.
+// ErrFew reports that Count is too small to show anything. Run returns it before the first run, or after
+// the first run of a side.
 var ErrFew = errors.New("not enough samples")
 
-// sides are their names, in files and for people.
+// sides are the names of the sides, also of their files.
 var sides = [2]string{"old", "new"}
 
-// interruptGrace is how long a run may take after its interrupt to remove its files.
+// interruptGrace is the time that an interrupted run has to remove its files.
 const interruptGrace = time.Minute
 
-// order is the sides of the runs of a block.
+// order returns the sides of the runs of a block.
 func order(block int) []int {
 	if block%2 == 0 {
 		return []int{oldSide, newSide, newSide, oldSide}
@@ -47,11 +47,11 @@ func order(block int) []int {
 	return []int{newSide, oldSide, oldSide, newSide}
 }
 
-// Run runs all commands, with a line of Say for each, and returns how many failed. After a failed
-// run the others go on, except after the first of a side: when that prints no result, no other
-// will. The error is also for files that cannot be written, and for ctx; earlier runs are kept.
+// Run runs all commands, calls Say for each, and returns how many failed. It continues after a failed
+// run, but returns an error if the first run of a side prints no result. It also returns an error if a
+// file cannot be written or ctx ends; the outputs of earlier runs remain.
 func (t *Turns) Run(ctx context.Context) (failed int, err error) {
-	// Each benchmark's headline is gated, and the named metrics of at least one.
+	// At least the headline, or each named metric, is gated.
 	if err := t.enough(max(1, len(t.Options.Limits.named))); err != nil {
 		return 0, err
 	}
@@ -89,7 +89,7 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 	return failed, nil
 }
 
-// enough checks that the runs could show a loss of so many metrics.
+// enough returns ErrFew if Count is too small to show a loss of so many metrics.
 func (t *Turns) enough(metrics int) error {
 	if o := t.Options; o.AllowFew || t.Count >= stats.Needed(metrics, o.Alpha, true) {
 		return nil
@@ -98,8 +98,8 @@ func (t *Turns) enough(metrics int) error {
 		Needs(metrics, t.Options.Alpha, true))
 }
 
-// metrics is the number of metrics in a gate of a side's output, 1 where that is not known yet: the
-// gate reports mistakes in the question.
+// metrics returns the number of metrics that a gate of this side's output judges, 1 if unknown. The gate
+// itself reports errors.
 func (t *Turns) metrics(side int) int {
 	in := []string{filepath.Join(t.Dir, sides[side]+".txt")}
 	table, err := Read(in, in, t.Options.Ignore, nil, nil)
@@ -116,12 +116,12 @@ func (t *Turns) metrics(side int) int {
 // resultLine matches the line of a benchmark with a value.
 var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
 
-// one is a run of a side. It is ok when the command succeeds.
+// one runs a side's command once and appends its output. ok is false if the command fails.
 func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results int, err error) {
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
 	cmd.Stdout, cmd.Stderr = &out, &log
-	// The interrupt goes to all processes of the group, so that each ends in order.
+	// Interrupt all processes of the group, so that each can clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interruptGrace
@@ -148,8 +148,8 @@ func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results
 	return false, results, nil
 }
 
-// reason is why a command failed: the error in the summary of a failed trial, else the last line of
-// its log. A line in brackets refers to another place.
+// reason returns why a command failed: the error of a failed trial's summary, or the last line of the
+// log. It skips lines in parentheses, which refer to another place.
 func reason(log string) (last string) {
 	failed := ""
 	for line := range strings.Lines(log) {
@@ -163,7 +163,7 @@ func reason(log string) (last string) {
 	return cmp.Or(failed, last)
 }
 
-// append adds to a file of a side.
+// append appends text to a file of a side.
 func (t *Turns) append(side int, ext, text string) error {
 	f, err := os.OpenFile(filepath.Join(t.Dir, sides[side]+"."+ext),
 		os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)

@@ -16,11 +16,11 @@ import (
 	"kvbench/tools/load"
 )
 
-// runTurns runs both sides in turns. Its exit code is 1 when runs failed (the others are kept), and
-// 3 when the runs are too few to show anything.
+// runTurns runs the commands of both sides in turns. The exit code is 1 if a run failed, and 3 if there
+// are too few runs to show anything.
 func runTurns(c *Call) func([]string) error {
-	// A command is one text for the shell rather than a list of words: a benchmark's pattern has
-	// characters that two lists of words on one line could not separate.
+	// A command is one string for the shell, because two lists of words on one command line cannot be
+	// told apart.
 	var t gate.Turns
 	c.StringVar(&t.Commands[0], "old", "", "")
 	c.StringVar(&t.Commands[1], "new", "", "")
@@ -40,21 +40,21 @@ func runTurns(c *Call) func([]string) error {
 		if err := checkAlpha(t.Options); err != nil {
 			return err
 		}
-		// A line for each run: the output of the runs goes into files, because it would be too long
-		// for a CI log.
+		// Print a line per run. The output of the runs goes to files: it is too long for a CI log.
 		t.Say = c.say
-		// A signal interrupts the current run, which removes its files. Earlier measurements stay.
+		// A signal interrupts the current run, which removes its files. The outputs of earlier runs
+		// stay.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		failed, err := t.Run(ctx)
 		switch {
-		// Not wrong usage: the same number of runs may be enough for fewer metrics.
+		// The usage is correct: fewer metrics would need fewer runs.
 		case errors.Is(err, gate.ErrFew):
 			c.warn(err)
 			return errUndecided
 		case err != nil:
 			return err
-		// The gate judges the failed runs.
+		// kvreport gate judges the failed runs.
 		case failed > 0:
 			return errNo
 		}
@@ -62,8 +62,8 @@ func runTurns(c *Call) func([]string) error {
 	}
 }
 
-// gateOptions are the flags for the gated metrics and the level. They determine the number of runs,
-// so turns has them as well as gate.
+// gateOptions defines the flags of the gated metrics and the level, for gate and for turns: they
+// determine the number of runs.
 func (c *Call) gateOptions(o *gate.Options) {
 	o.Limits.Default = gate.DefaultLimit
 	c.Var(&o.Limits, "max-regress", "")
@@ -71,7 +71,7 @@ func (c *Call) gateOptions(o *gate.Options) {
 	c.BoolVar(&o.AllowFew, "allow-few", false, "")
 }
 
-// checkAlpha refuses values that are no probability: percentages are the common mistake.
+// checkAlpha returns an error if alpha is no probability, such as a percentage.
 func checkAlpha(o gate.Options) error {
 	if !(o.Alpha > 0 && o.Alpha < 1) {
 		return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
@@ -79,9 +79,9 @@ func checkAlpha(o gate.Options) error {
 	return nil
 }
 
-// runGate reads both sides, judges, and writes in the requested format. Exit code 1 is a failed
-// gate, 3 an undecided one, and 2 says that nothing was compared. Wrong flags are reported before
-// any input is opened, the first one only.
+// runGate reads both sides, judges them and writes the report. The exit code is 1 if the gate fails, 3
+// if it is undecided, and 2 if nothing was compared. It reports the first wrong flag before it reads an
+// input.
 func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")
@@ -116,7 +116,7 @@ func runGate(c *Call) func([]string) error {
 		case wrong != nil:
 			return wrong
 		}
-		// Bad lines are warnings on both sides; a side without any good line is an error.
+		// A bad line is a warning. A side without a good line is an error.
 		t, err := gate.Read(*old, *new, o.Ignore, c.stdin, c.warn)
 		if err != nil {
 			return err
@@ -125,8 +125,7 @@ func runGate(c *Call) func([]string) error {
 		if err != nil {
 			return err
 		}
-		// Nothing was compared: no table, and the exit code of wrong usage. Refusals go to standard
-		// error: a report that a pipeline posts must not look like a comparison.
+		// Nothing was compared: print no report, so that a pipeline does not post one, and exit with 2.
 		if len(r.Refusals) > 0 {
 			for _, line := range r.Refusals {
 				c.say(line)

@@ -1,8 +1,8 @@
-// Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
+// Command kvreport makes documents of results, compares results, and works with traces and machines.
 //
-//	main.go       the table of commands; help/: a text for each
-//	frame.go      Main, and Call: flags anywhere on the line, help, answers, exit codes
-//	output.go     output files that are whole or absent
+//	main.go       the table of commands; help/ has a text for each
+//	frame.go      Main; Call: flags anywhere on the line, help, output, exit codes
+//	output.go     output files, which are written completely or not at all
 //	documents.go  json, csv, html, xlsx: all results as one file
 //	compare.go    turns, gate
 //	ranks.go      aggregate, submission: results directories
@@ -10,21 +10,20 @@
 //	machine.go    discover, datasize, dedup
 //	models.go     models
 //
-// The packages behind the commands know neither flags nor exit codes, so that other packages and
-// tests can use them without a process. A command defines its flags on a Call and returns the
-// function that runs it. The exit code is 0 for success, 1 for success with the answer no (the gate
-// does not pass, the memory does not fit), 2 for wrong usage and for input or output that fails,
-// and 3 when the results are not sufficient for an answer (gate, turns).
+// The packages of the commands know no flags and no exit codes, so that other packages and tests can
+// use them without a process. A command defines its flags on a Call and returns the function that runs
+// it. The exit code is 0 for success, 1 if the answer is no (the gate fails, the memory does not
+// suffice), 2 for wrong usage and I/O errors, and 3 if the results do not suffice for an answer (gate,
+// turns).
 //
-// Every error is one line on standard error that begins with the command's name, and every line of
-// a bad input is named with its file. Output files are written next to their place and renamed: an
-// old report stays until the new one is whole.
+// An error is one line on standard error that begins with the command's name. An error about an input
+// names its file. Output files are written under a temporary name and renamed, so that an old file
+// stays until the new one is complete.
 //
-// Flags may stand anywhere on the line, a lone - is standard input, and after -- everything is an
-// argument. help COMMAND, or -h in any place, prints the help to standard output and is no error;
-// an empty command line prints it as an error.
+// Flags may be anywhere on the line. A single - is standard input. After -- everything is an argument.
+// help COMMAND, or -h, prints the help to standard output. An empty command line prints it to standard
+// error, with exit code 2.
 //
-// The scripts in testdata/script run commands as a user types them; what the commands decide is
-// tested in their packages. trace_privileged_linux_test.go watches real processes and
-// needs root, fio and a loop device.
+// The scripts in testdata/script run whole commands. Packages test their own decisions.
+// trace_privileged_linux_test.go traces real processes; it needs root, fio and a loop device.
 package main

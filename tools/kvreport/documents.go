@@ -16,9 +16,9 @@ import (
 	"kvbench/tools/view/xlsx"
 )
 
-// runJSON archives results: one file instead of a directory, which every other command reads. It
-// writes the document after reading everything, so that a broken input leaves no partial one. In
-// the format of the Python benchmark each result is a document of its own.
+// runJSON writes all results as one file, which the other commands read. It reads all inputs before it
+// writes. With -format python it writes the results one after the other, with the keys of the Python
+// benchmark.
 func runJSON(c *Call) func([]string) error {
 	out := c.String("o", "", "file to write; without it standard output")
 	format := c.String("format", "kvbench", "kvbench, or python: each result with the keys of the "+
@@ -59,9 +59,8 @@ func writePython(w io.Writer, records []*load.Record) error {
 	return nil
 }
 
-// runCSV writes the columns of the workbook's first sheet for programs: a trial is a row, the ranks
-// of a trial are one. Standard output may be a pipe, so messages go to standard error, as for every
-// command that writes a document.
+// runCSV writes the columns of the workbook's sheet Summary as CSV, one row per trial. Messages go to
+// standard error.
 func runCSV(c *Call) func([]string) error {
 	out := c.String("o", "", "file to write; without it standard output")
 	return func(in []string) error {
@@ -70,7 +69,7 @@ func runCSV(c *Call) func([]string) error {
 		if err != nil {
 			return err
 		}
-		// Empty cells do not say why they are empty.
+		// Say why cells are empty.
 		for _, n := range view.Missing(records) {
 			c.say(n)
 		}
@@ -78,10 +77,10 @@ func runCSV(c *Call) func([]string) error {
 	}
 }
 
-// writeCSV writes one head for all rows, whatever a result lacks: programs find columns by it, and
-// tables can be concatenated.
+// writeCSV writes the columns, which are the same for all results, so that programs find them by name
+// and tables can be concatenated.
 func writeCSV(w io.Writer, records []*load.Record) error {
-	// The workbook's sheet: the table is defined in one place.
+	// xlsx.Summary defines the table.
 	heads, rows := xlsx.Summary(records)
 	out := csv.NewWriter(w)
 	if err := out.Write(heads); err != nil {
@@ -100,18 +99,18 @@ func writeCSV(w io.Writer, records []*load.Record) error {
 	return out.Error()
 }
 
-// csvCell writes numbers with all digits in the notation of programming languages, independent of
-// the locale.
+// csvCell formats a cell. Numbers have all digits, and a dot in every locale.
 func csvCell(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
-	case time.Time: // with the zone, which a spreadsheet's time lacks
+	case time.Time: // with the zone
 		return v.Format(time.RFC3339Nano)
 	}
-	// Results of others contain names: a text like a formula must not run in a spreadsheet.
+	// A text that a spreadsheet would run as a formula gets an apostrophe: names in results may be
+	// hostile.
 	text := fmt.Sprint(v)
 	_, err := strconv.ParseFloat(text, 64)
 	if err != nil && strings.IndexAny(text, "=+-@\t\r") == 0 {
@@ -120,16 +119,15 @@ func csvCell(v any) string {
 	return text
 }
 
-// runHTML makes a page of everything that is read.
+// runHTML writes all results as a page.
 func runHTML(c *Call) func([]string) error { return document(c, html.Write) }
 
-// runXLSX makes a workbook of everything that is read.
+// runXLSX writes all results as a workbook.
 func runXLSX(c *Call) func([]string) error { return document(c, xlsx.Write) }
 
-// document is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
-// file: it reads everything, warns of bad lines and of missing data on stderr, and writes the whole
-// file or nothing. A bad line costs only itself; an unreadable input is an error, because its
-// absence in the page would not be noticed.
+// document returns a command that writes all results as one file. It warns of bad lines and missing
+// data on standard error. An input that cannot be read is an error, because nobody would notice that it
+// is missing.
 func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
 ) func([]string) error {
 	path := c.String("o", "", "file to write")
@@ -148,7 +146,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 		if err != nil {
 			return err
 		}
-		// Missing data are reported twice: here, and in the document.
+		// Missing data are also listed in the document.
 		table := stats.Build(records, units, ignored...)
 		for _, n := range append(view.Missing(records), table.Notes...) {
 			c.say(n)
@@ -157,7 +155,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	}
 }
 
-// overlooked returns the settings of -ignore; an empty value has none.
+// overlooked returns the settings in the value of -ignore.
 func overlooked(list string) ([]string, error) {
 	if list == "" {
 		return nil, nil

@@ -16,13 +16,13 @@ import (
 	"kvbench/tools/load"
 )
 
-// Exit codes of every subcommand. Scripts distinguish a failed gate from a broken one by them.
+// Exit codes of every command.
 const (
 	Done  = 0 // completed
-	No    = 1 // completed, and the answer is no
+	No    = 1 // completed: the answer is no
 	Usage = 2 // wrong usage, or input or output that cannot be read or written
 
-	Undecided = 3 // completed, and the results are not sufficient for an answer
+	Undecided = 3 // completed: the results do not suffice for an answer
 )
 
 var (
@@ -32,26 +32,26 @@ var (
 	errSaid = errors.New("printed already")
 )
 
-// Command is one subcommand. help/NAME.txt describes it. New defines its flags and returns what runs
-// once they are parsed, with the other arguments.
+// Command is one command. help/NAME.txt describes it. New defines the flags and returns the function
+// that runs the command with the arguments.
 type Command struct {
 	Name  string
-	Args  string // as in the usage line: "IN… -o FILE"
+	Args  string // for the usage line: "IN… -o FILE"
 	Short string // one line for the list of commands
 	New   func(*Call) func(args []string) error
 }
 
-// Call is one call of a command, with its flags and streams.
+// Call is one call of a command, with flags and streams.
 type Call struct {
 	*flag.FlagSet
-	inputs         []string // the input files: outputs never replace them
+	inputs         []string // input files, which an output must not replace
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// Main runs the subcommand that args[0] names and returns the exit code.
+// Main runs the command args[0] and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// Unrequested help goes to standard error, so that a pipe does not take it for an answer.
+	// Help that was not requested goes to standard error.
 	if len(args) == 0 {
 		usage(stderr)
 		return Usage
@@ -93,7 +93,7 @@ func (c Command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 		return Done
 	}
 	call.inputs = others
-	// An output that would replace an input is refused here, because reading can take minutes.
+	// Refuse an output that would replace an input now: reading can take minutes.
 	if out := call.Lookup("o"); out != nil && err == nil {
 		err = call.spare(out.Value.String())
 	}
@@ -114,8 +114,8 @@ func (c Command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	return Usage
 }
 
-// parse parses the flags, which may stand anywhere on the line, and returns the other arguments.
-// Everything after -- is an argument.
+// parse parses the flags, which may be anywhere on the line, and returns the arguments. After --
+// everything is an argument.
 func (c *Call) parse(args []string) (others []string, err error) {
 	for {
 		if err := c.Parse(args); err == flag.ErrHelp {
@@ -132,11 +132,11 @@ func (c *Call) parse(args []string) (others []string, err error) {
 	}
 }
 
-// bareDuration is the library's error for a value that is a number, but not of the flag's type.
+// bareDuration matches the flag package's error for a duration without a unit.
 var bareDuration = regexp.MustCompile(`^invalid value "([0-9.]+)" for flag -(\S+): parse error$`)
 
-// hint completes the library's flag errors: with the nearest flag, with the unit of a time, and with
-// the command that shows the usage.
+// hint adds to an error of the flag package: the nearest flag, the unit of a duration, and the help
+// command.
 func (c *Call) hint(err error) error {
 	msg := err.Error()
 	if name, unknown := strings.CutPrefix(msg, "flag provided but not defined: -"); unknown {
@@ -153,7 +153,7 @@ func (c *Call) hint(err error) error {
 	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.Name())
 }
 
-// usage is the table of commands.
+// usage prints the list of commands.
 func usage(w io.Writer) {
 	width := 0 // of the first column
 	for _, c := range commands {
@@ -169,18 +169,18 @@ func usage(w io.Writer) {
 		"3 the results are not sufficient for an answer.\n")
 }
 
-// say writes a line that begins with the program's and the command's name.
+// say writes a line that begins with the command's name. A newline in text becomes "; ".
 func say(w io.Writer, command, text string) {
 	fmt.Fprintf(w, "%s: %s\n", command, strings.ReplaceAll(text, "\n", "; "))
 }
 
-// say writes a note to standard error. It is called from one goroutine.
+// say writes a note to standard error. Only one goroutine calls it.
 func (c *Call) say(text string) { say(c.stderr, "kvreport "+c.Name(), text) }
 
-// warn reports an error.
+// warn writes an error to standard error.
 func (c *Call) warn(err error) { c.say(err.Error()) }
 
-// mistakes reports each line of an error separately.
+// mistakes writes each line of an error separately and returns errSaid.
 func (c *Call) mistakes(err error) error {
 	for mistake := range strings.SplitSeq(err.Error(), "\n") {
 		c.say(mistake)
@@ -188,7 +188,7 @@ func (c *Call) mistakes(err error) error {
 	return errSaid
 }
 
-// list defines a flag that may be given several times, once for each input.
+// list defines a flag that may be repeated, and returns its values.
 func (c *Call) list(name string) *[]string {
 	var list []string
 	c.Func(name, "", func(value string) error {
@@ -198,8 +198,7 @@ func (c *Call) list(name string) *[]string {
 	return &list
 }
 
-// directory is the argument of a command that has one results directory: two are two runs, which
-// are never summed.
+// directory returns the single argument of a command that reads one results directory.
 func (c *Call) directory(args []string, example string) (string, error) {
 	if len(args) != 1 {
 		return "", fmt.Errorf("one results directory is needed, for example: kvreport %s %s",
@@ -208,13 +207,13 @@ func (c *Call) directory(args []string, example string) (string, error) {
 	return args[0], nil
 }
 
-// print writes a command's answer to standard output, for people or for programs.
+// print writes a command's answer to standard output, as JSON or as text.
 func (c *Call) print(a answer, asJSON bool) error { return encode(c.stdout, a, asJSON) }
 
-// answer is a command's result; it is encoded as its own JSON.
+// answer is the result of a command. It encodes as JSON.
 type answer interface{ WriteText(io.Writer) error }
 
-// encode writes an answer for people or for programs.
+// encode writes an answer as JSON or as text.
 func encode(w io.Writer, a answer, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)
@@ -225,7 +224,7 @@ func encode(w io.Writer, a answer, asJSON bool) error {
 	return a.WriteText(w)
 }
 
-// write calls write to create the whole file at path, or standard output where path is - or empty.
+// write calls write to make the file at path. If path is "-" or "", it writes to standard output.
 func (c *Call) write(path string, write func(io.Writer) error) error {
 	if path == "" || path == load.Stdin {
 		return write(c.stdout)
@@ -236,7 +235,7 @@ func (c *Call) write(path string, write func(io.Writer) error) error {
 	return writeFile(path, write)
 }
 
-// writeText is write for a text.
+// writeText writes a string to a file or to standard output, as write does.
 func (c *Call) writeText(path, text string) error {
 	return c.write(path, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)

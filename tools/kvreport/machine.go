@@ -9,15 +9,14 @@ import (
 	"kvbench/tools/sizing"
 )
 
-// runDiscover describes this machine and one directory of it, by default the current one: the
-// advice is about that directory's drive.
+// runDiscover describes this machine and a directory, by default the current one.
 func runDiscover(c *Call) func([]string) error {
 	asJSON := c.Bool("json", false, "")
 	return func(dirs []string) error {
 		if len(dirs) > 1 {
 			return fmt.Errorf("one directory at most, given %d", len(dirs))
 		}
-		// A directory that does not exist has no filesystem to describe.
+		// The directory must exist.
 		h, err := discover.Describe(append(dirs, ".")[0])
 		if err != nil {
 			return err
@@ -26,18 +25,18 @@ func runDiscover(c *Call) func([]string) error {
 	}
 }
 
-// runDatasize computes the needs of a future run, so its arguments are that run's.
+// runDatasize computes the needs of a run. Its flags are the benchmarks' parameters.
 func runDatasize(c *Call) func([]string) error {
 	q := sizing.NewQuestion(c.FlagSet)
 	asJSON := c.Bool("json", false, "")
 	return func(rest []string) error {
-		// Everything is computed before anything is printed: partial needs would be misleading.
+		// Compute everything before printing.
 		answer, err := q.Answer(rest)
 		if err != nil {
 			return c.mistakes(err)
 		}
 		err = c.print(answer, *asJSON)
-		// A result that does not fit is printed in full.
+		// If the run does not fit this machine, the answer is printed all the same.
 		if err == nil && !answer.Fits() {
 			err = errNo
 		}
@@ -45,8 +44,8 @@ func runDatasize(c *Call) func([]string) error {
 	}
 }
 
-// runDedup reads everything below its paths once. It names unreadable files and reports the rest:
-// the share of a part is useful. It fails when it could read nothing.
+// runDedup measures the files below the paths. It names unreadable files and reports the rest, with
+// exit code 2. If it can read nothing, it reports nothing.
 func runDedup(c *Call) func([]string) error {
 	asJSON := c.Bool("json", false, "")
 	kept := c.Int("max-blocks", dedup.DefaultKept, "")
@@ -54,7 +53,7 @@ func runDedup(c *Call) func([]string) error {
 		switch {
 		case len(paths) == 0:
 			return errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
-		// The interval of a smaller sample is too wide to be useful.
+		// The confidence interval of a smaller sample is useless.
 		case *kept < 1024:
 			return fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
 		}

@@ -5,13 +5,13 @@ import (
 	"os"
 )
 
-// help has a text for each command: its purpose, its rules, and examples.
+// help has a text for each command: purpose, rules and examples.
 //
 //go:embed help
 var help embed.FS
 
-// commands in the order of the help. Those that read results come first, in the order in which
-// people meet them; those that look at machines and files follow.
+// commands has the commands in the order of the help: first those that read results, then those about
+// machines and files.
 var commands = []Command{
 	{"json", "IN… [-o FILE] [-format python]", "all results as one JSON document", runJSON},
 	{"xlsx", "IN… -o FILE [-ignore SETTING,…]",

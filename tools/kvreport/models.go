@@ -14,9 +14,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// runModels lists the bytes per token of models, a line each. All models are in one table so that
-// they can be compared. If a configuration is refused, the others are still listed and the exit
-// code is 1.
+// runModels prints a table of the bytes per token of models. If a configuration is refused, it
+// continues with the others and the exit code is 1; if one cannot be read, the exit code is 2.
 func runModels(c *Call) func([]string) error {
 	dtype := c.String("kv-dtype", model.OwnType, "")
 	return func(args []string) error {
@@ -24,7 +23,7 @@ func runModels(c *Call) func([]string) error {
 			return fmt.Errorf("-kv-dtype: must be one of %s, given %q",
 				strings.Join(model.DTypes(), ", "), *dtype)
 		}
-		// A missing file does not hide the rows of the others.
+		// Continue after a missing file.
 		var names []string
 		missing := map[string]error{}
 		for _, arg := range args {
@@ -34,14 +33,13 @@ func runModels(c *Call) func([]string) error {
 			}
 			names = append(names, files...)
 		}
-		// Without arguments it lists the built-in models.
+		// Without arguments, list the built-in models.
 		if len(args) == 0 {
 			for _, m := range model.BuiltIn() {
 				names = append(names, m.Key)
 			}
 		}
-		// Columns are as wide as the longest name: paths of checkpoints are long, and the path is what
-		// distinguishes two files of a model.
+		// tabwriter fits the columns to the longest path: paths distinguish checkpoints of one model.
 		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 		refused, unread := 0, 0
 		fmt.Fprintln(w, "model\tB per token\tB per sequence\ttype\tattention: layers × bytes, source")
@@ -54,7 +52,7 @@ func runModels(c *Call) func([]string) error {
 				m, err = m.In(*dtype)
 			}
 			if err != nil {
-				// The line has the name already, and a reason may have several lines.
+				// Cut the name, which the line already has, and join lines.
 				verdict := "refused"
 				refused++
 				if err == missing[name] || model.Unreadable(err) {
@@ -86,7 +84,7 @@ func runModels(c *Call) func([]string) error {
 	}
 }
 
-// assumed is the type of a model that names none.
+// assumed returns the data type of a model that states none.
 func assumed(name string) string {
 	if filepath.Ext(name) == ".json" {
 		return "float16 (assumed: the file names none)"
@@ -94,9 +92,9 @@ func assumed(name string) string {
 	return "float16"
 }
 
-// configs returns the configuration files of a path. A file stands for itself. In each directory
-// they are config.json and every NAME_config.json. Next to config.json only those with layers
-// count: a checkpoint has other files with that ending, such as tokenizer_config.json.
+// configs returns the model configurations at a path: a file itself, or in each directory config.json
+// and every NAME_config.json. In a directory with config.json, NAME_config.json must have layers,
+// because a checkpoint has other files such as tokenizer_config.json.
 func configs(path string) (list []string, err error) {
 	checkpoint := ""
 	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
@@ -107,7 +105,7 @@ func configs(path string) (list []string, err error) {
 		if name == "config.json" {
 			checkpoint = dir
 		}
-		// WalkDir goes by name: config.json comes before generation_config.json.
+		// WalkDir walks in the order of names: config.json comes before generation_config.json.
 		other := dir == checkpoint && !hasLayers(file) ||
 			strings.HasSuffix(name, "quant_config.json")
 		if file == path || name == "config.json" ||
@@ -122,7 +120,7 @@ func configs(path string) (list []string, err error) {
 	return list, err
 }
 
-// hasLayers reports whether a file describes a model.
+// hasLayers reports whether a file is a model configuration.
 func hasLayers(path string) bool {
 	text, err := os.ReadFile(path)
 	return err == nil && bytes.Contains(text, []byte(`"num_hidden_layers"`))

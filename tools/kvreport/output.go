@@ -14,9 +14,9 @@ import (
 	"kvbench/tools/load"
 )
 
-// spare refuses an output that would replace an input, under any name: it follows links and
-// patterns. A forgotten argument must not cost a measurement, because the last input would then be
-// taken for the output. Other files, such as an old page, are replaced.
+// spare returns an error if the output would replace an input (also through a link or a pattern) or any
+// benchmark result: if the user forgets the value of -o, the flag takes an input. Other files may be
+// replaced.
 func (c *Call) spare(path string) error {
 	out, err := os.Stat(path)
 	if err != nil || !out.Mode().IsRegular() || len(c.inputs) == 0 {
@@ -30,8 +30,8 @@ func (c *Call) spare(path string) error {
 			}
 		}
 	}
-	// Directories and texts among the inputs name result files.
-	data, _ := os.ReadFile(path) // writing reports the error
+	// A directory or a text names result files that are not in inputs.
+	data, _ := os.ReadFile(path) // writing reports an error
 	if _, err := load.Parse(path, data); err == nil {
 		return fmt.Errorf("-o %s holds a benchmark result, which would be lost; give another name",
 			path)
@@ -39,25 +39,24 @@ func (c *Call) spare(path string) error {
 	return nil
 }
 
-// writeFile writes a temporary file in the same directory, syncs and renames it, so that path holds
-// the whole output or is untouched, whatever happens. A user who reads the replaced report keeps
-// reading the old one.
+// writeFile writes to a temporary file in the same directory, syncs it and renames it, so that path has
+// the whole output or is unchanged.
 func writeFile(path string, write func(io.Writer) error) error {
 	switch info, err := os.Stat(path); {
-	case err != nil: // a new file, or an error that the attempt reports
+	case err != nil: // a new file, or an error that the write reports
 	case info.IsDir():
 		return fmt.Errorf("write %s: it is a directory; name a file", path)
-	case !info.Mode().IsRegular(): // a device or a pipe is opened, and never replaced
+	case !info.Mode().IsRegular(): // open a device or a pipe, do not replace it
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	// In the same directory, because a rename does not cross filesystems.
+	// In the same directory, because rename does not cross filesystems.
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
 		renameio.WithStaticPermissions(0o644))
-	// The name of the temporary file would be misleading.
+	// Replace the temporary file's name in the error.
 	if opened, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("directory %s: %w", filepath.Dir(path), opened.Err)
 	}
@@ -66,7 +65,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	}
 	defer f.Cleanup()
 	w := bufio.NewWriterSize(f, 1<<16)
-	if err := write(w); err != nil { // most often an error of the input
+	if err := write(w); err != nil { // most often an input error
 		return err
 	}
 	err = w.Flush()

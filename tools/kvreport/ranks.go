@@ -10,9 +10,9 @@ import (
 	"kvbench/tools/submission"
 )
 
-// runAggregate sums over the clients of a run. It writes next to the results, under the name that
-// MLPerf Storage's tools read, unless -o names another place. A partial or invalid summary is
-// written all the same, because there may be no other; the exit code shows it.
+// runAggregate writes the summary over the ranks and trials of a results directory, by default into
+// that directory under the name that MLPerf Storage's tools read. A partial or invalid summary is
+// written too; the exit code is then 1.
 func runAggregate(c *Call) func([]string) error {
 	out := c.String("o", "", "")
 	return func(args []string) error {
@@ -31,7 +31,7 @@ func runAggregate(c *Call) func([]string) error {
 		}
 		path := cmp.Or(*out, filepath.Join(dir, merge.SummaryFile))
 		err = c.write(path, s.WriteJSON)
-		// The text is for a terminal: a pipe gets the document alone.
+		// Print the text only if standard output does not get the document.
 		if err == nil && path != load.Stdin {
 			err = s.WriteText(c.stdout, path)
 		}
@@ -42,8 +42,8 @@ func runAggregate(c *Call) func([]string) error {
 	}
 }
 
-// runSubmission checks the results, and builds a whole tree or nothing; it reports deviations in
-// any case.
+// runSubmission checks the results and builds a submission, completely or not at all. It reports
+// deviations in both cases.
 func runSubmission(c *Call) func([]string) error {
 	s := submission.Submission{Hardware: make(map[string]discover.Hardware)}
 	c.StringVar(&s.Organisation, "organisation", "", "")
@@ -53,7 +53,7 @@ func runSubmission(c *Call) func([]string) error {
 	c.StringVar(&s.Out, "o", "", "")
 	c.StringVar(&s.Division, "division", "closed", "")
 	c.StringVar(&s.Code, "code", "", "")
-	described := c.list("discover") // each client describes itself
+	described := c.list("discover") // one file per client
 	return func(args []string) error {
 		var err error
 		s.Dir, err = c.directory(args, "results -organisation acme -system flash7 -o submission")

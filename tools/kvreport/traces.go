@@ -19,11 +19,11 @@ import (
 	"kvbench/tools/view/html"
 )
 
-// curveFormats are the output formats, the first by default.
+// curveFormats are the output formats. The first is the default.
 var curveFormats = []string{"text", "json", "csv", "html"}
 
-// runCurve computes how large a cache must be. Every mistake on the command line is reported before a
-// trace is read, which may take minutes.
+// runCurve computes the hit ratio of caches of all capacities. It reports every mistake in the flags
+// before it reads a trace, which may take minutes.
 func runCurve(c *Call) func([]string) error {
 	o := curve.NewOptions(c.FlagSet)
 	out := c.String("o", "", "file to write; without it standard output")
@@ -39,7 +39,7 @@ func runCurve(c *Call) func([]string) error {
 			return fmt.Errorf("-format: must be one of %s, given %s", strings.Join(curveFormats, ", "),
 				*format)
 		}
-		// A page on standard output would fill the terminal when -o is forgotten.
+		// A page on standard output would fill the terminal.
 		if *format == "html" && *out == "" {
 			return errors.New("-format html needs -o FILE")
 		}
@@ -47,7 +47,7 @@ func runCurve(c *Call) func([]string) error {
 		if err != nil {
 			return c.mistakes(err)
 		}
-		c.inputs = r.Files // of directories and patterns
+		c.inputs = r.Files // the files in directories and patterns
 		return c.write(*out, func(w io.Writer) error {
 			switch *format {
 			case "html":
@@ -60,8 +60,7 @@ func runCurve(c *Call) func([]string) error {
 	}
 }
 
-// runConvert writes block traces as Mooncake's JSON lines. The summary of the rows goes to standard
-// error, so that the lines can be piped.
+// runConvert writes block traces as Mooncake's JSON lines. The summary goes to standard error.
 func runConvert(c *Call) func([]string) error {
 	o := curve.NewConvertOptions(c.FlagSet)
 	out := c.String("o", "", "file to write; without it standard output")
@@ -70,7 +69,7 @@ func runConvert(c *Call) func([]string) error {
 		if err != nil {
 			return c.mistakes(err)
 		}
-		c.inputs = cfg.Paths // of directories and patterns
+		c.inputs = cfg.Paths // the files in directories and patterns
 		var notes []string
 		err = c.write(*out, func(w io.Writer) error {
 			notes, err = o.Run(cfg, w)
@@ -83,8 +82,7 @@ func runConvert(c *Call) func([]string) error {
 	}
 }
 
-// runTrace traces other processes until the time is over. Ctrl-C and SIGTERM end the tracing, not
-// the report.
+// runTrace traces processes or a device. Ctrl-C and SIGTERM end the tracing; the report follows.
 func runTrace(c *Call) func([]string) error {
 	opt := trace.NewOptions(c.FlagSet)
 	return func(rest []string) error {
@@ -94,16 +92,16 @@ func runTrace(c *Call) func([]string) error {
 		// The signal ends the tracing; the report covers the time until then.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		// Notes stand between live lines and must not be lost in them.
+		// say writes notes between the live lines.
 		job, document, err := trace.Run(ctx, opt, c.stdout, c.stderr, c.say)
 		if err != nil {
-			c.say(strings.TrimPrefix(err.Error(), "trace: ")) // the command's name says it
+			c.say(strings.TrimPrefix(err.Error(), "trace: ")) // say adds the command's name
 			if nothing := new(trace.NothingError); errors.As(err, &nothing) {
 				return errNo
 			}
 			return errSaid
 		}
-		// The trace first: a job can be made of it again.
+		// Write the trace first: a job can be made of it again.
 		if opt.JSON != "" {
 			if err := c.writeText(opt.JSON, string(document)); err != nil {
 				return err
@@ -113,8 +111,7 @@ func runTrace(c *Call) func([]string) error {
 	}
 }
 
-// writeTraced writes the job to its file. On standard output an empty line separates it from the
-// report.
+// writeTraced writes the fio job to a file, or to standard output after an empty line.
 func (c *Call) writeTraced(job, path string) (err error) {
 	switch path {
 	case "":
@@ -128,8 +125,7 @@ func (c *Call) writeTraced(job, path string) (err error) {
 	return err
 }
 
-// runFio distils traces. It checks the window before anything is read: reading a large trace takes
-// seconds.
+// runFio makes fio jobs of traces. It checks -window before it reads a trace.
 func runFio(c *Call) func([]string) error {
 	out := c.String("o", "", "file, or directory for several jobs; without it standard output")
 	window := c.Duration("window", 0,
@@ -146,8 +142,8 @@ func runFio(c *Call) func([]string) error {
 	}
 }
 
-// writeJobs writes one job to out, or several into the directory out. Several jobs never go to
-// standard output: fio would run them as one.
+// writeJobs writes one job to the file out, or several jobs into the directory out. It never writes
+// several jobs to standard output: fio would run them as one job.
 func writeJobs(c *Call, jobs []trace.Job, out string) error {
 	// out is a directory if it exists as one or ends in a slash.
 	info, err := os.Stat(out)
@@ -171,8 +167,8 @@ func writeJobs(c *Call, jobs []trace.Job, out string) error {
 	return nil
 }
 
-// runDevice prints one line on standard output, which scripts pass to -simulate-device. The reasons
-// go to standard error, so that a user can judge the fit. The other formats are documents.
+// runDevice prints the device model, as text a value for -simulate-device. The reasons go to standard
+// error.
 func runDevice(c *Call) func([]string) error {
 	format := c.String("format", "text", sizing.Formats)
 	return func(in []string) error {

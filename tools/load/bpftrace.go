@@ -12,50 +12,48 @@ import (
 	"kvbench/tracing"
 )
 
-// Bpftrace is a saved text of bpftrace: the output of the Python benchmark's script
-// storage_latency_stack.bt, or of any other script with maps of the same names. bpftrace prints its
-// maps at its end
+// Bpftrace is the saved output of the Python benchmark's bpftrace script, storage_latency_stack.bt, or
+// of another script with maps of the same names. bpftrace prints its maps when it ends:
 //
 //	@bssplit_read_kb:
 //	[64, 128)           1495 |@@@@@@@@@@@@@                                       |
 //
-// Values are known to a power of two only, and some are missing: Trace says which.
+// Values are known only to a power of two. Some values are missing; Trace says which.
 type Bpftrace struct {
 	samples map[bucket]int64
 	below   map[string]int64 // samples below zero, by map name
-	process string           // the traced process, from the line that the script's wrapper prints
+	process string           // the traced process, which the script's wrapper prints
 	keyed   bool
 
-	// Pending at the end of the script: block requests, and the times in ns at which anything
-	// began.
+	// What the script still had in its maps at its end: the number of pending block requests, and the
+	// start times of all pending operations in ns.
 	left  int
 	times []float64
 }
 
-// bucket is one line of a histogram; histograms of one name with several keys are added up.
+// bucket is a bucket of a histogram. Histograms of one name with several keys are added up.
 type bucket struct {
 	name      string
-	low, high float64 // equal for an open-ended bucket
+	low, high float64 // equal if the bucket has no upper end
 }
 
-// Limits, found with texts that bpftrace 0.17 printed while fio ran on a loop device.
+// Limits, chosen from output of bpftrace 0.17 while fio ran on a loop device.
 const (
-	// queue depth when the text does not determine it; the Python benchmark's own distiller takes
-	// at least that
+	// The queue depth if the text does not determine it. The Python benchmark's own fio job generator
+	// uses at least this depth.
 	guessDepth = 32
-	spanTimes  = 20   // that many times of what was left over span the time of tracing well enough
-	fullMap    = 4000 // bpftrace keeps 4096 keys in a map; a full one follows no further request
-	offShare   = 0.01 // of the requests may be missing without a word
+	spanTimes  = 20   // so many start times of pending operations span the time of tracing
+	fullMap    = 4000 // bpftrace keeps 4096 keys in a map; a full map ignores new requests
+	offShare   = 0.01 // the largest share of missing requests without a warning
 
-	// longShare is the share of the longest device times that is left out: the script identifies
-	// requests by their sector. When it loses a completion, it matches the request with the next
-	// one at the same sector, seconds later.
+	// longShare is the share of the longest device times that trimmedMean leaves out. The script
+	// identifies a request by its sector. If it loses a completion, it takes the completion of a later
+	// request at that sector, seconds later.
 	longShare = 0.001
 )
 
-// Patterns of the lines that matter. bpftrace pads lines and draws bars for people, so the patterns
-// look at names and numbers only. attached finds a map of the script, or bpftrace's first line, at
-// the head of a file.
+// Patterns of lines. They match names and numbers, because bpftrace pads lines and draws bars. attached
+// matches a map of the script, or bpftrace's first line, at the head of a file.
 var (
 	mapLine    = regexp.MustCompile(`^@([^\[:]+)(\[.*\])?:\s*(.*)$`)
 	bucketLine = regexp.MustCompile(
@@ -68,16 +66,15 @@ var (
 		`|[qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)[:\[])`)
 )
 
-// wrapperLine is what the script's wrapper prints before it.
+// wrapperLine is the line that the script's wrapper prints first.
 const wrapperLine = "Tracing process: "
 
-// used are the histograms that a job is made of, with their units.
+// used are the histograms from which a fio job is made, with their units.
 var used = map[string]string{"bssplit_read_kb": "kb", "bssplit_write_kb": "kb", "d2c_read_us": "us",
 	"d2c_write_us": "us", "lba_read_gb": "gb", "lba_write_gb": "gb"}
 
-// parseBpftrace reads a saved text and skips everything between the maps. A line of a known
-// histogram that is cut off or malformed is an error with its line: a lost bucket would change the
-// shares of all others.
+// parseBpftrace parses a saved text. It ignores text between the maps. A malformed line of a histogram
+// in used is an error with the line number: a lost bucket changes the shares of all other buckets.
 func parseBpftrace(data, name string) (*Bpftrace, error) {
 	b := &Bpftrace{samples: map[bucket]int64{}, below: map[string]int64{}}
 	headers := map[string]int{} // name and key → line
@@ -88,7 +85,7 @@ func parseBpftrace(data, name string) (*Bpftrace, error) {
 		m := mapLine.FindStringSubmatch(text)
 		var err error
 		switch {
-		// The wrapper prints the traced process; bpftrace itself does not.
+		// bpftrace itself does not print the traced process.
 		case strings.HasPrefix(text, wrapperLine):
 			b.process = text[len(wrapperLine):]
 		case m != nil && used[m[1]] != "" && m[3] == "":
@@ -122,7 +119,7 @@ func parseBpftrace(data, name string) (*Bpftrace, error) {
 	return b, nil
 }
 
-// bucket reads "[4K, 8K)  12 |@@  |", "[1]", and the open ends "(..., 0)" and "[8000, ...)".
+// bucket parses "[4K, 8K)  12 |@@  |", "[1]", and the open ends "(..., 0)" and "[8000, ...)".
 func (b *Bpftrace) bucket(name, text string) error {
 	m := bucketLine.FindStringSubmatch(text)
 	if m == nil {
@@ -150,15 +147,15 @@ func (b *Bpftrace) bucket(name, text string) error {
 	return nil
 }
 
-// bpftraceNumber reads 512 or 64K: the letters are powers of 1024.
+// bpftraceNumber parses 512 or 64K. The letters are powers of 1024.
 func bpftraceNumber(s string) float64 {
 	digits := strings.TrimRight(s, "KMGTPE")
 	v, _ := strconv.ParseFloat(digits, 64)
 	return math.Ldexp(v, 10*strings.Index(" KMGTPE", s[len(digits):]))
 }
 
-// histogram returns the histogram of a name, empty without samples. Its sum is an estimate: values
-// count as the middle of their buckets.
+// histogram returns the histogram of a name, empty without samples. The sum is an estimate from the
+// middles of the buckets.
 func (b *Bpftrace) histogram(name string) tracing.Histogram {
 	var list []tracing.Bucket
 	for k, n := range b.samples {
@@ -184,10 +181,10 @@ func (b *Bpftrace) histogram(name string) tracing.Histogram {
 	return tracing.NewHistogram(used[name], sum, list)
 }
 
-// Trace converts the text to the form of a Collector's Snapshot. window is how long the script ran
-// under load: the text does not contain it, and the mean depth depends on it. With window 0 the
-// times of pending requests give it, if there are enough. Doubts are in Capture.Warnings. about is
-// what the header of the fio job says of the text.
+// Trace converts the text to a Trace as a Collector returns it. window is the time that the script ran
+// under load, which the text does not have; the mean depth depends on it. If window is 0, the start
+// times of pending operations give it, if there are enough. Capture.Warnings has the doubts. about has
+// lines for the header of the fio job.
 func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string) {
 	t = &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusTraced, Attach: "bpftrace",
 		Level: tracing.LevelBlock, Filter: tracing.FilterDevice, Watched: b.process,
@@ -220,10 +217,9 @@ func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string
 	return t, append(about, depth...)
 }
 
-// requests computes the number of requests. The script counts all dispatches, and those completions
-// that it can match. A missing completion was lost, and its request is still in the script's map;
-// or the dispatch was a second one: a device whose queue is full returns a request, and the kernel
-// dispatches it again.
+// requests computes the numbers of requests. The script counts all dispatches, but only completions
+// that it can match. If a completion is missing, either the script lost it, and the request is still in
+// its map, or the device's queue was full and the kernel dispatched the request twice.
 func (b *Bpftrace) requests(t *tracing.Trace) {
 	c := &t.Capture
 	sides := []struct {
@@ -261,7 +257,7 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 	}
 }
 
-// trimmedMean is the mean without the largest values.
+// trimmedMean returns the mean of a histogram without the share longShare of its largest values.
 func trimmedMean(h tracing.Histogram) float64 {
 	if h.Count == 0 {
 		return 0
@@ -275,9 +271,9 @@ func trimmedMean(h tracing.Histogram) float64 {
 	return sum / float64(n)
 }
 
-// depth is Little's law over the window, or over the span of the pending requests' times. The
-// script's own counters of requests in flight are not used: they are not atomic, miss completions
-// and drift.
+// depth sets the mean depths by Little's law: time at the device ÷ window, or ÷ the span of the pending
+// start times. It does not use the script's counters of requests in flight, which are not atomic, miss
+// completions and drift.
 func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 	busy := float64(c.Read.D2CNS + c.Write.D2CNS)
 	given := c.WindowNS > 0
@@ -305,8 +301,8 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 	return []string{depth}
 }
 
-// dropEmpty removes requests of less than 1 KiB, unless there are no others: a disk with blocks of
-// 4 KiB refuses a job with them.
+// dropEmpty removes requests of less than 1 KiB if there are larger ones: a disk with blocks of 4 KiB
+// refuses such a job. It returns their number.
 func dropEmpty(t *tracing.Trace) (dropped int64) {
 	for _, h := range []*tracing.Histogram{&t.SizeRead, &t.SizeWrite} {
 		if h.Count == 0 || h.Buckets[0].Range[0] > 0 || len(h.Buckets) == 1 {

@@ -14,23 +14,23 @@ import (
 	"kvbench/kvbench/merge"
 )
 
-// documentSchema is the version of the document that kvreport json writes. Readers accept any 1.x.
+// documentSchema is the schema version of the document of kvreport json. Readers accept any 1.x.
 const documentSchema = "1.0"
 
-// documentKey is the first key of that document; its value is the schema.
+// documentKey is the first key of the document. Its value is documentSchema.
 const documentKey = "kvreport_schema"
 
-// documentMark distinguishes the document from a result file, which begins with a brace too.
+// documentMark matches the begin of the document, to tell it from a result file.
 var documentMark = regexp.MustCompile(`^\{\s*"` + documentKey + `"\s*:`)
 
-// document is what kvreport json writes.
+// document is the document of kvreport json.
 type document struct {
 	Schema  string                       `json:"kvreport_schema"`
 	Results []Record                     `json:"results"`
 	Units   map[string]map[string]string `json:"units"`
 }
 
-// document reads the document of kvreport json. Its records keep their runs.
+// document reads a document of kvreport json. Its records keep their Source.
 func (r *reader) document(data []byte, name string) error {
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -47,7 +47,7 @@ func (r *reader) document(data []byte, name string) error {
 	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {
 		return fmt.Errorf("%s:1: %s %q, this version reads 1.x", name, documentKey, d.Schema)
 	}
-	// Directions travel with the values, as in text.
+	// The document has the directions of its units, as text has Unit lines.
 	for unit, pairs := range d.Units {
 		for key, value := range pairs {
 			addUnit(r.units, unit, key, value)
@@ -55,7 +55,7 @@ func (r *reader) document(data []byte, name string) error {
 	}
 	for i := range d.Results {
 		rec := &d.Results[i]
-		if string(rec.Raw) == "null" { // as other programs write what is not there
+		if string(rec.Raw) == "null" { // other programs write null for a missing result
 			rec.Raw = nil
 		}
 		if rec.Raw != nil {
@@ -70,8 +70,8 @@ func (r *reader) document(data []byte, name string) error {
 	return nil
 }
 
-// WriteDocument writes records as one JSON document, a line each, so that grep and diff work on an
-// archive. All reads it again.
+// WriteDocument writes records as one JSON document with one record per line, so that grep and diff
+// work. All can read it.
 func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMap) error {
 	b := bufio.NewWriter(w)
 	e := json.NewEncoder(b) // ends each value with a line

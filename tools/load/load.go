@@ -16,27 +16,25 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// Stdin is the argument that stands for standard input. A file of that name is ./-, as everywhere.
+// Stdin is the argument for standard input. A file of that name is ./-.
 const Stdin = "-"
 
-// Options change what All does. The zero value is ready to use.
+// Options are options of All. The zero value is ready to use.
 type Options struct {
-	Stdin io.Reader   // what - reads
-	Warn  func(error) // gets every bad line, with file and line; nil drops them
+	Stdin io.Reader   // the input for -
+	Warn  func(error) // called for every bad line, with file and line; nil ignores bad lines
 
-	// Trials merges the ranks of a trial into one record, emitted after the other records of its
-	// argument. Commands that count or compare set it; commands that copy records do not.
+	// Trials merges the ranks of a trial into one record, which follows the other records of its
+	// argument. Commands that count or compare set it.
 	Trials bool
 
-	// Bpftrace accepts saved texts of bpftrace, which hold no result; without it such a text is an
-	// error.
+	// Bpftrace accepts saved bpftrace output, which has no result. Otherwise it is an error.
 	Bpftrace bool
 }
 
-// All reads all arguments in order and returns their records. It ends with an error for an argument
-// that cannot be read: a file that does not exist, is empty, truncated or holds no result. A bad line
-// within text is reported to Options.Warn and the rest is read. The directions of units come from the
-// Unit lines, and from the suite's own table for units without a Unit line.
+// All reads the arguments in order and returns their records. An argument that does not exist, is
+// empty, is truncated or has no result is an error. A bad line within text is passed to Options.Warn
+// and the rest is read. The directions of units come from Unit lines, or from the suite's own list.
 func All(args []string, o Options) ([]*Record, benchfmt.UnitMetadataMap, error) {
 	if len(args) == 0 {
 		return nil, nil, errors.New("no input; name benchmark output, result files, result " +
@@ -49,8 +47,8 @@ func All(args []string, o Options) ([]*Record, benchfmt.UnitMetadataMap, error) 
 			return nil, r.units, err
 		}
 	}
-	// Result files have no Unit lines. A Unit line of any input takes precedence, so that the table
-	// comes last.
+	// Result files have no Unit lines. Apply the suite's list last, so that a Unit line of any input
+	// wins.
 	for _, u := range result.Directed() {
 		if r.units.Get(u.Name, "better") == nil {
 			addUnit(r.units, u.Name, "better", u.Better)
@@ -59,37 +57,37 @@ func All(args []string, o Options) ([]*Record, benchfmt.UnitMetadataMap, error) 
 	return r.list, r.units, nil
 }
 
-// reader is the state of one All.
+// reader is the state of one call of All.
 type reader struct {
 	Options
 	list   []*Record
 	units  benchfmt.UnitMetadataMap
 	source string
 
-	records int             // that were emitted, ranks included
-	seen    map[string]bool // result files that have a record, by place and by content
-	again   int             // result files that had a record already
-	held    []*Record       // of ranks, until all of the argument are known
-	merged  map[string]bool // trials that came with one result of all their ranks
+	records int             // number of emitted records, ranks included
+	seen    map[string]bool // result files that have a record, by path and by identity
+	again   int             // number of result files that had a record already
+	held    []*Record       // ranks, until the whole argument is read
+	merged  map[string]bool // trials with a merged result of all ranks
 }
 
-// warn reports what is left out. A bad line must not end the reading: in the output of a run of
-// hours another program may break one line.
+// warn reports a line that is skipped. Other programs may break a line in the output of a long run, so a
+// bad line is no error.
 func (r *reader) warn(file string, line int, format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
 	}
 }
 
-// emit adds a finished record to the list. Its run is the argument that is being read.
+// emit adds a record to the list, unless it is a copy of an earlier one.
 func (r *reader) emit(rec *Record) error {
-	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
-	for i, v := range rec.Values {            // benchfmt leaves the unit of a zero as it is
+	rec.Source = cmp.Or(rec.Source, r.source) // a record of a document keeps its run
+	for i, v := range rec.Values {            // benchfmt does not tidy a value of 0
 		if v.OrigUnit == "" {
 			rec.Values[i] = tidy(v.Value, v.Unit)
 		}
 	}
-	// A copy, as -artifacts makes, is no trial of its own.
+	// A copy of a result file, as -artifacts makes, is no second trial.
 	if id := rec.identity(); id != "" && r.seen[id] {
 		r.again++
 		return nil
@@ -114,9 +112,9 @@ func (r *reader) emit(rec *Record) error {
 	return nil
 }
 
-// argument reads a file, a directory, or the files that match a pattern. Shells do not expand
-// patterns in quotes, in task files and on Windows. Each matching file is then a run of its own, as
-// if the shell had expanded the pattern.
+// argument reads a file, a directory, or the files that match a pattern: shells do not expand patterns
+// in quotes, in task files and on Windows. Each matching file is a run, as if the shell had expanded
+// the pattern.
 func (r *reader) argument(arg string) error {
 	r.source = arg
 	if arg == Stdin {
@@ -144,7 +142,7 @@ func (r *reader) argument(arg string) error {
 	return nil
 }
 
-// file reads one file or directory, whatever it holds.
+// file reads one file or directory of any kind.
 func (r *reader) file(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return r.directory(name)
@@ -158,15 +156,15 @@ func (r *reader) file(name string) error {
 
 var errNothing = errors.New("no benchmark result in it")
 
-// content reads one file or standard input as a whole: result files are decoded whole, and the log
-// of a benchmark may stand before or after its line.
+// content reads one file or standard input as a whole: result files are decoded whole, and a benchmark's
+// log may be before or after its line.
 func (r *reader) content(data []byte, name string) error {
-	// Editors of Windows put a byte order mark before text and JSON alike.
+	// Windows editors write a byte order mark.
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(data) == 0 {
 		return fmt.Errorf("%s:1: it is empty", name)
 	}
-	// The first lines decide. Benchmark text may begin with anything, so it is the default.
+	// The first bytes decide the kind. Benchmark text may begin with anything, so it is the default.
 	head := bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n")
 	before := r.records + r.again
 	var err error
@@ -186,7 +184,7 @@ func (r *reader) content(data []byte, name string) error {
 	return err
 }
 
-// bpftrace reads a saved text of the Python benchmark's script.
+// bpftrace reads saved output of the Python benchmark's bpftrace script.
 func (r *reader) bpftrace(data []byte, name string) error {
 	if !r.Options.Bpftrace {
 		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make "+
@@ -196,12 +194,12 @@ func (r *reader) bpftrace(data []byte, name string) error {
 	if err != nil {
 		return err
 	}
-	// The text has no name of its own; its file's becomes that of the job.
+	// The record, and so the fio job, has the name of the file.
 	base := filepath.Base(name)
 	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)),
 		Bpftrace: text})
 }
 
-// eventMark distinguishes go test -json from a result file, which begins with a brace too. Its
-// first line may be longer than the part that is matched, but the action precedes the output.
+// eventMark matches the first line of go test -json, to tell it from a result file. The line may be
+// longer than head, but the action precedes the output.
 var eventMark = regexp.MustCompile(`^\{[^\n]*"Action":\s*"\w`)

@@ -17,58 +17,57 @@ import (
 	"kvbench/tracing"
 )
 
-// Record is one trial: a result line of benchmark text, a result file, or both. Comparisons need
-// Name, Config and Values; pages need the file. With several clients a record is one rank, or, read
-// with Options.Trials, the merged trial.
+// Record is one trial: a line of benchmark text, a result file, or both. With several clients a record
+// is one rank, or the merged trial with Options.Trials. Comparisons need Name, Config and Values; pages
+// need the result file.
 type Record struct {
-	// Source is the argument it came from: the run that it belongs to in comparisons.
+	// Source is the argument that the record comes from. It is the run in comparisons.
 	Source string `json:"source"`
-	File   string `json:"file"`           // where it stands
-	Line   int    `json:"line,omitempty"` // 0 in a result file
+	File   string `json:"file"`           // the file of the line or of the result
+	Line   int    `json:"line,omitempty"` // 0 for a result file
 
 	Name  string `json:"name"`                 // as on the line: StorageCeiling/op=read-2
 	Iters int    `json:"iterations,omitempty"` // 0 without a line
-	// Config is in force at the line. It is shared between records and not to be changed.
+	// Config is the configuration of the text above the line. Records share it; do not change it.
 	Config []Setting `json:"config,omitempty"`
-	Values Values    `json:"values"` // none of a trial that is not complete
+	Values Values    `json:"values"` // empty if the trial is not complete
 
-	Path   string          `json:"result_path,omitempty"` // empty where there is no result file
-	Raw    json.RawMessage `json:"result,omitempty"`      // the result file as it stands
-	Result *result.Result  `json:"-"`                     // nil for the Python benchmark's
-	Python bool            `json:"-"`                     // it is the Python benchmark's
-	// Missing says why the result file that the text names could not be read.
+	Path   string          `json:"result_path,omitempty"` // "" without a result file
+	Raw    json.RawMessage `json:"result,omitempty"`      // the content of the result file
+	Result *result.Result  `json:"-"`                     // nil for a result of the Python benchmark
+	Python bool            `json:"-"`                     // the result file is from the Python benchmark
+	// Missing is why the result file that the text names could not be read.
 	Missing string `json:"result_missing,omitempty"`
 
-	// Ranks are the records that were merged, nil for one client.
+	// Ranks are the merged records, nil for one client.
 	Ranks []*Record `json:"-"`
-	trial string    // of a rank, equal for all ranks of the trial
+	trial string    // equal for all ranks of the trial
 	rank  int
 
-	// The file is a saved text of bpftrace, with nothing else of the above but File and Name.
+	// Bpftrace is set for saved bpftrace output, which has only File and Name.
 	Bpftrace *Bpftrace `json:"-"`
 
-	sections map[string]json.RawMessage // of the file, by the keys at its top
-	decoded  map[string]any             // decoded on demand by Lookup
+	sections map[string]json.RawMessage // of the result file, by top-level key
+	decoded  map[string]any             // by top-level key, for Lookup
 }
 
-// Setting is one line of a text's configuration.
+// Setting is one configuration line of a text.
 type Setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 }
 
-// Values are the values of a benchmark line, tidied as benchfmt does, with the original value and
-// unit.
+// Values are the values of a benchmark line, tidied by benchfmt, with the original values and units.
 type Values []benchfmt.Value
 
-// entryValue is one value in its printed unit. Value is a number, or a text for Inf and NaN, which
-// JSON lacks.
+// entryValue is one value in its printed unit. Value is a number, or a string for Inf and NaN, which
+// JSON cannot encode.
 type entryValue struct {
 	Unit  string `json:"unit"`
 	Value any    `json:"value"`
 }
 
-// MarshalJSON writes the values as they were printed.
+// MarshalJSON writes the values in their printed units.
 func (v Values) MarshalJSON() ([]byte, error) {
 	list := make([]entryValue, len(v))
 	for i, have := range v {
@@ -84,7 +83,7 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// UnmarshalJSON is the inverse.
+// UnmarshalJSON reads what MarshalJSON writes.
 func (v *Values) UnmarshalJSON(data []byte) error {
 	var list []entryValue
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -100,7 +99,7 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// tidy makes a value as benchfmt reads it.
+// tidy returns a value with its tidied unit, as benchfmt reads it.
 func tidy(value float64, unit string) benchfmt.Value {
 	v, u := benchunit.Tidy(value, unit)
 	if u == unit {
@@ -109,18 +108,18 @@ func tidy(value float64, unit string) benchfmt.Value {
 	return benchfmt.Value{Value: v, Unit: u, OrigValue: value, OrigUnit: unit}
 }
 
-// pythonKeys are the keys at the top of a result of the Python benchmark.
+// pythonKeys are the top-level keys of a Python benchmark's result.
 var pythonKeys = strings.Fields("requests_completed total_tokens_generated " +
 	"total_storage_io_latency total_generation_latency multi_turn_cache_hits " +
 	"multi_turn_cache_misses summary validation")
 
-// section is what stands under a key at the top of the result file, nil where there is none.
+// section returns the value of a top-level key of the result file, nil if there is none.
 func (rec *Record) section(key string) json.RawMessage {
 	if rec.sections == nil && rec.Raw != nil {
-		_ = json.Unmarshal(rec.Raw, &rec.sections) // it was valid when it was read
+		_ = json.Unmarshal(rec.Raw, &rec.sections) // the JSON was valid when it was read
 	}
-	// Of our results the keys of the Python benchmark are made when they are needed, without its
-	// percentiles: ours are elsewhere, and histograms take long to decode.
+	// For a kvbench result, make the keys of the Python benchmark when they are needed, without its
+	// percentiles: kvbench has them under other keys, and histograms take long to decode.
 	if rec.sections[key] == nil && rec.Result != nil && slices.Contains(pythonKeys, key) {
 		r := *rec.Result
 		r.Histograms = nil
@@ -132,13 +131,13 @@ func (rec *Record) section(key string) json.RawMessage {
 	return rec.sections[key]
 }
 
-// Lookup returns the value under a dotted path of keys in the result file: string, float64, bool,
-// map or list, or nil where the file has no such key, the key is null, or there is no file.
+// Lookup returns the value at a dotted path of keys in the result file: a string, float64, bool, map or
+// list. It returns nil if the key is missing or null, or if there is no file.
 func (rec *Record) Lookup(path string) any {
 	key, rest, deeper := strings.Cut(path, ".")
 	v, ok := rec.decoded[key]
 	if !ok {
-		// Only requested sections are decoded: histograms are most of a file.
+		// Decode only the requested section: histograms are most of a file.
 		_ = json.Unmarshal(rec.section(key), &v)
 		if rec.decoded == nil {
 			rec.decoded = map[string]any{}
@@ -153,7 +152,7 @@ func (rec *Record) Lookup(path string) any {
 	return v
 }
 
-// Parameter returns the value in force of a parameter, nil where it is unknown.
+// Parameter returns the value of a parameter, nil if unknown.
 func (rec *Record) Parameter(name string) any {
 	if rec.Result == nil {
 		return nil
@@ -161,7 +160,7 @@ func (rec *Record) Parameter(name string) any {
 	return rec.Result.Parameter(name)
 }
 
-// Failure is how a trial without values ended, empty for a trial with values.
+// Failure returns how a trial without values ended, "" for a trial with values.
 func (rec *Record) Failure() string {
 	switch {
 	case len(rec.Values) > 0:
@@ -172,7 +171,7 @@ func (rec *Record) Failure() string {
 	return cmp.Or(rec.Missing, "no values on its line")
 }
 
-// Clients are the records of a trial's ranks, itself where there is one client.
+// Clients returns the records of the trial's ranks, or the record itself for one client.
 func (rec *Record) Clients() []*Record {
 	if rec.Ranks == nil {
 		return []*Record{rec}
@@ -180,16 +179,15 @@ func (rec *Record) Clients() []*Record {
 	return rec.Ranks
 }
 
-// Block names the block of a paired run in which the trial was measured together with trials of the
-// other side. kvreport turns writes it as a line "turn: 3" above the trial's. Without it it is empty.
+// Block returns the block of a paired run to which the trial belongs, "" without a block. kvreport turns
+// writes it as a line "turn: 3" above the trial.
 func (rec *Record) Block() string { return rec.configured("turn") }
 
-// Tracing returns the histograms of block-layer tracing in the result file that have samples. Results
-// without tracing have none.
+// Tracing returns the block-layer histograms of the result file that have samples.
 func (rec *Record) Tracing() (out []tracing.Named) {
-	// The raw file is read, not the typed result: the Python benchmark has the same keys.
+	// Read the raw section: the Python benchmark has the same keys.
 	section := rec.section("device_latency_tracing")
-	if section == nil { // as of thousands of lines without a file
+	if section == nil { // usual for lines without a result file
 		return nil
 	}
 	var all map[string]json.RawMessage
@@ -201,7 +199,7 @@ func (rec *Record) Tracing() (out []tracing.Named) {
 		}
 		h.Buckets = slices.DeleteFunc(h.Buckets,
 			func(b tracing.Bucket) bool { return b.Count <= 0 })
-		// The Python benchmark has the buckets alone.
+		// A Python result has only buckets: compute the count and the percentiles.
 		full := tracing.NewHistogram(h.Unit, h.Sum, h.Buckets)
 		if h.Count = full.Count; h.P50 == nil || h.P95 == nil || h.P99 == nil {
 			h = full
@@ -213,7 +211,7 @@ func (rec *Record) Tracing() (out []tracing.Named) {
 	return out
 }
 
-// Course returns the traced histograms as a time series; nil where the file has none.
+// Course returns the traced histograms over time, nil if the file has none.
 func (rec *Record) Course() *tracing.Course {
 	var seen struct {
 		Course *tracing.Course `json:"over_time"`

@@ -14,14 +14,13 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// Parse makes a record of a result file, of ours or of the Python benchmark. The error names the
-// line.
+// Parse makes a record of a result file of kvbench or of the Python benchmark. An error has the line.
 func Parse(name string, data []byte) (*Record, error) {
 	rec := &Record{File: name, Path: name}
 	return rec, merge.Located(name, data, rec.parse(data))
 }
 
-// parse fills in what a result file gives.
+// parse sets the fields that come from a result file.
 func (rec *Record) parse(data []byte) error {
 	res, python, err := merge.Decode(data)
 	if err == nil {
@@ -30,8 +29,8 @@ func (rec *Record) parse(data []byte) error {
 	return err
 }
 
-// resultFile makes the record of a result file without a text. A directory is often read together
-// with the text that names its files: those have a record already.
+// resultFile makes the record of a result file, unless the file already has one: a text that was read
+// before may have named it.
 func (r *reader) resultFile(data []byte, name string) error {
 	rec, err := Parse(name, data)
 	if err != nil {
@@ -48,9 +47,9 @@ func (r *reader) resultFile(data []byte, name string) error {
 	return r.emit(rec)
 }
 
-// directory reads the result files below dir. JSON of other programs is left out, but not under a
-// result's name. Whatever cannot be read may be a result that was damaged or renamed: a comparison
-// without it would look complete.
+// directory reads the result files below dir. It skips JSON files without a result, except for files
+// with a result's name. Any other error ends it: a damaged result would be missing in a comparison that
+// looks complete.
 func (r *reader) directory(dir string) error {
 	before := r.records + r.again
 	err := merge.JSONFiles(dir, "", func(path string) error {
@@ -65,24 +64,24 @@ func (r *reader) directory(dir string) error {
 		}
 		return err
 	})
-	// A directory without results is a mistake, unless its results came by way of a text.
+	// A directory without results is an error, unless a text already named its results.
 	if err == nil && r.records+r.again == before {
 		err = fmt.Errorf("%s: no benchmark result in this directory", dir)
 	}
 	return err
 }
 
-// absolute makes two spellings of a path one: a file that is named twice is one trial.
+// absolute returns an absolute path, so that a file that is named twice is one trial.
 func absolute(path string) string {
 	abs, _ := filepath.Abs(path)
 	return cmp.Or(abs, path)
 }
 
-// subKey is where a results directory joined the parts of a benchmark's name.
+// subKey matches the "_" by which a results directory replaces the "/" in a benchmark's name.
 var subKey = regexp.MustCompile(`_([a-z][a-z0-9-]*=)`)
 
-// nameOf is the benchmark's name of a result file. Results without it have it in their directory,
-// which ends in <name>/trial_<T>/rank_<N>.
+// nameOf returns the benchmark's name of a result. A result without a name has it in its path, which
+// ends in <name>/trial_<T>/rank_<N>.
 func nameOf(res *result.Result, path string) string {
 	if res == nil {
 		return "PythonBenchmark"
@@ -97,12 +96,12 @@ func nameOf(res *result.Result, path string) string {
 	return res.Benchmark
 }
 
-// fileValues are the values of the benchmark line that a result file would have had. A trial that
-// failed has none: its numbers cover only a part of the window.
+// fileValues returns the values that the benchmark line of this result would have. A failed trial has
+// none, because its numbers cover only a part of the window.
 func fileValues(rec *Record) (out []benchfmt.Value) {
 	if rec.Python {
 		for _, m := range pythonMetrics {
-			// A rate of 0 means that there was no traffic, which its file cannot tell from unknown.
+			// The Python benchmark writes 0 both for no traffic and for unknown.
 			if v, _ := rec.Lookup("summary." + m.path).(float64); v != 0 {
 				out = append(out, tidy(v*m.scale, m.unit))
 			}
@@ -115,12 +114,11 @@ func fileValues(rec *Record) (out []benchfmt.Value) {
 	return out
 }
 
-// Scales of the Python benchmark's numbers. Its names say gbps and hold GiB/s.
+// Factors of the Python benchmark's values: its keys say gbps for GiB/s, and its times are in ms.
 const gib, ms = 1 << 30, 1e6
 
-// pythonMetrics are the values of our benchmark line that a result of the Python benchmark has
-// under a key of the same meaning. What it does not have is not invented; a direction without
-// traffic has no rate.
+// pythonMetrics are the units of the benchmark line for which a Python result has a key of the same
+// meaning.
 var pythonMetrics = []struct {
 	unit, path string
 	scale      float64

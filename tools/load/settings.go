@@ -17,22 +17,22 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Settings are the settings of one trial, or of all trials of one benchmark in one run: the values
-// of each setting, in the order of their first occurrence. More than one value means that the trials
-// measured different things. The zero value has no trial.
+// Settings are the settings of one trial, or of all trials of one benchmark in one run. Each setting
+// has its values in the order of their first occurrence. Several values mean that the trials differ.
+// The zero value has no trial.
 type Settings struct {
 	values   map[string][]string
-	defaults map[string]string // of settings that the text omits
+	defaults map[string]string // of settings that the text does not have
 }
 
-// Settings returns the settings of one trial. Defining settings that a text omits get their
-// defaults, so that a trial with another value shows up as a second value.
+// Settings returns the settings of one trial. Defining settings that a text does not have get their
+// defaults, so that a trial with another value differs.
 func (rec *Record) Settings() *Settings {
 	given := rec.settings()
 	s := &Settings{values: map[string][]string{}}
 	if rec.IsLine() {
 		s.defaults = defaults(rec.Name, given[merge.SettingDivision])
-		// Defining settings only: sixty defaults for every benchmark would hide the rest.
+		// Only defining settings: sixty defaults per benchmark would hide the settings that matter.
 		for _, name := range merge.Defining {
 			if v, ok := s.defaults[name]; ok {
 				s.values[name] = []string{v}
@@ -45,10 +45,10 @@ func (rec *Record) Settings() *Settings {
 	return s
 }
 
-// IsLine reports whether a record has only its result line, without a file.
+// IsLine reports whether a record is a result line without a result file.
 func (rec *Record) IsLine() bool { return rec.Result == nil && !rec.Python }
 
-// Add adds the settings of further trials, each value once.
+// Add adds the settings of other trials, each value once.
 func (s *Settings) Add(more *Settings) {
 	if more == nil {
 		return
@@ -69,8 +69,8 @@ func (s *Settings) Add(more *Settings) {
 	}
 }
 
-// alike reports whether two values of a setting count as equal. The free space of a disk changes
-// from trial to trial: capacities within 5 % are equal.
+// alike reports whether two values of a setting count as equal. Capacities within 5 % do, because the
+// free space of a disk changes between trials.
 func alike(name, a, b string) bool {
 	if a == b || name != merge.SettingCapacity {
 		return a == b
@@ -80,7 +80,7 @@ func alike(name, a, b string) bool {
 	return err1 == nil && err2 == nil && math.Abs(x-y) <= math.Max(x, y)/20
 }
 
-// Of returns the values of a setting, else its default if that is known.
+// Of returns the values of a setting, or its default, or nil if unknown.
 func (s *Settings) Of(name string) []string {
 	if v, ok := s.values[name]; ok {
 		return v
@@ -91,20 +91,20 @@ func (s *Settings) Of(name string) []string {
 	return nil
 }
 
-// Simulated reports whether any trial was in virtual time.
+// Simulated reports whether any trial was simulated.
 func (s *Settings) Simulated() bool {
 	return slices.ContainsFunc(s.Of(merge.SettingSimulated),
 		func(how string) bool { return how != merge.Measured })
 }
 
-// Difference is a setting of which two sets of trials have different values.
+// Difference is a setting that has different values in two sets of trials.
 type Difference struct {
 	Name     string
 	Old, New []string
 }
 
-// Differences compares two sets of trials, without the ignored settings. A setting that is unknown
-// on one side is no difference.
+// Differences compares two sets of trials without the ignored settings. A setting that one side does not
+// know is no difference.
 func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	if old == nil || new == nil {
 		return nil
@@ -118,7 +118,7 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && alike(n, a[0], b[0]) {
 			continue
 		}
-		// A filesystem without direct I/O gets buffered I/O: io-used is the mode that was measured.
+		// Compare the used I/O mode, if known: a filesystem without direct I/O gets buffered I/O.
 		if n == merge.SettingIO && len(old.Of(merge.SettingIOUsed)) > 0 &&
 			len(new.Of(merge.SettingIOUsed)) > 0 {
 			continue
@@ -128,17 +128,17 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	return list
 }
 
-// Text returns a setting's values for people, joined; empty where none is known.
+// Text returns a setting's values joined by +, "" if unknown.
 func (s *Settings) Text(name string) string { return mixture(s.Of(name)) }
 
-// mixture joins several values in sorted order: buffered+direct.
+// mixture joins the sorted values: buffered+direct.
 func mixture(values []string) string {
 	return strings.Join(slices.Sorted(slices.Values(values)), "+")
 }
 
-// settings returns a record's settings by name; values are texts, as flags have them. The name of a
-// sub-benchmark contains the swept settings. Configuration lines override the name. The result file
-// overrides both, because configuration lines hold for the whole text.
+// settings returns a record's settings by name, as strings as in flags. They come from the name of a
+// sub-benchmark (swept settings), the configuration lines and the result file. Later ones win:
+// configuration lines may be about several benchmarks.
 func (rec *Record) settings() map[string]string {
 	m := map[string]string{}
 	name, _ := SplitProcs(rec.Name)
@@ -159,11 +159,11 @@ func (rec *Record) settings() map[string]string {
 	return m
 }
 
-// LacksFile reports whether a record is a line of the suite without its result file.
+// LacksFile reports whether a record is a kvbench line without its result file.
 func (rec *Record) LacksFile() bool { return rec.IsLine() && rec.format() != "" }
 
-// CheckIgnored refuses settings that define numbers, and names that are not compared, which are
-// typing errors.
+// CheckIgnored returns an error for a name that is no comparable setting, and for a setting that may not
+// be ignored because it defines what a number means.
 func CheckIgnored(names []string) error {
 	known := append([]string{merge.SettingTraceFiles}, merge.FromFiles...)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
@@ -186,15 +186,15 @@ func CheckIgnored(names []string) error {
 	return nil
 }
 
-// Simulation returns how a record was simulated: Measured when it was not, empty when unknown.
+// Simulation returns how a record was simulated: Measured for a measurement, "" if unknown.
 func (rec *Record) Simulation() string { return rec.settings()[merge.SettingSimulated] }
 
-// IsSimulated reports whether a record is of a run in virtual time.
+// IsSimulated reports whether a record is known to be simulated.
 func (rec *Record) IsSimulated() bool {
 	return rec.Simulation() != "" && rec.Simulation() != merge.Measured
 }
 
-// format returns the record's format: from its file if it has one, else from the line's text.
+// format returns the record's format from its result file, or from its text.
 func (rec *Record) format() string {
 	if rec.Result != nil {
 		return result.LineFormat
@@ -202,7 +202,7 @@ func (rec *Record) format() string {
 	return rec.configured(merge.SettingFormat)
 }
 
-// place returns the file, and the line if the record has one.
+// place returns the file, with the line if there is one, for messages.
 func (rec *Record) place() string {
 	if rec.Line > 0 {
 		return fmt.Sprintf("%s:%d", rec.File, rec.Line)
@@ -210,8 +210,8 @@ func (rec *Record) place() string {
 	return rec.File
 }
 
-// ofConfig returns the settings in benchmark text. Text of this suite has a line "simulated: true"
-// for runs in virtual time.
+// ofConfig returns the settings of configuration lines. kvbench text of a simulation has "simulated:
+// true".
 func ofConfig(config []Setting) map[string]string {
 	m := map[string]string{}
 	for _, line := range config {
@@ -222,16 +222,16 @@ func ofConfig(config []Setting) map[string]string {
 	}
 	virtual, device := m[merge.SettingSimulated] == "true", m["simulate-device"]
 	delete(m, merge.SettingSimulated)
-	// Text of other programs has no such line: nothing is known of virtual time there.
+	// Text of other programs has no such line: then whether it was simulated is unknown.
 	if virtual || m[merge.SettingFormat] != "" {
 		m[merge.SettingSimulated] = merge.HowSimulated(virtual, device != "" && device != "–")
 	}
 	return m
 }
 
-// effective fills in what a run found where a parameter was not set. The worker count of an
-// autoscaler is a result of the trial, and not a setting. The totals of a trial that lacks a rank
-// are unknown.
+// effective adds the values that a run chose for unset parameters: workers, capacity, filesystems. The
+// worker count of an autoscaler is a result, not a setting. Totals of a trial without all ranks are
+// unknown.
 func effective(m map[string]string, r *result.Result) {
 	lacks := r.MergedRanks != nil && len(merge.Missing(r)) > 0
 	whole := r.CompletionUnit == result.UnitRequest && !lacks
@@ -260,12 +260,11 @@ func effective(m map[string]string, r *result.Result) {
 	}
 }
 
-// resolved caches the defaults by benchmark and division: thousands of records need a few, and the
-// parameter table is slow to resolve.
+// resolved caches the defaults by benchmark and division, because resolving parameters is slow.
 var resolved sync.Map
 
-// defaults returns the defaults of a benchmark in a division by name, because benchmark text names
-// only what the user changed. It is nil for an unknown division.
+// defaults returns a benchmark's default settings in a division, by name. It returns nil for an unknown
+// division.
 func defaults(bench, division string) (m map[string]string) {
 	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
 	base, _ = SplitProcs(base)
@@ -276,7 +275,7 @@ func defaults(bench, division string) (m map[string]string) {
 	b, _ := params.Benchmark(base)
 	given := map[string]string{params.EnvName(merge.SettingDivision): division}
 	env := func(name string) (string, bool) { return given[name], given[name] != "" }
-	// The values come from the parameter table, so that a changed default changes here too.
+	// Resolve the parameter table, so that a changed default is used here too.
 	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
 		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
 	if division != "" && err == nil {
@@ -290,7 +289,7 @@ func defaults(bench, division string) (m map[string]string) {
 	return m
 }
 
-// SplitProcs cuts the -GOMAXPROCS suffix of a benchmark's name, which the testing package appends.
+// SplitProcs cuts the suffix -GOMAXPROCS, which the testing package appends to a benchmark's name.
 func SplitProcs(name string) (base, procs string) {
 	base = strings.TrimRight(name, "0123456789")
 	if len(base) == len(name) || !strings.HasSuffix(base, "-") {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-// maxLine is what benchfmt takes; longer lines are reported and skipped.
+// maxLine is the longest line that benchfmt accepts, in bytes. Longer lines are reported and skipped.
 const maxLine = 60 << 10
 
 // event is one line of go test -json.
@@ -28,8 +28,8 @@ type event struct {
 	Output  string
 }
 
-// text reads lines: plain ones belong to one benchmark run, events of go test -json to one per
-// package. Their records come out in the order of the file.
+// text reads lines. Plain lines belong to one benchmark run, events of go test -json to one run per
+// package. Records have the order of the file.
 func (r *reader) text(data []byte, name string) error {
 	packages := map[string]*packageText{}
 	var order []*packageText
@@ -56,7 +56,7 @@ func (r *reader) text(data []byte, name string) error {
 		p.parse()
 		records = append(records, p.records...)
 	}
-	// Packages print concurrently: the order of the file is the order in time.
+	// go test runs packages concurrently: sort the records by line, which is their order in time.
 	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Compare(a.Line, b.Line) })
 	for _, rec := range records {
 		if err := r.emitLine(rec); err != nil {
@@ -66,15 +66,14 @@ func (r *reader) text(data []byte, name string) error {
 	return nil
 }
 
-// ErrLost is reported for a failed trial whose result cannot be read: the text does not name its
-// benchmark.
+// ErrLost reports a failed trial whose result cannot be read. Its benchmark is unknown.
 var ErrLost = errors.New("a failed benchmark left no result")
 
-// emitLine adds the result file to a record of a text. A missing file is no error: the line has
-// values of its own.
+// emitLine reads the result file of a record of a text. A missing result file is no error, because the
+// line has values.
 func (r *reader) emitLine(rec *Record) error {
-	// The line's numbers are kept, even where the file has more digits: every tool compares the
-	// printed numbers.
+	// Keep the values of the line, even if the file has more digits: every tool compares the printed
+	// ones.
 	if named := rec.Path; named != "" {
 		rec.Path = locate(named, rec.File)
 		data, err := os.ReadFile(rec.Path)
@@ -85,7 +84,7 @@ func (r *reader) emitLine(rec *Record) error {
 			r.seen[absolute(rec.Path)] = true
 		} else {
 			if file, ok := errors.AsType[*fs.PathError](err); ok {
-				err = file.Err // the file is named anyway
+				err = file.Err // the message already has the path
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
 				r.warn(rec.File, rec.Line, "result %s cannot be read: %v; its line alone is used: "+
@@ -107,16 +106,16 @@ func (r *reader) emitLine(rec *Record) error {
 	return r.emit(rec)
 }
 
-// locate finds a result file that moved together with the text that names it: the longest tail of
-// its path that exists below the text's directory. Without one it stays where it was.
+// locate returns the path of a result file that moved together with the text: the longest tail of the
+// path that exists below the text's directory. If there is none it returns path.
 func locate(path, text string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	// Paths in a log are absolute paths of the machine that ran.
+	// A log has absolute paths of the machine that ran the benchmark.
 	parts := strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/")
-	// At least trial, rank and file: a bare file name could belong to any run. The longest tail
-	// comes first, because it is the most certain match.
+	// A tail has at least three parts (trial, rank, file): a bare file name could be of any run. The
+	// longest tail is the most certain match.
 	for ; len(parts) >= 3; parts = parts[1:] {
 		moved := filepath.Join(filepath.Dir(text), filepath.Join(parts...))
 		if info, err := os.Stat(moved); err == nil && !info.IsDir() {
@@ -126,8 +125,8 @@ func locate(path, text string) string {
 	return path
 }
 
-// What the testing package prints around the log of a benchmark. The formats are the formats of go test,
-// with and without -v; the log's own lines begin with the place in the source.
+// Lines around a benchmark's log in the output of go test, with and without -v. Lines of the log itself
+// begin with file and line number.
 const (
 	benchLog = "--- BENCH: "
 	failLog  = "--- FAIL: Benchmark"
@@ -137,56 +136,55 @@ const (
 
 var logPlace = regexp.MustCompile(`^.+\.go:[0-9]+$`)
 
-// logKind says to which benchmark a log line belongs.
+// logKind says to which benchmark the next log lines belong.
 type logKind int
 
 const (
-	logOfNext logKind = iota // with -v logs are printed as they are written, before the result line
-	logOfLast                // without it behind the result line, below "--- BENCH"
+	logOfNext logKind = iota // with -v, a log precedes the result line
+	logOfLast                // without -v, a log follows the result line, below "--- BENCH"
 	logOfNone                // a failed benchmark has no result line
 )
 
-// packageText is what the benchmarks of one package printed. It is kept as a whole, some 250 bytes
-// a line, since logs belong to results before and behind them.
+// packageText is the output of the benchmarks of one package, about 250 bytes per line. It is kept
+// whole, because logs may precede or follow their result lines.
 type packageText struct {
 	r     *reader
 	file  string
-	lines []textLine // that are not parsed yet
-	rest  string     // of the line that is parsed
-	at    int        // where this line stands in the file
+	lines []textLine // not parsed yet
+	rest  string     // of the line that is being parsed
+	at    int        // its line number in the file
 
-	// What was found, and where in the log the reading is.
+	// The records so far, and the state of the log parser.
 	records []*Record
 	config  []Setting
-	logOf   logKind // whose log the coming lines are
-	last    *Record // of the last result line
-	next    *Record // has a result file, and its result line may still come
+	logOf   logKind // the benchmark of the next log lines
+	last    *Record // the record of the last result line
+	next    *Record // a record whose result line may still follow its log
 }
 
-// textLine is a line with its end, and where it stands in the file.
+// textLine is a line with its end, and its line number in the file.
 type textLine struct {
 	text string
 	at   int
 }
 
-// add takes in text, which need not be whole lines: the testing package flushes a result line in
-// pieces, and each piece becomes an event.
+// add appends text, which may be a part of a line: the testing package prints a result line in pieces,
+// and each piece is an event.
 func (p *packageText) add(text string, at int) {
-	// The testing package marks lines for test2json with ^V in its own output, which some tools
-	// keep.
+	// The testing package begins lines with ^V for test2json; some tools keep it.
 	for piece := range strings.Lines(strings.ReplaceAll(text, "\x16", "")) {
 		n := len(p.lines) - 1
 		if n < 0 || strings.HasSuffix(p.lines[n].text, "\n") {
 			p.lines = append(p.lines, textLine{piece, at})
 		} else if len(p.lines[n].text) <= maxLine || strings.HasSuffix(piece, "\n") {
-			// A line without an end must not grow with the input.
+			// Bound a line without an end.
 			p.lines[n] = textLine{p.lines[n].text + piece, at}
 		}
 	}
 }
 
-// parse finds the result lines, each with the result file that its log names, and the result files
-// of benchmarks without a line.
+// parse makes a record for each result line, with the result file that its log names, and for each
+// result file of a benchmark without a result line.
 func (p *packageText) parse() {
 	b := benchfmt.NewReader(p, p.file)
 	for b.Scan() {
@@ -201,7 +199,7 @@ func (p *packageText) parse() {
 	}
 }
 
-// Read gives benchfmt one line at a time, after the log has been searched up to this line.
+// Read passes one line at a time to benchfmt, after log has read it.
 func (p *packageText) Read(buffer []byte) (int, error) {
 	if p.rest == "" {
 		if len(p.lines) == 0 {
@@ -209,8 +207,7 @@ func (p *packageText) Read(buffer []byte) (int, error) {
 		}
 		line := p.lines[0]
 		p.lines, p.rest, p.at = p.lines[1:], line.text, line.at
-		// benchfmt stops at the first line that is longer than its buffer; such a line is log text
-		// and no result.
+		// benchfmt stops at a line that is longer than its buffer. Such a line is no result: replace it.
 		if len(p.rest) > maxLine {
 			p.r.warn(p.file, p.at, "line of more than %d bytes skipped", maxLine)
 			p.rest = "\n"
@@ -222,11 +219,10 @@ func (p *packageText) Read(buffer []byte) (int, error) {
 	return n, nil
 }
 
-// result makes the record of a result line. The reader reuses its result, so that everything kept
-// is copied.
+// result makes the record of a result line. It copies everything, because benchfmt reuses its result.
 func (p *packageText) result(found *benchfmt.Result, at int) {
-	// Results below the same configuration lines share one copy of them: of 100,000 lines it would
-	// be most of the memory.
+	// Results below the same configuration lines share one copy: otherwise the copies of 100,000 lines
+	// would be most of the memory.
 	if !slices.EqualFunc(found.Config, p.config, func(a benchfmt.Config, b Setting) bool {
 		return a.Key == b.Key && string(a.Value) == b.Value
 	}) {
@@ -244,14 +240,14 @@ func (p *packageText) result(found *benchfmt.Result, at int) {
 	p.last, p.next, p.logOf = rec, nil, logOfNext
 }
 
-// record makes a record of what stands at a line.
+// record appends a record for a line.
 func (p *packageText) record(at int) *Record {
 	rec := &Record{File: p.file, Line: at, Config: p.config}
 	p.records = append(p.records, rec)
 	return rec
 }
 
-// log takes in a line that may begin the log of another benchmark, or name a result file.
+// log reads a line that may begin a benchmark's log or name a result file.
 func (p *packageText) log(line string, at int) {
 	switch {
 	case strings.HasPrefix(line, benchLog):
@@ -271,14 +267,14 @@ func (p *packageText) log(line string, at int) {
 	}
 	rec := p.record(at)
 	rec.Path = path
-	// A benchmark that failed leaves a record that no result line completes.
+	// The record of a failed benchmark gets no result line.
 	if p.logOf != logOfNone {
 		p.next = rec
 	}
 }
 
-// unit takes in a Unit line. The first direction of a unit counts: of two inputs that contradict each
-// other one is wrong, and the comparison would change its sign.
+// unit reads a Unit line. If two inputs give a unit different directions, the first counts and the
+// second is reported.
 func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
 	if have := p.r.units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
 		p.r.warn(p.file, line,
@@ -288,7 +284,7 @@ func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
 	addUnit(p.r.units, u.OrigUnit, u.Key, u.Value)
 }
 
-// addUnit puts one pair of a Unit line into a map.
+// addUnit adds one key and value of a Unit line to m.
 func addUnit(m benchfmt.UnitMetadataMap, unit, key, value string) {
 	_, tidy := benchunit.Tidy(1, unit)
 	k := benchfmt.UnitMetadataKey{Unit: tidy, Key: key}

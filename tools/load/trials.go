@@ -15,8 +15,8 @@ import (
 	"kvbench/kvbench/result/python"
 )
 
-// identity is equal for a measurement and its copies, and different otherwise. It is empty for a
-// record without a nonce or start time.
+// identity returns a text that is equal for a result and its copies only. It is "" without a nonce or a
+// start time.
 func (rec *Record) identity() string {
 	r := rec.Result
 	if r == nil || r.Nonce == "" || r.StartTime == "" {
@@ -26,16 +26,15 @@ func (rec *Record) identity() string {
 		r.MergedRanks)
 }
 
-// together is equal for the ranks of a trial that were started together and for their merged
-// result: they share the nonce of their contents.
+// together returns a text that is equal for the ranks of a coordinated trial and for their merged
+// result: they have the same nonce.
 func (rec *Record) together() string {
 	return fmt.Sprintln(rec.Result.Nonce, rec.Result.Name, rec.Result.Trial)
 }
 
-// member is the trial of which a record is one rank, as a text that is equal for the ranks of a
-// trial, and the rank. ok is false for a record of one client, and for a merged one. Our results
-// contain both. The Python benchmark has them in the path alone; its launcher also puts a single
-// client into such a directory.
+// member returns the trial of a rank, as a text that is equal for all its ranks, and the rank. ok is
+// false for a trial with one client and for a merged record. A kvbench result has trial and rank. For
+// the Python benchmark they are in the path, also for a single client.
 func (rec *Record) member() (trial string, rank int, ok bool) {
 	if rec.Python {
 		m := merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
@@ -57,11 +56,11 @@ func (rec *Record) member() (trial string, rank int, ok bool) {
 	return strings.Join(key, "\n"), r.Rank, true
 }
 
-// fold merges the ranks of each trial in the current argument into one record, in the order of their
-// first ranks. Ranks belong to one trial when run, name, trial number and settings are equal. If
-// there are several such trials, ranks that follow each other in time belong together until a rank
-// number repeats. A trial that lacks a rank has no values, and its result names the rank. Ranks whose
-// run has written their merged result already are left out.
+// fold merges the ranks of each trial in the argument into one record, in the order of their first
+// ranks. Ranks belong to one trial if run, name, trial number and settings are equal. If several such
+// trials exist, ranks that follow each other in time belong together, until a rank number repeats. A
+// trial without all ranks has no values, and its result names the missing rank. Ranks with a merged
+// result of their run are dropped.
 func (r *reader) fold() error {
 	groups, ranks := map[string][]*Record{}, map[string]int{}
 	var order []string
@@ -73,8 +72,8 @@ func (r *reader) fold() error {
 			order = append(order, rec.trial)
 		}
 		groups[rec.trial] = append(groups[rec.trial], rec)
-		// No file of the Python benchmark has the number of ranks: it is the largest of any trial of
-		// the option, whose directory has the trials.
+		// No Python result has the number of ranks. It is the largest rank + 1 of all trials in the
+		// option's directory.
 		option := filepath.Dir(rec.trial)
 		ranks[option] = max(ranks[option], rec.rank+1)
 	}
@@ -96,7 +95,7 @@ func (r *reader) fold() error {
 	return nil
 }
 
-// leading counts the ranks of the first trial, which stand at the beginning of the group.
+// leading returns the number of records at the begin of the group that are ranks of one trial.
 func leading(group []*Record) (n int) {
 	seen := map[int]bool{}
 	for n < len(group) && (group[0].Python ||
@@ -107,10 +106,10 @@ func leading(group []*Record) (n int) {
 	return n
 }
 
-// Package is the Go package in the line's configuration, empty where there is none.
+// Package returns the Go package in the line's configuration, "" if there is none.
 func (rec *Record) Package() string { return rec.configured("pkg") }
 
-// configured is a value of the line's configuration, empty where there is none.
+// configured returns the value of a configuration line, "" if there is none.
 func (rec *Record) configured(key string) string {
 	i := slices.IndexFunc(rec.Config, func(s Setting) bool { return s.Key == key })
 	if i < 0 {
@@ -119,7 +118,7 @@ func (rec *Record) configured(key string) string {
 	return rec.Config[i].Value
 }
 
-// began is when the window opened, the zero time where that is unknown.
+// began returns the start of the window, the zero time if unknown.
 func (rec *Record) began() (at time.Time) {
 	if rec.Result != nil {
 		at, _ = time.Parse(time.RFC3339Nano, rec.Result.StartTime)
@@ -127,13 +126,12 @@ func (rec *Record) began() (at time.Time) {
 	return at
 }
 
-// joined makes the record of a trial. Its result is merged from the results of the ranks, and its
-// values are the values of the line that one client would have printed. n is the number of ranks that
-// a trial of the Python benchmark should have.
+// joined merges the ranks of a trial into one record. Its values are the values of the benchmark line
+// that one client would print. n is the number of ranks that a Python trial should have.
 func joined(ranks []*Record, n int) (rec *Record, err error) {
 	first := ranks[0]
 	if first.Python && n == 1 && len(ranks) == 1 {
-		return first, nil // its launcher puts a single client into such a directory, too
+		return first, nil // a single client has a rank directory, too
 	}
 	slices.SortFunc(ranks, func(a, b *Record) int { return a.rank - b.rank })
 	rec = &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
@@ -154,7 +152,7 @@ func joined(ranks []*Record, n int) (rec *Record, err error) {
 	return rec, err
 }
 
-// merge merges the results of the ranks.
+// merge sets Result and Raw to the merged results of the ranks.
 func (rec *Record) merge() (err error) {
 	var results []*result.Result
 	for _, rank := range rec.Ranks {
@@ -169,7 +167,7 @@ func (rec *Record) merge() (err error) {
 	return err
 }
 
-// mergePython is the same for n ranks of the Python benchmark.
+// mergePython sets Raw to the merged results of n ranks of the Python benchmark.
 func (rec *Record) mergePython(n int) error {
 	var results []*python.Result
 	have := &result.Result{Ranks: n}

@@ -21,7 +21,7 @@ type machine struct {
 	filesystem func(dir string) (host.Filesystem, error)
 }
 
-// Question is a run whose needs are computed: any parameters of the benchmarks.
+// Question has the parameters of a future run.
 type Question struct {
 	machine machine
 	set     *params.Set
@@ -31,8 +31,8 @@ type Question struct {
 	rate    *float64
 }
 
-// NewQuestion adds the flags of a question to a flag set. The division is the open one unless the
-// user gives another: duration, sizes and users of the quick division are too small to plan with.
+// NewQuestion adds the flags to a flag set. The default division is open: window, sizes and users of the
+// quick division are too small to plan with.
 func NewQuestion(fs *flag.FlagSet) *Question {
 	q := &Question{
 		machine: machine{host.ReadLimits, host.FilesystemOf}, set: params.Register(fs),
@@ -43,17 +43,17 @@ func NewQuestion(fs *flag.FlagSet) *Question {
 	return q
 }
 
-// Answer is the needs of the run and the resources of this machine. It is encoded as JSON.
+// Answer has the needs of the run and the resources of this machine. It is encoded as JSON.
 type Answer struct {
 	Need
 	Machine available `json:"this_machine"`
 }
 
-// Fits reports whether this machine meets the needs that were checked.
+// Fits reports whether this machine meets the needs that could be checked.
 func (a Answer) Fits() bool { return len(a.Machine.Refusals) == 0 }
 
-// Answer resolves the parameters, without further arguments, and computes the needs. Mistakes in
-// parameters are one error that unwraps to all of them.
+// Answer resolves the parameters and computes the needs. rest are arguments after the flags, which are
+// an error. Several mistakes in parameters are one error that unwraps to all.
 func (q *Question) Answer(rest []string) (a Answer, err error) {
 	b, known := params.Benchmark(strings.TrimPrefix(*q.bench, "Benchmark"))
 	switch {
@@ -84,7 +84,7 @@ func (q *Question) Answer(rest []string) (a Answer, err error) {
 	return a, err
 }
 
-// available is this machine's resources.
+// available has this machine's resources.
 type available struct {
 	MemoryBytes  int64    `json:"memory_bytes"` // 0 = unknown
 	MemorySource string   `json:"memory_source"`
@@ -94,8 +94,8 @@ type available struct {
 	Refusals     []string `json:"does_not_fit"`
 }
 
-// available reads the machine's resources and compares them with the needs of all ranks of this
-// host. Without a directory only memory is known, and nothing is refused for it.
+// available compares this machine's resources with the needs of all ranks of this host. Without a
+// directory it returns only the memory and refuses nothing.
 func (h machine) available(dir string, n Need) (available, error) {
 	a := available{Refusals: []string{}}
 	a.MemoryBytes, a.MemorySource = h.limits().Available()
@@ -108,7 +108,7 @@ func (h machine) available(dir string, n Need) (available, error) {
 	}
 	a.Directory, a.Filesystem, a.FreeBytes = dir, fs.Type, &fs.Free
 	ranks := int64(n.Ranks)
-	// Ranks of one host share its memory and, by default, its disk.
+	// The ranks of one host share its memory and, by default, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
 		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %s, %s "+
 			"available according to %s", size(need), units.Plural(ranks, "rank"),
@@ -121,7 +121,7 @@ func (h machine) available(dir string, n Need) (available, error) {
 	return a, nil
 }
 
-// WriteText writes it for people.
+// WriteText writes the answer as a table.
 func (answer Answer) WriteText(w io.Writer) error {
 	n, a := answer.Need, answer.Machine
 	// The first column is empty in continuation lines.
@@ -129,7 +129,7 @@ func (answer Answer) WriteText(w io.Writer) error {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	all := func(format string, each int64) string { // of the ranks, where there are several
+	all := func(format string, each int64) string { // for all ranks, if there are several
 		if n.Ranks <= 1 {
 			return ""
 		}

@@ -13,15 +13,15 @@ import (
 	"kvbench/tiers"
 )
 
-// Thresholds of the rules, found on a throttled loop device and a virtual disk.
+// Thresholds of the rules, chosen by runs on a throttled loop device and a virtual disk.
 const (
-	// full is the share of the medium's rate from which on the medium counts as a run's limit.
+	// full is the share of the medium's rate from which on the medium limits a run.
 	full = 0.9
-	// short is the share of the rate that bandwidth and latency allow below which IOPS must be the
-	// limit. Real drives scale worse than the model between one request at a time and enough of
-	// them, which must not look like a bound of IOPS.
+	// short is the share of the request rate that bandwidth and latency allow below which IOPS limit a
+	// run. Real drives scale less than the model at medium depths, which must not look like an IOPS
+	// limit.
 	short = 0.67
-	// mixedShare is the least share of the bytes in either direction of a mixed run.
+	// mixedShare is the smallest share of bytes of each direction in a mixed run.
 	mixedShare = 0.1
 )
 
@@ -31,17 +31,17 @@ type derived struct {
 	reasons []string
 }
 
-// because notes the reason for a parameter.
+// because adds the reason for a parameter.
 func (d *derived) because(parameter, format string, args ...any) {
 	d.reasons = append(d.reasons, fmt.Sprintf("%-14s %s", parameter, fmt.Sprintf(format, args...)))
 }
 
-// The directions.
+// directions are the names of the two directions.
 var directions = [2]string{"read", "write"}
 
-// derive applies the rules of the package comment.
+// derive applies the rules of the package comment to the runs.
 func derive(runs []measured) (d derived, err error) {
-	// Kinds first: trials of one measurement are one.
+	// First take the median trial of each kind.
 	streams, mixed := sort(middles(runs))
 	for i, s := range streams {
 		if len(s) == 0 {
@@ -61,22 +61,21 @@ func derive(runs []measured) (d derived, err error) {
 	return d, nil
 }
 
-// stream is a measurement of one direction.
+// stream is one direction of a measurement.
 type stream struct {
 	kind
 	rate  float64 // bytes/s
 	times []float64
 }
 
-// String names a measurement in a reason, with the inputs of its rule.
+// String returns the measurement with the inputs of its rule, for a reason.
 func (s stream) String() string {
 	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding,
 		units.FormatSize(s.chunk), mib(s.rate))
 }
 
-// middles picks one measurement from several trials of a kind: the median by its bytes. Its rates
-// and times belong together, as Little's law requires; a median of each value would mix trials. The
-// kinds have the order of their first trials.
+// middles returns the trial with the median bytes/s of each kind, in the order of their first trials.
+// It uses the rates and times of one trial, because Little's law holds only for values of one trial.
 func middles(runs []measured) (out []measured) {
 	trials := map[kind][]measured{}
 	for _, r := range runs {
@@ -111,8 +110,8 @@ func sort(runs []measured) (streams [2][]stream, mixed []measured) {
 	return streams, mixed
 }
 
-// direction derives the parameters of reads or of writes. The order matters: bandwidth gives a
-// request's transfer time, and transfer time and latency give the IOPS that could show.
+// direction derives the parameters of one direction: first the bandwidth, which gives a request's
+// transfer time, then the IOPS, then the latency.
 func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64,
 	latency time.Duration) {
 	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
@@ -142,14 +141,14 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 	return round(best.rate), math.Round(m.iops), micros(least)
 }
 
-// requests is the requests per second, each the time of one request by Little's law.
+// requests returns the requests per second. each returns the time of one request by Little's law.
 func (s stream) requests() float64 { return s.rate / float64(s.chunk) }
 func (s stream) each() float64     { return float64(s.outstanding) / s.requests() }
 
-// medium is the parameters of one direction.
-type medium struct{ bandwidth, iops float64 } // iops 0: no bound
+// medium has the parameters of one direction.
+type medium struct{ bandwidth, iops float64 } // iops 0: no limit
 
-// pass is the transfer time of a request.
+// pass returns the transfer time of a request of chunk bytes, in seconds.
 func (m medium) pass(chunk int64) float64 {
 	if m.iops > 0 {
 		return max(float64(chunk)/m.bandwidth, 1/m.iops)
@@ -157,9 +156,8 @@ func (m medium) pass(chunk int64) float64 {
 	return float64(chunk) / m.bandwidth
 }
 
-// latency is the least time of a request beyond its transfer: queueing only adds to it. Runs that
-// fill the medium with more than one request at a time are skipped. Of runs that agree to the
-// microsecond the last counts; nil if no run remains.
+// latency returns the smallest time of a request minus its transfer time: queueing only adds to it. It
+// skips runs that fill the medium with several requests at a time. from is nil if no run remains.
 func (m medium) latency(runs []stream) (least float64, from *stream) {
 	for i, s := range runs {
 		if s.outstanding > 1 && s.requests()*m.pass(s.chunk) >= full {
@@ -172,8 +170,8 @@ func (m medium) latency(runs []stream) (least float64, from *stream) {
 	return least, from
 }
 
-// limitedByRequests reports whether the run with the most requests/s did fewer than the bandwidth
-// and the latency allow.
+// limitedByRequests returns the run with the most requests/s, and whether that is fewer than bandwidth
+// and latency allow.
 func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool) {
 	s := slices.MaxFunc(runs, func(a, b stream) int {
 		return cmp.Compare(a.requests(), b.requests())
@@ -182,7 +180,7 @@ func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool)
 	return s, s.requests() < short*min(1/pass, float64(s.outstanding)/(latency+pass))
 }
 
-// round rounds to a measurement's precision: whole MiB/s, where that is less than 1 %.
+// round rounds to whole MiB/s, or to bytes/s below 100 MiB/s.
 func round(rate float64) float64 {
 	const mib = float64(units.MiB)
 	if rate < 100*mib {
@@ -191,18 +189,19 @@ func round(rate float64) float64 {
 	return math.Round(rate/mib) * mib
 }
 
-// mib formats bytes in the report's one unit.
+// mib formats bytes in MiB.
 func mib(bytes float64) string { return units.Number.Text(bytes/float64(units.MiB)) + " MiB" }
 
-// micros rounds to the precision of such measurements.
+// micros rounds to microseconds.
 func micros(s float64) time.Duration { return seconds(s).Round(time.Microsecond) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// slice looks for a limiter. With one request at a time no request can take less than its share of
-// the bandwidth, unless saved-up bandwidth lets many pass at once; then the next has to wait. A
-// slice is one wait and the requests that passed before it: with w the wait, f the time of a fast
-// request and c ÷ X the mean time, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
+// slice looks for a rate limiter that grants bandwidth in time slices. With one request at a time, a
+// request cannot be faster than its share of the bandwidth, except with a limiter: then many fast
+// requests pass, and the next one waits. A slice is one wait and the fast requests before it: with the
+// wait w, the time f of a fast request and the mean time c ÷ X, the slice is T = (w - f) ÷ (1 - f ÷ (c
+// ÷ X)).
 func (d *derived) slice(runs []stream) {
 	for _, s := range runs {
 		if s.outstanding != 1 || s.entry != s.chunk || len(s.times) == 0 {
@@ -222,7 +221,7 @@ func (d *derived) slice(runs []stream) {
 	d.because("slice", "none seen")
 }
 
-// duplex compares the rate of mixed runs with the rates of one medium and of two.
+// duplex compares the rate of mixed runs with the rates of one shared medium and of two.
 func (d *derived) duplex(mixed []measured) {
 	if len(mixed) == 0 {
 		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, "+

@@ -17,9 +17,9 @@ import (
 	"kvbench/tools/load"
 )
 
-// Device derives the parameters of the device model from plain runs on a drive, in a format of
-// Formats, and gives a reason for each. What casts doubt on a run goes to warn; runs that do not
-// describe one drive are refused by name, all of them at once.
+// Device derives the parameters of the device model from plain I/O runs on one drive, with a reason for
+// each. format is one of Formats. It passes doubts to warn. Runs that are not of one drive are an error
+// that names all of them.
 func Device(in []string, stdin io.Reader, format string, warn func(error)) (text string,
 	reasons []string, err error) {
 	if format != "text" && format != "json" {
@@ -43,8 +43,8 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 			warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name,
 				v.Reason))
 		}
-		// Clients of one host load its drive together: their sum is its rate. Clients of several
-		// hosts have a drive each.
+		// The ranks of one host share its drive: the sum of their rates is the drive's rate. Ranks of
+		// several hosts have several drives.
 		if e := rec.Result.Environment; len(rec.Ranks) > 1 && e.Hostname == "" {
 			warn(fmt.Errorf("%s was left out: its ranks ran on several hosts, which have not one "+
 				"drive", rec.Name))
@@ -69,15 +69,15 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 	return text, d.reasons, err
 }
 
-// drives collects evidence that the runs are of different drives, and reasons against single runs.
+// drives collects the reasons why the runs are not measurements of one drive.
 type drives struct {
 	refused []error
-	places  [len(placeNames)]map[string]string // by the name of a machine, drive or filesystem: a run there
+	places  [len(placeNames)]map[string]string // machine, drive or filesystem → a run on it
 }
 
 var placeNames = [...]string{"machines", "drives", "filesystems"}
 
-// add notes a run's origin, and whether a cache completed its requests.
+// add adds the origin of a run, and the reasons against it, such as a cache that served its reads.
 func (d *drives) add(run string, r *result.Result) {
 	refuse := func(when bool, format string, args ...any) {
 		if when {
@@ -107,7 +107,7 @@ func (d *drives) add(run string, r *result.Result) {
 	}
 }
 
-// refuse returns why the runs are no measurements of one drive, nil if they are.
+// refuse returns why the runs are not measurements of one drive, nil if they are.
 func (d *drives) refuse() error {
 	errs := d.refused
 	for i, what := range placeNames {
@@ -123,26 +123,26 @@ func (d *drives) refuse() error {
 	return errors.Join(errs...)
 }
 
-// measured is one plain run on the storage tier, or several trials of one.
+// measured is a trial of a plain run on the storage tier.
 type measured struct {
 	kind
 	read, write float64 // bytes/s
-	// seconds that one file took: p50, p95, p99, p99.9, as far as they are known
+	// Seconds per file: p50, p95, p99, p99.9, as far as known.
 	times []float64
 }
 
-// kind is equal for trials of the same measurement.
+// kind is equal for trials of one measurement.
 type kind struct {
-	name        string // as in the result, without the number of processors
-	outstanding int    // requests at a time
-	chunk       int64  // bytes of one
-	entry       int64  // bytes of a file
-	// A sweep found the number of requests in flight and, with it, the size of the files: each
-	// trial has its own, and all are trials of the same measurement.
+	name        string // the benchmark's name, without GOMAXPROCS
+	outstanding int    // requests in flight
+	chunk       int64  // bytes per request
+	entry       int64  // bytes per file
+	// A sweep searched the number of requests in flight and so the file size. Each trial has its own,
+	// but all are trials of one measurement.
 	found bool
 }
 
-// trial is the key that trials of a kind share.
+// trial returns the kind without the values that a sweep found, as a map key.
 func (k kind) trial() kind {
 	if k.found {
 		k.outstanding, k.entry = 0, 0
@@ -150,8 +150,8 @@ func (k kind) trial() kind {
 	return k
 }
 
-// read extracts the inputs of the rules from a result; false for another benchmark, a simulation,
-// or a failed trial.
+// read returns the inputs of the rules. ok is false for another benchmark, a simulation and a failed
+// trial.
 func read(r *result.Result) (m measured, ok bool) {
 	if r == nil || r.Status != result.StatusComplete || r.Simulation != nil ||
 		(r.Benchmark != "StorageCeiling" && r.Benchmark != "Tier") || r.IO.ChunkBytes <= 0 {
@@ -160,12 +160,12 @@ func read(r *result.Result) (m measured, ok bool) {
 	i := slices.IndexFunc(r.Tiers, func(t result.Tier) bool {
 		return t.Level == tiers.Storage.String()
 	})
-	if i < 0 || r.Tiers[i].Deleted.Entries > 0 { // a run with deletions is slower than the device
+	if i < 0 || r.Tiers[i].Deleted.Entries > 0 { // deletions slow a run down
 		return m, false
 	}
 	depth, chunk := r.IO.Depth, int64(r.IO.ChunkBytes)
 	entry := max(units.OrZero(r.EntrySizes.Read.Max), units.OrZero(r.EntrySizes.Write.Max))
-	// The number in flight is workers × depth, but at most the chunks of an entry.
+	// workers × depth requests are in flight, but a worker has at most the chunks of one entry.
 	if entry > 0 {
 		chunk = min(chunk, entry)
 		depth = min(depth, int((entry+chunk-1)/chunk))
@@ -174,7 +174,7 @@ func read(r *result.Result) (m measured, ok bool) {
 		r.PlainIO != nil && len(r.PlainIO.Sweep) > 0}
 	t, l := r.Tiers[i], r.Latency.Levels[r.Tiers[i].Level]
 	m.read, m.write = units.OrZero(t.Read.BytesPerSecond), units.OrZero(t.Write.BytesPerSecond)
-	// The times of entries show a limiter's slices: the fast ones and those that had to wait.
+	// Times of entries show a limiter: fast ones, and ones that waited.
 	op := l.Read.Device
 	if m.read == 0 {
 		op = l.Write.Device
@@ -187,13 +187,13 @@ func read(r *result.Result) (m measured, ok bool) {
 	return m, m.read > 0 || m.write > 0
 }
 
-// Formats lists the formats of Device, for an error and a help text.
+// Formats are the output formats of Device, for messages.
 const Formats = "text or json"
 
-// document is a drive in JSON. Rates are bytes/s and requests/s, times nanoseconds; 0 of a rate of
-// requests is no bound.
+// document is the JSON of a drive. Rates are in bytes/s and requests/s, times in ns. IOPS of 0 are no
+// limit.
 type document struct {
-	SimulateDevice string   `json:"simulate_device"` // the text that -simulate-device takes
+	SimulateDevice string   `json:"simulate_device"` // the value of -simulate-device
 	ReadRate       float64  `json:"read_bytes_per_second"`
 	WriteRate      float64  `json:"write_bytes_per_second"`
 	ReadIOPS       float64  `json:"read_iops"`
@@ -203,10 +203,10 @@ type document struct {
 	Parallelism    int      `json:"parallelism"`
 	Duplex         bool     `json:"duplex"`
 	SliceNS        int64    `json:"slice_ns"`
-	Reasons        []string `json:"reasons"` // one for each parameter, for people
+	Reasons        []string `json:"reasons"` // one per parameter, as text
 }
 
-// write writes a derived drive.
+// write returns the drive in a format.
 func (d derived) write(format string) (string, error) {
 	m := d.device
 	simulate := params.FormatDevice(m)

@@ -1,30 +1,29 @@
-// Package sizing answers two questions before a run: how much memory and disk it needs, and how to
-// describe a drive for a run in virtual time.
+// Package sizing computes the memory and disk that a run needs, and the device model of a drive for
+// simulations.
 //
-//	datasize.go  Question and Answer: a run's parameters, its needs, what this machine has
-//	estimate.go  Need: reckoning with the population that the run would draw
-//	device.go    Device: plain runs on one drive, which are refused, and its text and JSON
-//	derive.go    the rules by which the parameters follow
+//	datasize.go  Question and Answer: the parameters of a run, its needs, this machine's resources
+//	estimate.go  Need: the needs of the population that the run would draw
+//	device.go    Device: plain I/O runs on one drive → the device model as text or JSON
+//	derive.go    the rules that derive the device model
 //
-// Needs are computed from the users that the seed would draw, so they are the run's own and not an
-// average. Open-loop users do not wait: their offer does not depend on the storage.
+// The needs are computed for the users that the run's seed draws. Open-loop users do not wait, so their
+// load does not depend on the storage.
 //
-// The rules for a drive are those of the device model read backwards. A run keeps n requests of c
-// bytes outstanding (workers × depth) and moves X bytes/s.
+// The rules invert the device model. A run keeps n requests of c bytes in flight (workers × depth) and
+// moves X bytes/s.
 //
-//   - Bandwidth of a direction is the largest X of any run in it.
-//   - By Little's law each request of a run took n·c ÷ X, of which c ÷ bandwidth passed on the
-//     medium. The rest is latency and waiting for others; the least rest of all is the latency.
-//   - If the run with the most requests/s did clearly fewer than bandwidth and latency allow, then
-//     those are the IOPS, and a request passes the medium in 1 ÷ IOPS at least.
-//   - Single requests that mostly take less time than their share of the bandwidth come from a
-//     limiter that hands it out in slices. The slice is the time from one wait to the next.
-//   - Reads and writes share the medium or do not, whichever comes nearer to what
-//     StorageCeiling/op=mixed moved.
+//   - The bandwidth of a direction is the largest X of its runs.
+//   - By Little's law a request took n·c ÷ X, of which the transfer took c ÷ bandwidth. The rest is
+//     latency and queueing. The smallest rest of all runs is the latency.
+//   - If the run with the most requests/s has clearly fewer than bandwidth and latency allow, its
+//     requests/s are the IOPS. Then a request occupies the medium for at least 1 ÷ IOPS.
+//   - If single requests are mostly faster than their share of the bandwidth, a limiter grants
+//     bandwidth in time slices. A slice is the time from one wait to the next.
+//   - Reads and writes share one medium or have two, whichever is nearer to the rate of
+//     StorageCeiling/op=mixed.
 //
-// The model leaves out what these runs cannot tell (parallelism, garbage collection, flushes).
+// The model leaves out what these runs do not show: parallelism, garbage collection and flushes.
 //
-// Of several runs of one kind the median by its bytes counts, with its own rates and times. Runs
-// whose number in flight was searched for are one kind, whatever number was found. Latency and
-// bandwidth come from different runs.
+// Of several trials of one kind, the trial with the median bytes/s counts. Trials that searched the
+// number of requests in flight are one kind. Latency and bandwidth come from different runs.
 package sizing

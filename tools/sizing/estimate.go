@@ -14,7 +14,7 @@ import (
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
 
-// Need is the needs of a run. Numbers that cannot be known before the run are null.
+// Need has the needs of a run. Numbers that are unknown before the run are null.
 type Need struct {
 	SchemaVersion string  `json:"schema_version"`
 	Benchmark     string  `json:"benchmark"`
@@ -32,9 +32,9 @@ type Need struct {
 	Note string `json:"note,omitempty"`
 
 	LargestEntry Entry    `json:"largest_entry"`
-	largest      string   // what it is
+	largest      string   // a description of LargestEntry
 	MeanEntry    *Entry   `json:"mean_entry"`
-	RequestRate  *float64 `json:"requests_per_s"` // offered, at most
+	RequestRate  *float64 `json:"requests_per_s"` // the largest offered rate
 	WriteRate    *float64 `json:"write_bytes_per_s"`
 
 	Disk    Disk  `json:"disk"` // of one rank
@@ -47,24 +47,24 @@ type Entry struct {
 	Bytes  int64 `json:"bytes"`
 }
 
-// Disk is the space that one rank needs on the storage tier's filesystem, at several levels.
+// Disk is the space that one rank needs on the storage tier's filesystem.
 type Disk struct {
-	Minimum int64 `json:"minimum_bytes"` // below this the run is refused
-	// entries of the live conversations: less, and history is evicted before it is read
+	Minimum int64 `json:"minimum_bytes"` // with less, the run ends with an error
+	// The entries of the live conversations. With less, history is evicted before it is read.
 	WorkingSet *int64 `json:"working_set_bytes"`
-	// all that is offered in the window: as much, and nothing is ever evicted
+	// The bytes written in the window. With so much, nothing is evicted.
 	Everything *int64 `json:"everything_bytes"`
-	// as -storage-capacity-gb gives it; null: from the free space
+	// By -storage-capacity-gb; null if the run takes it from the free space.
 	Capacity *int64 `json:"capacity_bytes"`
-	// that -precondition writes through the drive before the window
+	// The bytes that -precondition writes before the window.
 	Written *int64 `json:"precondition_bytes"`
 }
 
-// resultBytes is the largest size of the JSON and the summary of one trial, with their histograms.
+// resultBytes is an upper bound of the size of a trial's result file and summary.
 const resultBytes = 1 << 20
 
-// Estimate derives the needs from parameters. writeRate bounds the bytes per second that the
-// storage takes; 0 = unbounded. Of the machine only its processors and its available memory count.
+// Estimate computes the needs of a run. writeRate limits the bytes/s that the storage accepts; 0 = no
+// limit. machine gives only the processors and the available memory.
 func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	buffers := buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs,
 		Depth: v.Depth(), Chunk: int(v.ChunkSize),
@@ -83,7 +83,7 @@ func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	if written := cmp.Or(v.PreconditionBytes, 2*v.StorageBytes); v.Precondition && written > 0 {
 		n.Disk.Written = &written
 	}
-	// A run refuses a tier that cannot hold its largest entry: that is the minimum for any load.
+	// A run ends with an error if a tier cannot hold its largest entry.
 	tokens, bytes := v.LargestEntry()
 	n.LargestEntry = Entry{tokens, bytes}
 	n.Disk.Minimum = bytes
@@ -100,7 +100,7 @@ func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	return n
 }
 
-// largestIs names the largest entry for people.
+// largestIs describes the largest entry.
 func largestIs(v *params.Values, tokens int) string {
 	switch {
 	case v.CutTokens() > 0:
@@ -117,10 +117,10 @@ func largestIs(v *params.Values, tokens int) string {
 	return fmt.Sprintf("a block of %d tokens, the trace's largest", tokens)
 }
 
-// users computes the needs of the population that the run would draw.
+// users computes the needs of the users that the run would draw.
 func (n *Need) users(v *params.Values, writeRate float64) {
 	if v.DecodeOnly {
-		entries, tokens := v.DecodePopulation() // what it writes before its window
+		entries, tokens := v.DecodePopulation() // written before the window
 		n.Disk.Minimum = int64(entries) * v.Sizer().Bytes(tokens)
 		n.Disk.WorkingSet, n.Disk.Everything = new(n.Disk.Minimum), new(n.Disk.Minimum)
 		n.MeanEntry = &Entry{n.LargestEntry.Tokens, n.LargestEntry.Bytes}
@@ -155,12 +155,12 @@ func (n *Need) users(v *params.Values, writeRate float64) {
 	n.Disk.Everything = new(max(int64(all), n.Disk.Minimum))
 }
 
-// minThink is the shortest gap between two requests of one user, in seconds. Population draws can
-// be shorter, and a rate must stay finite.
+// minThink is the smallest think time of a user in seconds. Population may draw less, and the rate must
+// be finite.
 const minThink = 0.001
 
-// meanTurns is the mean length so far of the conversation to which a turn belongs: each turn starts
-// a new one with the profile's probability, and none is longer than its limit.
+// meanTurns returns the mean number of turns of a conversation up to a turn. Each turn starts a new
+// conversation with the profile's probability; a conversation has at most MaxTurns turns.
 func meanTurns(p users.Profile) float64 {
 	if p.NewConversation <= 0 {
 		return float64(p.MaxTurns)

@@ -11,28 +11,28 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Contrast compares the trials of a new side with the trials of an old one. Where they were measured in
-// blocks, trials are compared within a block alone, so that changes from block to block do not count. It is
-// immutable and safe for several goroutines.
+// Contrast compares the trials of an old side and a new side. If the sides were measured in blocks, it
+// compares trials only within a block, so that drift between blocks does not count. It is immutable and
+// safe for concurrent use.
 //
-// Values that are all positive are compared by their logarithms, so that a difference is a ratio;
-// others as they are. A depth is a difference on that scale, downwards is worse.
+// If all values are positive, it compares their logarithms, so that a difference is a ratio. Otherwise
+// it compares the values. A depth is a difference on that scale; a positive depth is worse.
 type Contrast struct {
 	blocks []block
 	logs   bool
-	centre float64 // of the old side, absolute: what losses are shares of where there are no ratios
+	centre float64 // absolute median of the old side, the base of losses if values are not logarithms
 }
 
-// block has the values of both sides of one block; without blocks there is one, which has all.
+// block has the values of both sides of one block. Without blocks one block has all values.
 type block struct{ old, new []float64 }
 
-// Side is the values of one side.
+// Side has the values of one side.
 type Side struct {
 	Values []float64
-	Blocks []string // of each value, if it was measured in blocks
+	Blocks []string // by value, if all values have a block
 }
 
-// Add adds a value; an empty block is none.
+// Add adds a value. block is "" for a value without a block.
 func (s *Side) Add(v float64, block string) {
 	s.Values = append(s.Values, v)
 	if block != "" {
@@ -43,8 +43,8 @@ func (s *Side) Add(v float64, block string) {
 // InBlocks reports whether each value has a block.
 func (s Side) InBlocks() bool { return len(s.Blocks) > 0 && len(s.Blocks) == len(s.Values) }
 
-// NewContrast compares two sides. Blocks count where each value of both has one; a block of which
-// only one side has values is left out.
+// NewContrast compares two sides, within blocks if each value of both sides has a block. It leaves out a
+// block with values of only one side.
 func NewContrast(old, new Side) *Contrast {
 	middle, _ := units.Median(old.Values)
 	c := &Contrast{logs: true, centre: math.Abs(middle)}
@@ -80,7 +80,7 @@ func NewContrast(old, new Side) *Contrast {
 	return c
 }
 
-// depth is how far down a loss moves a value: +Inf for the loss of everything.
+// depth returns the depth of a loss (a share), +Inf for a loss of 100 % or more.
 func (c *Contrast) depth(better int, loss float64) float64 {
 	if !c.logs {
 		return loss * c.centre
@@ -92,8 +92,8 @@ func (c *Contrast) depth(better int, loss float64) float64 {
 	return math.Inf(1)
 }
 
-// loss is the share of the old side that a depth takes, negative for a gain; infinite where the
-// old side has nothing.
+// loss returns the loss of a depth, as a share of the old side; a gain is negative. It is infinite if
+// the old side is 0.
 func (c *Contrast) loss(better int, depth float64) float64 {
 	switch {
 	case depth == 0:
@@ -106,7 +106,7 @@ func (c *Contrast) loss(better int, depth float64) float64 {
 	return math.Expm1(depth)
 }
 
-// alike is the difference below which two values are equal: a billionth, as rounding errors.
+// alike returns the difference below which two values count as equal: 1e-9, above rounding errors.
 func (c *Contrast) alike() float64 {
 	if c.logs {
 		return 1e-9
@@ -114,14 +114,14 @@ func (c *Contrast) alike() float64 {
 	return 1e-9 * c.centre
 }
 
-// permuted is a block by the ranks of its values among the values of all blocks, doubled to be
-// whole; the new side's come first.
+// permuted has the ranks of a block's values among the values of all blocks. Ranks are doubled, so that
+// mean ranks are integers. The first new ranks are of the new side.
 type permuted struct {
 	ranks []int
 	new   int
 }
 
-// sums returns the sum of the new side's ranks and of all ranks.
+// sums returns the sum of the new side's ranks and the sum of all ranks.
 func (d permuted) sums() (new, all int) {
 	for i, rank := range d.ranks {
 		all += rank
@@ -132,8 +132,8 @@ func (d permuted) sums() (new, all int) {
 	return new, all
 }
 
-// ranks returns the ranks of all values after the old side was moved down by a depth, and each block
-// by its median, so that blocks can be ranked together. Equal values share the mean of their ranks.
+// ranks moves the old side down by a depth and each block by its median, and returns the ranks of all
+// values. Equal values get the mean of their ranks.
 func (c *Contrast) ranks(better int, depth float64) []permuted {
 	type value struct {
 		v         float64
@@ -166,12 +166,12 @@ func (c *Contrast) ranks(better int, depth float64) []permuted {
 	return list
 }
 
-// mostExact is the number of trials up to which p values are exact; beyond it the normal
-// distribution is off by less than a hundredth of them.
+// mostExact is the largest number of trials with exact p values. Above it the error of the normal
+// distribution is below 1 % of p.
 const mostExact = 64
 
-// P is the one-sided p value of the claim that the new side is worse than the old one by more than
-// a loss; with the other direction, of a claim of gain.
+// P returns the one-sided p value of the claim that the new side is worse than the old one by more than
+// loss. With the opposite direction it is the claim that the new side is better.
 func (c *Contrast) P(better int, loss float64) float64 { return c.p(better, c.depth(better, loss)) }
 
 func (c *Contrast) p(better int, depth float64) float64 {
@@ -185,7 +185,7 @@ func (c *Contrast) p(better int, depth float64) float64 {
 	return exact(list)
 }
 
-// trials is the number of compared trials of both sides.
+// trials returns the number of compared trials of both sides.
 func (c *Contrast) trials() (n int) {
 	for _, t := range c.blocks {
 		n += len(t.old) + len(t.new)
@@ -193,8 +193,8 @@ func (c *Contrast) trials() (n int) {
 	return n
 }
 
-// Least is the smallest p value that so many trials can give: the share of the one permutation in
-// which the new side has the worst values of each block. 1 where nothing can be compared.
+// Least returns the smallest p value that this number of trials can give: 1 ÷ the number of permutations
+// within blocks. It is 1 if nothing can be compared.
 func (c *Contrast) Least() float64 {
 	ways := 1.0
 	for _, t := range c.blocks {
@@ -203,19 +203,19 @@ func (c *Contrast) Least() float64 {
 	return 1 / ways
 }
 
-// exact is the share of all permutations of the ranks within blocks in which the new side's sum is
-// no larger than it was.
+// exact returns the share of all permutations within blocks in which the sum of the new side's ranks is
+// at most the observed sum.
 func exact(list []permuted) float64 {
 	most := 0
 	for _, d := range list {
 		n, _ := d.sums()
 		most += n
 	}
-	// The number of ways to draw the new side's ranks of the blocks so far, by their sum.
+	// drawn[s] counts the ways to draw the new side's ranks of the blocks so far with the sum s.
 	drawn, all := make([]float64, most+1), 1.0
 	drawn[0] = 1
 	for _, d := range list {
-		byCount := [][]float64{drawn} // by the number of ranks drawn of this block
+		byCount := [][]float64{drawn} // by the number of ranks drawn from this block
 		for range d.new {
 			byCount = append(byCount, make([]float64, most+1))
 		}
@@ -231,8 +231,8 @@ func exact(list []permuted) float64 {
 	return min(1, floats.Sum(drawn)/all)
 }
 
-// approximate is the same with a normal distribution of equal mean and variance (drawing from each
-// block without replacement), with a continuity correction of half a step.
+// approximate returns the same share from a normal distribution with the mean and the variance of the
+// sum, with a continuity correction of half a step.
 func approximate(list []permuted) float64 {
 	distance, variance := 1.0, 0.0
 	for _, d := range list {
@@ -251,7 +251,7 @@ func approximate(list []permuted) float64 {
 	return distuv.UnitNormal.CDF(distance / math.Sqrt(variance))
 }
 
-// binomial is the number of sets of k out of n.
+// binomial returns n over k.
 func binomial(n, k int) float64 {
 	ways := 1.0
 	for i := 1; i <= min(k, n-k); i++ {

@@ -11,23 +11,23 @@ import (
 	"kvbench/tracing"
 )
 
-// MostIntervals is more columns than a chart can show.
+// MostIntervals is the largest number of intervals that a chart shows.
 const MostIntervals = tracing.MostIntervals
 
-// Followed is a histogram of a result over time: its title, unit and intervals.
+// Followed is a histogram over time, with its title and the label of its axis.
 type Followed struct {
 	Title, Label string
-	At           []float64 // where intervals end, in seconds
+	At           []float64 // ends of the intervals, in seconds
 	tracing.Growth
 }
 
-// source is the place of a histogram over time, and the factor of its unit.
+// source names a histogram of a course, and the factor that converts its unit.
 type source struct {
 	title, label, key string
 	scale             float64
 }
 
-// follow takes histograms of a course, in at most so many intervals.
+// follow returns the listed histograms of a course that exist, in at most most intervals.
 func follow(c *tracing.Course, most int, list ...source) (out []Followed) {
 	if c == nil {
 		return nil
@@ -43,7 +43,7 @@ func follow(c *tracing.Course, most int, list ...source) (out []Followed) {
 	return out
 }
 
-// FollowTraced are the histograms over time of a trace.
+// FollowTraced returns the histograms over time of a trace.
 func FollowTraced(rec *load.Record, most int) []Followed {
 	return follow(rec.Course(), most,
 		source{"Time of reads at the device", "D2C (µs, log scale)", "d2c_read_us", 1},
@@ -52,8 +52,8 @@ func FollowTraced(rec *load.Record, most int) []Followed {
 		source{"Writes in flight at dispatch", "requests (log scale)", "qd_write", 1})
 }
 
-// FollowCounted are the histograms over time that each result has. Times of requests at the device
-// replace the latencies of entries where an entry is one request.
+// FollowCounted returns the histograms over time of a result. If an entry is a single request, it uses
+// the latencies of requests instead of those of entries.
 func FollowCounted(rec *load.Record, most int) []Followed {
 	c := rec.Result.Timeline.Course()
 	if c == nil {
@@ -69,7 +69,7 @@ func FollowCounted(rec *load.Record, most int) []Followed {
 		list = append(list,
 			source{"Latency of " + what + " on the storage tier, " + op, label, key, 1e-3})
 	}
-	if rec.Result.CompletionUnit == result.UnitOperation { // there the entry is the request
+	if rec.Result.CompletionUnit == result.UnitOperation { // here an operation is the request
 		return follow(c, most, list...)
 	}
 	return follow(c, most, append(list,
@@ -77,7 +77,7 @@ func FollowCounted(rec *load.Record, most int) []Followed {
 		source{"Time to first token", "time (ms, log scale)", "request_ttft", 1e-3})...)
 }
 
-// Rows are the counts of each interval, for all rows.
+// Rows returns the counts of each interval, padded with 0 to all rows.
 func (f *Followed) Rows() (out [][]int64) {
 	for _, counts := range f.Counts {
 		out = append(out, append(slices.Clone(counts), make([]int64, len(f.From)-len(counts))...))
@@ -85,8 +85,8 @@ func (f *Followed) Rows() (out [][]int64) {
 	return out
 }
 
-// Percentiles returns the percentiles of each interval, with gaps where there are too few values.
-// Values are known to a half octave: the lower bound counts.
+// Percentiles returns the percentile p of each interval, NaN if it has too few values. It is the lower
+// bound of a bucket of half an octave.
 func (f *Followed) Percentiles(p float64) []float64 {
 	out := make([]float64, len(f.At))
 	for j := range f.At {
@@ -99,17 +99,17 @@ func (f *Followed) Percentiles(p float64) []float64 {
 	return out
 }
 
-// PercentileIntervals is the number of intervals for percentiles: of a second each, and at least
-// ten. Most finer ones would have too few values.
+// PercentileIntervals returns the number of intervals for percentiles: one per second, at least ten and
+// at most MostIntervals. Shorter intervals mostly have too few values.
 func PercentileIntervals(rec *load.Record) int {
 	return min(max(10, int(rec.Result.WindowNS/1e9)), MostIntervals)
 }
 
-// CoursePercentiles are those that are shown over time.
+// CoursePercentiles are the percentiles that are shown over time.
 var CoursePercentiles = []float64{0.5, 0.95, 0.99}
 
-// Rates are bytes per second in each interval. The last one ends with the window, and is left out
-// where it is too short for a rate.
+// Rates returns the bytes per second of each interval. It leaves out a last interval of less than half
+// the length.
 func Rates(tl *result.Timeline, bytes []int64) (out []float64) {
 	for i, n := range bytes {
 		length := tl.IntervalNS
@@ -123,7 +123,7 @@ func Rates(tl *result.Timeline, bytes []int64) (out []float64) {
 	return out
 }
 
-// Known are readings, with gaps where there was none.
+// Known returns the readings, with NaN for an unknown one.
 func Known(readings []*int64) (out []float64) {
 	for _, v := range readings {
 		if v == nil {

@@ -10,8 +10,8 @@ import (
 	"kvbench/tracing"
 )
 
-// Merge adds up one histogram of several trials; nil when none has it. It skips a histogram that
-// cannot be decoded: the other numbers of the file do not depend on it.
+// Merge returns the sum of one histogram of several trials, nil if no trial has it. It skips a
+// histogram that cannot be decoded.
 func Merge(trials []*load.Record, key string) *result.Histogram {
 	var sum *result.Histogram
 	for _, rec := range trials {
@@ -28,8 +28,8 @@ func Merge(trials []*load.Record, key string) *result.Histogram {
 	return sum
 }
 
-// Positions of the median and of p95 on a percentile curve, which counts nines: log10 of 2 and of 20,
-// with the digits that charts keep.
+// MedianPlace and P95Place are the positions of the median and of p95 on a percentile curve: log10 of 2
+// and of 20, with the digits of charts. A position is the number of nines.
 const (
 	MedianPlace = 0.30103
 	P95Place    = 1.30103
@@ -45,11 +45,12 @@ var nines = func() []float64 {
 	return list
 }()
 
-// Percentiles is the curve of a histogram up to the last percentile with enough values beyond it.
+// Percentiles returns the percentile curve of a histogram, up to the last percentile with enough values
+// above it.
 func Percentiles(h *result.Histogram) (places, values []float64) {
 	for _, x := range nines {
 		p := 1 - math.Pow(10, -x)
-		// A percentile with too few values beyond it is chance.
+		// A percentile with too few values above it is chance.
 		if x > 0 && !result.Supported(max(p, 0.5), h.Count()) {
 			break
 		}
@@ -60,16 +61,17 @@ func Percentiles(h *result.Histogram) (places, values []float64) {
 	return places, values
 }
 
-// Octaves counts values by powers of two. The key is the end of an octave: a power of two, 1 for
-// what is below 1.
+// Octaves has counts of values by octave. The key is the end of the octave, a power of two; values
+// below 1 have the key 1.
 type Octaves map[float64]int64
 
-// TraceOctaves adds up one tracing histogram of several trials, and of all their ranks. Linear ones
-// (queue depth, addresses) become octaves too, and values below 1 count to the one from 1.
+// TraceOctaves returns the sum of one tracing histogram over all trials and their ranks. It converts
+// linear histograms (queue depth, addresses) to octaves, and counts values below 1 in the octave from 1
+// to 2.
 func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind tracing.Kind) {
 	out = Octaves{}
 	for _, trial := range trials {
-		for _, rec := range trial.Clients() { // each rank's trace is in its own file alone
+		for _, rec := range trial.Clients() { // only the file of a rank has its trace
 			for _, h := range rec.Tracing() {
 				if h.Key != key {
 					continue
@@ -84,8 +86,8 @@ func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind tracing.
 	return out, kind
 }
 
-// Shares puts histograms on common octaves: the ends of all octaves from the first to the last of
-// any of them, and for each histogram the share of its values in every octave.
+// Shares returns the ends of the octaves from the first to the last of any histogram, and for each
+// histogram the share of its values in each octave.
 func Shares(hists []Octaves) (ends []float64, shares [][]float64) {
 	all := Octaves{}
 	for _, h := range hists {

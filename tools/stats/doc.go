@@ -1,31 +1,30 @@
-// Package stats arranges trials as benchmarks × metrics × runs and says what is known of each cell:
-// median, confidence interval, spread, and whether runs differ by more than chance.
+// Package stats arranges trials as benchmarks × metrics × runs, and computes for each cell the median,
+// the confidence interval, the spread and whether the run differs significantly from the first run.
 //
-//	table.go         trials → Table: gathered, summarized, compared with the first run
+//	table.go         Table: trials, grouped, summarized and compared with the first run
 //	names.go         names of benchmarks, runs and metrics
-//	curves.go        what plots show: merged histograms as percentile curves and octaves
-//	course.go        time series: histograms of intervals, their percentiles, rates
+//	curves.go        data of plots: merged histograms as percentile curves and octaves
+//	course.go        time series: histograms per interval, their percentiles, rates
 //	contrast.go      Contrast: two sides compared by ranks, within blocks: exact p values
-//	sight.go         Sight: how large a loss is, at least, and the detectable effect
-//	significance.go  Holm's correction, how many trials are needed
+//	sight.go         Sight: the estimated loss, its lower bound and the detectable loss
+//	significance.go  Holm's correction, and the number of trials that it needs
 //
-// Medians have the binomial confidence interval of order statistics: of 95 % it needs six
-// samples; with fewer it is infinite, and reported as such. Pages, workbooks and gates share one
-// comparison, Contrast, which assumes nothing of the distributions. Each side may take its
-// trials in blocks with the other (paired runs): then only trials of one block are compared. All
-// values are moved by the median of their block and ranked together (the aligned ranks of Hodges
-// and Lehmann, 1962), and the p value is the share of all permutations within the blocks that
-// are as extreme. It is exact if trials within a block are exchangeable, however blocks differ.
-// Without blocks it is the test of Mann and Whitney. Three samples a side can never differ
-// significantly: the most extreme of the 20 permutations has p = 0.1.
+// The confidence interval of a median is the binomial interval of order statistics. At 95 % it needs
+// six samples; with fewer it is infinite. Pages, workbooks and gates use one comparison, Contrast,
+// which assumes no distribution. Sides may have been measured in blocks (paired runs); then only trials
+// of one block are compared. All values are moved by the median of their block and ranked together
+// (aligned ranks, Hodges and Lehmann, 1962). The p value is the share of all permutations within blocks
+// that are at least as extreme. It is exact if trials within a block are exchangeable, whatever the
+// differences between blocks. Without blocks it is the Mann-Whitney test. Three samples per side never
+// differ significantly: the most extreme of the 20 permutations has the two-sided p = 0.1.
 //
-// Trials that were measured with different settings are never one sample: they are benchmarks of
-// their own, whose names have the settings in which they differ, within a run and between runs.
+// Trials with different settings are never one sample. They are separate benchmarks, whose names have
+// the settings in which they differ.
 //
-// Where several metrics are judged together, their p values are corrected by Holm's method. On a
-// page the family is the headline metric of every benchmark that has samples enough, for each pair
-// of runs. A gate judges the same metric unless another is named. The other metrics are shown with
-// their p taken alone and are not judged.
+// P values of metrics that are judged together are corrected by Holm's method. On a page the family is
+// the headline metric of every benchmark with enough samples, for each pair of runs. A gate judges the
+// headline metrics and the metrics that the user names. Other metrics are shown with their uncorrected
+// p and are not judged.
 //
-// A table is built by one goroutine and read by many.
+// One goroutine builds a Table. After that it is safe for concurrent reading.
 package stats

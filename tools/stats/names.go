@@ -14,20 +14,20 @@ import (
 	"kvbench/tools/load"
 )
 
-// order and titles come from the suite's list of units, by their tidied names. Bandwidths come first,
-// because they are what most people look for.
+// order and titles are the suite's units in order and their titles, by tidied name. Bandwidths are
+// first, because most readers look for them.
 var order, titles = func() ([]string, map[string]string) {
 	list, titles := []string{"read-B/s", "write-B/s"}, map[string]string{}
 	for _, u := range result.Lines {
 		_, tidy := benchunit.Tidy(1, u.Name)
-		if titles[tidy] = u.Title; tidy != "sec/op" { // of every benchmark, so that it is the last
+		if titles[tidy] = u.Title; tidy != "sec/op" { // every benchmark has it, so it is the last
 			list = append(list, tidy)
 		}
 	}
 	return list, titles
 }()
 
-// rank puts units that are not the suite's behind all others.
+// rank returns the position of a unit in order. Units of other programs follow.
 func rank(unit string) int {
 	if i := slices.Index(order, unit); i >= 0 {
 		return i
@@ -35,10 +35,10 @@ func rank(unit string) int {
 	return len(order)
 }
 
-// Title is a metric's name for people: read-sec/MiB is "read time per MiB".
+// Title returns a metric's title: "read time per MiB" for read-sec/MiB.
 func Title(unit string) string { return cmp.Or(titles[unit], unit) }
 
-// labels shortens paths to their last element unless two runs would have the same name.
+// labels returns the last elements of the runs' paths, or the paths if two of them would be equal.
 func labels(runs []string) (out []string) {
 	for _, run := range runs {
 		if label := filepath.Base(run); !slices.Contains(out, label) {
@@ -51,9 +51,9 @@ func labels(runs []string) (out []string) {
 	return out
 }
 
-// names returns the trials' names in the table. GOMAXPROCS (-8) and the package are left out, so
-// that machines and moved packages can be compared, unless one run has several of them: several
-// suffixes within a run are a sweep of -cpu.
+// names returns the trials' names in the table. It leaves out GOMAXPROCS (-8) and the package, so that
+// machines and moved packages can be compared. If one run has several of them (go test -cpu), it keeps
+// them.
 func names(trials []tableTrial) (list []string) {
 	type place struct {
 		run  int
@@ -83,10 +83,10 @@ func names(trials []tableTrial) (list []string) {
 	return list
 }
 
-// NameOf is the name under which one record stands: its own, marked when it is simulated.
+// NameOf returns the name of a record's row: its name, marked if it is simulated.
 func NameOf(rec *load.Record) string { return marked(rec.Name, rec.IsSimulated()) }
 
-// marked inserts the mark after the benchmark's own name: "Synthetic (simulated)/num-users=8".
+// marked inserts the mark after the base name: "Synthetic (simulated)/num-users=8".
 func marked(name string, simulated bool) string {
 	if !simulated {
 		return name
@@ -95,18 +95,18 @@ func marked(name string, simulated bool) string {
 	return name[:i] + " (simulated)" + name[i:]
 }
 
-// leastNamed is how many differing settings are named: another division has dozens of other
-// defaults.
+// leastNamed is the number of differing settings that a name has at first. Trials of two divisions
+// differ in dozens.
 const leastNamed = 3
 
-// distinguish adds to the names of benchmarks of one name the settings in which they differ: the
-// first, or as many as make the names unique. The note says why there are several, and how to get
-// one.
+// distinguish adds to the names of benchmarks with the same plain name the settings in which they
+// differ: the first leastNamed, or more until the names are unique. The note says why there are several
+// rows, and how to get one.
 func distinguish(all []*Benchmark, ignore []string) (notes []string) {
 	if len(all) < 2 {
 		return nil
 	}
-	settings := make([]load.Settings, len(all)) // of all runs, which do not differ
+	settings := make([]load.Settings, len(all)) // over all runs, which do not differ
 	found := map[string]bool{}
 	for i, b := range all {
 		for _, s := range b.Settings {

@@ -7,35 +7,34 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sight is a contrast's estimate of a loss, and the losses that it could have found. Losses are
-// shares of the old side, negative for a gain.
+// Sight is the estimated loss of a contrast, and the losses that it could find. Losses are shares of
+// the old side; a gain is negative.
 type Sight struct {
-	// Loss is the estimated loss of the new side: the shift at which its ranks have their expected
-	// sum (Hodges and Lehmann 1963). For two samples without blocks it is the median of the ratios
-	// of all pairs.
+	// Loss is the estimated loss of the new side: the shift at which its rank sum is the expected one
+	// (Hodges and Lehmann, 1963). Without blocks it is the median of the ratios of all pairs.
 	Loss float64
-	// AtLeast is a lower bound of the loss at the given level: it exceeds a limit where the p value
-	// for that limit is below the level.
+	// AtLeast is the lower bound of the loss at the level. It exceeds a limit if the p value for that
+	// limit is below the level.
 	AtLeast float64
-	// Sees is the smallest loss that four of five such contrasts detect at that level. Relative to
-	// a limit it is added to the limit.
+	// Sees is the smallest loss that 80 % of such contrasts find at the level. With a limit, the
+	// smallest loss is the limit plus Sees.
 	Sees float64
-	// Power is the share of such contrasts that would call a loss of twice the limit larger than
-	// the limit. It is 0.8 where Sees is the limit.
+	// Power is the share of such contrasts that find a loss of twice the limit to be above the limit. It
+	// is 0.8 if Sees equals the limit.
 	Power float64
 }
 
-// found is the detection rate for Sees.
+// found is the share of contrasts that find the loss Sees.
 const found = 0.8
 
-// Sight evaluates a contrast for a metric of which more (better 1) or less (-1) is better, at a
-// level and a limit.
+// Sight evaluates the contrast for a metric of which more (better 1) or less (better -1) is better, at
+// a level and a limit.
 //
-// An alarm needs an estimate that lies beyond the limit by a margin: the distance between these
-// trials' estimate and bound, whatever their distribution. The scatter of estimates follows from
-// the variance of the values that blocks and sides leave unexplained, with the efficiency of ranks
-// for normal values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound
-// compares it with simulated contrasts.
+// An alarm needs an estimate that exceeds the limit by a margin. The margin is the distance between the
+// estimate and its bound, for the distribution of these trials. The scatter of estimates follows from
+// the variance that blocks and sides do not explain, with the efficiency of ranks for normal values,
+// 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound compares it with simulated
+// contrasts.
 func (c *Contrast) Sight(better int, limit, level float64) Sight {
 	nothing := math.Inf(1)
 	if len(c.blocks) == 0 {
@@ -55,14 +54,14 @@ func (c *Contrast) Sight(better int, limit, level float64) Sight {
 		return s
 	}
 	s.Sees = c.loss(better, margin+scatter*distuv.UnitNormal.Quantile(found))
-	if scatter > 0 { // else all values are zero, and so is the limit: nothing exceeds it
+	if scatter > 0 { // otherwise all values are 0, and no loss exceeds the limit
 		s.Power = distuv.UnitNormal.CDF((c.depth(better, limit) - margin) / scatter)
 	}
 	return s
 }
 
-// estimate is the depth of the new side below the old one: the middle of the depths at which the
-// sum of ranks is the expected one.
+// estimate returns the depth of the new side below the old one: the middle of the depths at which the
+// rank sum is the expected one.
 func (c *Contrast) estimate(better int) float64 {
 	excess := func(depth float64) (x float64) {
 		for _, d := range c.ranks(better, depth) {
@@ -77,7 +76,7 @@ func (c *Contrast) estimate(better int) float64 {
 	return (from + to) / 2
 }
 
-// reach is a depth beyond which the sides cannot overlap.
+// reach returns a depth at which the sides do not overlap.
 func (c *Contrast) reach() float64 {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, t := range c.blocks {
@@ -88,7 +87,7 @@ func (c *Contrast) reach() float64 {
 	return 2*(most-least) + 100*c.alike()
 }
 
-// bisect finds where holds changes between two depths, to a billionth of their distance.
+// bisect returns where holds changes between lo (true) and hi (false), to 1e-9 of their distance.
 func bisect(lo, hi float64, holds func(float64) bool) float64 {
 	for range 30 {
 		if mid := (lo + hi) / 2; holds(mid) {
@@ -100,7 +99,7 @@ func bisect(lo, hi float64, holds func(float64) bool) float64 {
 	return (lo + hi) / 2
 }
 
-// scatter is the standard error of an estimate, NaN with too few trials.
+// scatter returns the standard error of the estimate, NaN with too few trials.
 func (c *Contrast) scatter() float64 {
 	weights, between := 0.0, 0.0
 	for _, t := range c.blocks {
@@ -111,7 +110,7 @@ func (c *Contrast) scatter() float64 {
 	between /= weights
 	squares := 0.0
 	for _, t := range c.blocks {
-		// Without the difference of the sides what remains scatters around the block's mean.
+		// Without the difference of the sides, the values scatter around the block's mean.
 		all := append(t.old[:len(t.old):len(t.old)], t.new...)
 		for i := range all[len(t.old):] {
 			all[len(t.old)+i] -= between
@@ -123,12 +122,12 @@ func (c *Contrast) scatter() float64 {
 	if free < 1 {
 		return math.NaN()
 	}
-	// The scatter of equal values is zero, and a division by it has no result.
+	// Equal values have scatter 0, and a division by it has no result.
 	return max(c.alike(), math.Sqrt(squares/float64(free)/weights/(3/math.Pi)))
 }
 
-// weight is a block's information about the difference: the inverse of its variance in units of one
-// trial's.
+// weight returns a block's information about the difference: 1 ÷ the variance of its difference of
+// means, in units of the variance of one trial.
 func (t block) weight() float64 {
 	old, new := float64(len(t.old)), float64(len(t.new))
 	return old * new / (old + new)

@@ -11,13 +11,13 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// LeastSamples is the least number of trials per side that are judged. Three against three can
-// never be below p = 0.05: the worst of the 20 permutations is 0.05 itself.
+// LeastSamples is the smallest number of trials per side that are judged. Three against three are never
+// below p = 0.05: the most extreme of the 20 permutations has exactly 0.05.
 const LeastSamples = 4
 
-// Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts
-// times what is left, and none counts less than a smaller one. It bounds the chance of a single
-// false alarm in the whole family.
+// Holm returns p values corrected by Holm's step-down method: the k-th smallest of n is multiplied by
+// n-k+1, and no corrected value is smaller than the one before. It bounds the probability of any false
+// alarm in the family.
 func Holm(p []float64) []float64 {
 	sorted, places, adjusted := slices.Clone(p), make([]int, len(p)), make([]float64, len(p))
 	floats.Argsort(sorted, places)
@@ -29,7 +29,7 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Correct corrects the p values of changes that are judged together.
+// Correct sets the corrected p values of changes that are judged together.
 func Correct(family []*Change) {
 	var p []float64
 	for _, c := range family {
@@ -40,8 +40,8 @@ func Correct(family []*Change) {
 	}
 }
 
-// leastP is the smallest one-sided p value of n trials a side: without blocks, or with blocks of two
-// a side and one of one if n is odd.
+// leastP returns the smallest one-sided p value of n trials per side: without blocks, or with blocks of
+// two trials per side (the last one with one trial per side if n is odd).
 func leastP(n int, blocks bool) float64 {
 	if blocks {
 		return 1 / (math.Pow(binomial(4, 2), float64(n/2)) * float64(1+n%2))
@@ -49,11 +49,11 @@ func leastP(n int, blocks bool) float64 {
 	return 1 / binomial(2*n, n)
 }
 
-// maxNeeded bounds the search of Needed; the least p is below 1e-19 there.
+// maxNeeded limits the result of Needed. With so many trials the smallest p is below 1e-19.
 const maxNeeded = 50
 
-// Needed is the number of trials a side with which each of family claims could be significant at a
-// level, with blocks or without.
+// Needed returns the number of trials per side with which each of family claims can be significant at
+// the level alpha.
 func Needed(family int, alpha float64, blocks bool) int {
 	n := LeastSamples
 	for n < maxNeeded && leastP(n, blocks)*float64(max(1, family)) >= alpha {

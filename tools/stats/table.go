@@ -13,68 +13,68 @@ import (
 	"kvbench/tools/load"
 )
 
-// Table is everything measured, in the order in which it was read.
+// Table has all benchmarks and runs, in the order in which they were read.
 type Table struct {
-	Runs       []string // sources
-	Labels     []string // what to call them: the file's name if it is unique
+	Runs       []string // load.Record.Source of each run
+	Labels     []string // the name of each run: the last element of its path, if unique
 	Benchmarks []*Benchmark
-	Notes      []string // omissions and their reasons
+	Notes      []string // what was left out, and why
 }
 
 // Benchmark is one benchmark with its metrics.
 type Benchmark struct {
 	Name     string
-	Plain    string // the name without the settings that distinguish it
+	Plain    string // the name without distinguishing settings
 	Metrics  []*Metric
-	Trials   [][]*load.Record // by run: the complete ones, else all
-	Settings []*load.Settings // by run; nil where the run has no trial of it
-	Count    []int            // trials by run, with numbers or without
+	Trials   [][]*load.Record // by run: the complete trials, or all if none is complete
+	Settings []*load.Settings // by run; nil if the run has no trial of this benchmark
+	Count    []int            // by run: number of trials, with or without numbers
 	Failed   [][]string       // by run: how the trials without numbers ended
 
-	Simulated bool // predictions, and marked as such in the name
+	Simulated bool // simulated, and marked so in the name
 }
 
 // Metric is one unit of one benchmark.
 type Metric struct {
 	Unit   string // tidied: sec instead of ns
-	Label  string // as written
+	Label  string // as printed
 	Better int    // +1 higher, -1 lower, 0 unknown
 	Cells  []Cell // by run
 }
 
-// Cell is one run's values, in the order of its trials.
+// Cell has one run's values, in the order of its trials.
 type Cell struct {
 	Side
 	Summary benchmath.Summary
-	CV      float64 // standard deviation ÷ mean, not a number below two samples
-	Change  *Change // against the first run; nil for that and where one has no sample
+	CV      float64 // standard deviation ÷ mean, NaN with fewer than two samples
+	Change  *Change // against the first run; nil for the first run, or if one of them has no sample
 }
 
-// Confidence of every interval.
+// Confidence is the level of every interval.
 const Confidence = 0.95
 
-// sample sorts a copy.
+// sample returns a sample of a copy of the values, because NewSample sorts.
 func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
-// N is the number of trials.
+// N returns the number of trials.
 func (c Cell) N() int { return len(c.Values) }
 
-// Change compares a run with the first one.
+// Change compares a run with the first run.
 type Change struct {
 	*Contrast
-	Ratio float64 // by which the run's median is larger, as a share of the first one's
-	P     float64 // that it differs in either direction, for this cell alone
+	Ratio float64 // difference of the medians ÷ the first run's median
+	P     float64 // two-sided p value of this cell alone
 
-	// Adjusted is P after Holm's correction over the headline metrics of the pair of runs that have
-	// samples enough, as a gate has them; P for others.
+	// Adjusted is P after Holm's correction over the headline metrics of this pair of runs that have
+	// enough samples. For other metrics it is P.
 	Adjusted float64
 	Headline bool
-	TooFew   string // why no difference could have been found, empty where one could
+	TooFew   string // why no difference could be found, "" if one could
 }
 
-// newChange compares two cells that have trials and a summary.
+// newChange compares two cells that have trials and summaries.
 func newChange(first, c Cell) *Change {
 	x := NewContrast(first.Side, c.Side)
 	p := min(1, 2*min(x.P(1, 0), x.P(-1, 0)))
@@ -89,13 +89,13 @@ func newChange(first, c Cell) *Change {
 	return change
 }
 
-// Alpha is the level below which a difference counts as significant.
+// Alpha is the significance level of pages and workbooks.
 const Alpha = 0.05
 
-// Judged is 1 where the run has more than the first one, -1 where it has less, and 0 where that is
-// not shown: the difference may be chance after correction, or the medians differ the other way
-// than the trials within their blocks. The gate and all documents call a run better by it. Other
-// metrics than the headline are not judged: of twenty metrics, one differs by chance.
+// Judged returns 1 if the run has significantly more than the first run, -1 if it has less, and 0
+// otherwise: the difference may be chance, or the medians differ in the other direction than the trials
+// within blocks. The gate and all documents use it. Only headline metrics are judged: of twenty
+// metrics, one differs by chance.
 func (c *Change) Judged(alpha float64) int {
 	d := int(math.Copysign(1, c.Ratio))
 	shown := c.Headline && c.Adjusted < alpha && c.Contrast.P(-d, 0) < c.Contrast.P(d, 0)
@@ -115,7 +115,7 @@ func (b *Benchmark) Metric(unit string) *Metric {
 	return nil
 }
 
-// Cell is a run's values of a tidied unit, empty without such a benchmark or metric.
+// Cell returns a run's values of a tidied unit, an empty cell if b or the metric does not exist.
 func (b *Benchmark) Cell(unit string, run int) (c Cell) {
 	if b == nil {
 		return c
@@ -126,11 +126,10 @@ func (b *Benchmark) Cell(unit string, run int) (c Cell) {
 	return c
 }
 
-// Headlines are the metrics by which a benchmark is judged unless another is named: the first that
-// it has.
+// Headlines are the units of the headline metric: a benchmark is judged by the first that it has.
 var Headlines = []string{"read-B/s", "write-B/s", "sec/op"}
 
-// Headline is the benchmark's, else its first metric. It is nil when there is none.
+// Headline returns the benchmark's headline metric, or its first metric, or nil if it has none.
 func (b *Benchmark) Headline() *Metric {
 	for _, u := range Headlines {
 		if m := b.Metric(u); m != nil {
@@ -143,9 +142,9 @@ func (b *Benchmark) Headline() *Metric {
 	return nil
 }
 
-// Build arranges the records for people. A run in virtual time is a benchmark of its own,
-// "Synthetic (simulated)": a prediction shares no row, no median and no chart's bar with a
-// measurement. Metrics have the order of the suite's units, others follow.
+// Build arranges the records for pages and workbooks. A simulation is a separate benchmark, "Synthetic
+// (simulated)", so that it shares no row, median or bar with a measurement. Metrics have the order of
+// the suite's units; other units follow.
 func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
 	t := arrange(records, units, ignore, true)
 	for _, b := range t.Benchmarks {
@@ -158,19 +157,19 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 	return t
 }
 
-// Gather arranges the records for a gate. Predictions and measurements of one name are trials of one
-// benchmark, and metrics have the order of the input.
+// Gather arranges the records for a gate. Simulated and measured trials share a name. Metrics have the
+// order of the input.
 func Gather(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
 	return arrange(records, units, ignore, false)
 }
 
-// tableTrial is a record with what a table needs of it.
+// tableTrial is a record with the values that a table needs of it.
 type tableTrial struct {
 	*load.Record
 	run         int
-	base, procs string // of the benchmark's name as it was printed
+	base, procs string // parts of the printed name
 	settings    *load.Settings
-	prediction  bool // and marked as such
+	prediction  bool // simulated, and to be marked so
 }
 
 // gather prepares the records and lists their runs.
@@ -205,10 +204,10 @@ func gather(records []*load.Record, mark bool) (runs []string, trials []tableTri
 	return runs, trials
 }
 
-// arrange groups the trials and compares each run with the first. Trials of one name that were
-// measured with different settings belong to benchmarks of their own, whose names say in what they
-// differ: "StorageCeiling/op=read [chunk-size=16KiB]". ignore lists settings in which trials of a
-// benchmark may differ, mark gives predictions names of their own.
+// arrange groups the trials and compares each run with the first. Trials of one name with different
+// settings are separate benchmarks, whose names have the settings in which they differ:
+// "StorageCeiling/op=read [chunk-size=16KiB]". ignore lists settings that may differ. mark gives
+// simulations their own names.
 func arrange(records []*load.Record, units benchfmt.UnitMetadataMap, ignore []string, mark bool,
 ) *Table {
 	runs, trials := gather(records, mark)
@@ -256,14 +255,14 @@ func arrange(records []*load.Record, units benchfmt.UnitMetadataMap, ignore []st
 	return t
 }
 
-// newBenchmark has no metric yet.
+// newBenchmark returns a benchmark without metrics.
 func newBenchmark(name string, simulated bool, runs int) *Benchmark {
 	return &Benchmark{Plain: name, Name: name, Simulated: simulated,
 		Trials: make([][]*load.Record, runs), Settings: make([]*load.Settings, runs),
 		Count: make([]int, runs), Failed: make([][]string, runs)}
 }
 
-// fits reports whether a trial was measured as the trials of all runs were.
+// fits reports whether a trial has the settings of the benchmark's trials in all runs.
 func (b *Benchmark) fits(s *load.Settings, ignore []string) bool {
 	return !slices.ContainsFunc(b.Settings, func(have *load.Settings) bool {
 		return len(load.Differences(have, s, ignore)) > 0
@@ -279,7 +278,7 @@ func (t *Table) add(b *Benchmark, trial tableTrial) {
 	}
 	for _, v := range trial.Values {
 		m := b.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
-		// An infinite or missing value cannot be part of a median, and is reported.
+		// An infinite or missing value cannot be part of a median: report it.
 		if units.Finite(v.Value) != nil {
 			m.Cells[trial.run].Add(v.Value, trial.Block())
 			continue
@@ -292,8 +291,8 @@ func (t *Table) add(b *Benchmark, trial tableTrial) {
 	}
 }
 
-// metric finds the metric of a unit, or adds one with a cell for each run. A benchmark has about a
-// dozen, so that a list is as good as a map and keeps the order of the line.
+// metric returns the metric of a unit, and adds it if it is new. A benchmark has about a dozen metrics,
+// so a list is fast enough and keeps their order.
 func (b *Benchmark) metric(unit, label string) *Metric {
 	m := b.Metric(unit)
 	if m == nil {
@@ -303,8 +302,8 @@ func (b *Benchmark) metric(unit, label string) *Metric {
 	return m
 }
 
-// usable are the trials whose numbers are in charts and medians. A failed trial is used only if
-// there is no other: its time series may show why it failed.
+// usable returns the trials whose values charts and medians use: the complete ones. If none is complete
+// it returns all, because their time series may show why they failed.
 func usable(trials []*load.Record) []*load.Record {
 	complete := slices.DeleteFunc(slices.Clone(trials),
 		func(rec *load.Record) bool { return len(rec.Values) == 0 })
@@ -314,7 +313,7 @@ func usable(trials []*load.Record) []*load.Record {
 	return complete
 }
 
-// summarize fills the cells.
+// summarize computes the summaries and changes of all cells.
 func (m *Metric) summarize(assume benchmath.Assumption) {
 	first := &m.Cells[0]
 	for run := range m.Cells {
@@ -324,7 +323,7 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 		}
 		c.Summary = assume.Summary(sample(c.Values), Confidence)
 		c.CV = units.Variation(c.Values)
-		// The others are compared with the first run.
+		// Compare every other run with the first.
 		if run > 0 && len(first.Values) > 0 {
 			c.Change = newChange(*first, *c)
 		}
@@ -341,7 +340,7 @@ func (t *Table) correct(run int) {
 		}
 		c := m.Cells[run].Change
 		c.Headline = true
-		// Tests that cannot be significant would only lower the power of the others.
+		// Leave out tests that cannot be significant: they would lower the power of the others.
 		if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
 			family = append(family, c)
 		}

@@ -18,17 +18,17 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Finding is one way in which results differ from what the closed division requires, or a remark.
+// Finding is a deviation from the rules of the closed division, or a remark.
 type Finding struct {
-	Groups []string // options or benchmarks that differ alike
+	Groups []string // options or benchmarks that have this finding
 	What   string   // "-num-users: must be 200, given 100"
 	Where  []string // result files, or the paths where they should be
-	// a result is missing, so the totals do not cover all ranks; neither division accepts that
+	// A result is missing, so the totals do not cover all ranks. Neither division accepts that.
 	Missing bool
 }
 
-// String is the finding on one line, with up to three of its places. Missing results are all
-// named, because each has to be found.
+// String returns the finding on one line, with up to three of its places. A missing result is listed
+// with all its places, because the submitter has to find each file.
 func (d Finding) String() string {
 	var groups []string
 	for _, g := range d.Groups {
@@ -42,7 +42,7 @@ func (d Finding) String() string {
 		strings.TrimSuffix(d.What+" ("+where+")", " ()")
 }
 
-// named is a group's name: options have numbers, other benchmarks have names.
+// named returns a group's name: "option" and the number, or the benchmark's name.
 func named(group, between string) string {
 	if number, _, _ := strings.Cut(group, " ["); strings.Trim(number, "0123456789") == "" {
 		return "option" + between + group
@@ -54,10 +54,10 @@ func named(group, between string) string {
 type Check struct {
 	Deviations []Finding
 	Remarks    []Finding // facts for the reviewer that break no rule
-	Rehearsal  bool      // a result has short windows on purpose, so that none is to be submitted
+	Rehearsal  bool      // a result has the short windows of -rehearse: the tree must not be submitted
 }
 
-// add notes a deviation at a place, once for all places.
+// add adds a deviation, or adds the group and the place to the deviation with the same text.
 func (c *Check) add(group, where, format string, args ...any) *Finding {
 	d := entry(&c.Deviations, fmt.Sprintf(format, args...), where)
 	if !slices.Contains(d.Groups, group) {
@@ -66,7 +66,7 @@ func (c *Check) add(group, where, format string, args ...any) *Finding {
 	return d
 }
 
-// entry adds a place to the entry with this text, and creates the entry if it is new.
+// entry adds a place to the finding with this text. It appends the finding if the text is new.
 func entry(list *[]Finding, what, where string) *Finding {
 	i := slices.IndexFunc(*list, func(d Finding) bool { return d.What == what })
 	if i < 0 {
@@ -86,17 +86,16 @@ var checkText string
 var checkTemplate = template.Must(template.New("check").
 	Funcs(template.FuncMap{"number": merge.Number}).Parse(checkText))
 
-// writeCheck writes the page that a reviewer reads first: the aggregated files, the deviations, the
-// remarks.
+// writeCheck writes check.md: the summary, the deviations and the remarks.
 func writeCheck(w io.Writer, division string, c *Check, sum *merge.Summary) error {
 	return checkTemplate.Execute(w, map[string]any{"Notice": sum.Notice,
 		"Division": division, "Check": c, "Summary": sum})
 }
 
-// closedTrials is how many trials an option has.
+// closedTrials is the number of trials of an option in the closed division.
 const closedTrials = 3
 
-// checkClosed compares all results with the closed division.
+// checkClosed checks all results against the rules of the closed division.
 func checkClosed(t *merge.Tree, s *merge.Summary) *Check {
 	c := &Check{Rehearsal: slices.ContainsFunc(t.Files, rehearsed)}
 	for _, group := range t.Groups() {
@@ -112,9 +111,9 @@ func checkClosed(t *merge.Tree, s *merge.Summary) *Check {
 	return c
 }
 
-// option checks properties of the results of all ranks and trials together.
+// option checks the results of all ranks and trials of one option together.
 func (c *Check) option(group string, files []merge.File, o *merge.Option) {
-	// A rank that failed and one that left no file are both missing in the sums.
+	// MissingFiles has the ranks that failed and the ranks that left no file.
 	for _, missing := range o.MissingFiles {
 		if why := o.Failed[missing]; why != "" {
 			c.add(group, missing, "every trial of every rank must be complete: %s",
@@ -125,13 +124,13 @@ func (c *Check) option(group string, files []merge.File, o *merge.Option) {
 				"trial")).Missing = true
 		}
 	}
-	// More trials are not better ones: the mean of the best three of six would be another number.
+	// More trials are a deviation too: the best three of six trials would have a better mean.
 	if o.TrialCount != closedTrials {
 		c.add(group, directory(group), "trials: must be %d, there are %d", closedTrials,
 			o.TrialCount)
 	}
-	// Rule 6.3.4.4 forbids an option whose ranks all are; a single one is hidden in the sum of the
-	// others.
+	// Rule 6.3.4.4 forbids an option whose ranks were all served from memory. Check every rank: the sum
+	// over the ranks hides a single one.
 	for _, f := range files {
 		if !f.Complete() || f.Keys.Summary.CacheStats.StorageEntries != 0 {
 			continue
@@ -150,15 +149,16 @@ func (c *Check) option(group string, files []merge.File, o *merge.Option) {
 	}
 }
 
-// pauseBetween is the rest between two options that ran one after the other.
+// pauseBetween is the time between two options that ran one after the other.
 type pauseBetween struct {
 	before, after int    // options
-	path          string // of the first result after it
+	path          string // of the first result of the option after the pause
 	length        time.Duration
 }
 
-// pauses are the pauses between options, in the order of time: from the end of one's last window to
-// the beginning of the next one's first. Only rank 0 counts: it has one clock.
+// pauses returns the pauses between options in the order of time. A pause lasts from the end of the
+// last window of an option to the start of the first window of the next. Only rank 0 counts, because
+// one host's clock gives all times.
 func pauses(t *merge.Tree) (list []pauseBetween) {
 	type span struct {
 		option   int
@@ -191,7 +191,7 @@ func pauses(t *merge.Tree) (list []pauseBetween) {
 	return list
 }
 
-// options checks that one run has the three options of MLPerf, each after a pause.
+// options checks that the tree has the three MLPerf options, with a pause before the second and third.
 func (c *Check) options(t *merge.Tree) {
 	for _, bench := range params.Benchmarks() {
 		// Only the three options are required.
@@ -205,8 +205,8 @@ func (c *Check) options(t *merge.Tree) {
 		}
 	}
 	for _, p := range pauses(t) {
-		// The set-up of a run counts as pause: this check finds options of several commands that
-		// followed each other at once, and passes none with too short a pause.
+		// The set-up of a run counts as pause. So this check finds options that ran as separate commands
+		// without a pause. It does not accept a pause that is too short.
 		if p.length < params.OptionPause && !c.Rehearsal {
 			c.add(strconv.Itoa(p.after), p.path, "%v must lie between two options (rule 6.3.2.1), "+
 				"behind option %d there are %v: run all of them with one command",
@@ -219,7 +219,7 @@ func (c *Check) options(t *merge.Tree) {
 // rehearsed reports whether a result comes from a rehearsal.
 func rehearsed(f merge.File) bool { return f.Result.Notice == result.RehearsalNotice }
 
-// result checks one file by itself: each rule is a condition and the text for its violation.
+// result checks one result: each rule is a condition and the text of its violation.
 func (c *Check) result(f merge.File) {
 	r := f.Result
 	must := func(holds bool, format string, args ...any) {
@@ -243,12 +243,12 @@ func (c *Check) result(f merge.File) {
 		}
 	}
 	for _, d := range r.DiffersFromClosed {
-		// Not visible in the parameters: the population, the storage, and keys of a configuration
+		// Differences that no parameter shows: the population, the storage, keys of a configuration
 		// file.
 		must(d.Name != "population" && d.Name != "storage" && !strings.Contains(d.Name, "."),
 			"%s: must be %v, given %v", d.Name, d.Closed, d.Value)
 	}
-	// The parameters are requests; these are the run's actual values.
+	// The parameters are what the user asked for. These fields are what the run did.
 	must(r.IO.Mode == "buffered", "I/O: must have been buffered, was %s", r.IO.Mode)
 	must(r.IO.WriteDevice == result.WriteDeviceFlush,
 		"write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
@@ -262,7 +262,7 @@ func (c *Check) result(f merge.File) {
 	if !f.Complete() {
 		return
 	}
-	// Ending a window takes its last operation a moment; a second is plenty.
+	// The last operation may end after the deadline: allow one second.
 	took, want := time.Duration(r.WindowNS), required.Window.Length
 	must(c.Rehearsal || took >= want && took <= want+time.Second,
 		"window: must be %v, was %v", want, took.Round(time.Millisecond))
@@ -270,12 +270,12 @@ func (c *Check) result(f merge.File) {
 		"window: must end by its deadline, ended by %s", r.EndedBy)
 }
 
-// closedValues are the values of the closed division, by the name of the option.
+// closedValues returns the values of the closed division by the option's name.
 var closedValues = sync.OnceValue(func() map[string]*params.Values {
 	all := map[string]*params.Values{}
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	set := params.Register(fs)
-	_ = fs.Parse([]string{"-division=closed"}) // a flag that there is, and a value that it takes
+	_ = fs.Parse([]string{"-division=closed"}) // the flag exists and accepts this value
 	for _, b := range params.Benchmarks() {
 		if b.Option > 0 {
 			all[b.Name], _ = set.Resolve(params.Inputs{Bench: b, Base: "/"})
@@ -284,9 +284,9 @@ var closedValues = sync.OnceValue(func() map[string]*params.Values {
 	return all
 })
 
-// shared finds ranks of one trial that worked in one directory, and content that repeats.
+// shared finds ranks of one trial that used one directory, and trials that wrote the same content.
 func (c *Check) shared(group string, files []merge.File) {
-	// Each pair once: an option has some tens of results.
+	// Compare each pair once. An option has some tens of results.
 	for i, a := range files {
 		for _, b := range files[:i] {
 			if a.Trial == b.Trial && sameDirectory(a.Result, b.Result) {
@@ -301,8 +301,8 @@ func (c *Check) shared(group string, files []merge.File) {
 	}
 }
 
-// sameDirectory reports whether two results used the same directory: the same path on one host, or
-// on one network filesystem.
+// sameDirectory reports whether two results used one directory: the same path on one host, or the
+// same path on one network filesystem.
 func sameDirectory(a, b *result.Result) bool {
 	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
 		return false
@@ -313,9 +313,9 @@ func sameDirectory(a, b *result.Result) bool {
 	return one.Hostname == other.Hostname || remote && source == other.Filesystem.Source
 }
 
-// remarks collects facts that no rule forbids.
+// remarks collects facts for the reviewer that no rule forbids.
 func (c *Check) remarks(t *merge.Tree) {
-	// Two versions may or may not measure alike: only their authors know, so it is no deviation.
+	// Only the authors know whether two versions measure the same, so this is no deviation.
 	versions := make(map[string]bool)
 	for _, f := range t.Files {
 		versions[f.Result.Environment.Version] = true

@@ -22,28 +22,28 @@ import (
 	"kvbench/kvbench/environment"
 )
 
-// hashAlgorithm is the hash of the code image that the checker of MLPerf Storage requires (Rules.md
-// 2.1.6 still says md5-tree-v1, which the checker refuses).
+// hashAlgorithm is the name of the hash over the code image. The checker of MLPerf Storage requires
+// md5-tree-v2; Rules.md 2.1.6 still says md5-tree-v1, which the checker refuses.
 const hashAlgorithm = "md5-tree-v2"
 
-// codeHash is .code-hash.json, in the order of Rules.md 2.1.6.
+// codeHash is the content of .code-hash.json. The keys have the order of Rules.md 2.1.6.
 type codeHash struct {
-	Hash       string `json:"hash"` // of all paths and contents, in the order of the paths
+	Hash       string `json:"hash"` // over all paths and contents, sorted by path
 	Algorithm  string `json:"algorithm"`
 	CapturedAt string `json:"captured_at"` // UTC, whole seconds, ending in Z
 	Version    string `json:"mlpstorage_version"`
 	GitSHA     string `json:"git_sha"`
 }
 
-// Directories and files that neither the hash nor the image has, at any depth: tools' own, build
-// outputs, and tests. The list is the checker's; a directory *.egg-info is left out, too.
+// Directories and files that the hash and the image leave out, at any depth: files of development
+// tools, build outputs and tests. The checker has the same list. inImage also leaves out *.egg-info.
 var (
 	leftOutDirs = strings.Fields(".git .idea .vscode .claude .agent .agents .roo .planning " +
 		".gsd-tmp __pycache__ .pytest_cache .venv node_modules build dist .tox test tests")
 	leftOutFiles = strings.Fields(".code-hash.json *.pyc *.pyo .DS_Store Thumbs.db")
 )
 
-// inImage reports whether a file of the source, by its path with slashes, belongs to the image.
+// inImage reports whether the image has the file. name is the slash-separated path in the source.
 func inImage(name string) bool {
 	dirs := strings.Split(name, "/")
 	for _, d := range dirs[:len(dirs)-1] {
@@ -57,8 +57,8 @@ func inImage(name string) bool {
 	})
 }
 
-// treeHash is the MD5 of a tree: for each file, in the order of the bytes of their paths, the path
-// and then the content.
+// treeHash returns the MD5 of a tree in hexadecimal: for each file, sorted by the bytes of its path,
+// the path and then the content.
 func treeHash(files map[string][]byte) string {
 	h := md5.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -68,14 +68,13 @@ func treeHash(files map[string][]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Results have the version that environment.Version reads: a commit, "commit (checkout)" where the binary
-// had no stamp and was run in a checkout, or "commit+dirty".
+// commitHash matches a clean version. environment.Version returns a commit, "commit (checkout)" if the
+// binary has no stamp and ran in a checkout, or "commit+dirty".
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// revision is the commit that all results were measured with, or an error that says why there is
-// none.
+// revision returns the commit that measured all results. The error says why there is no such commit.
 func (s *Submission) revision() (string, error) {
-	// Ranks and options of one run are measured with one binary; of several runs, not always.
+	// One run measures all ranks and options with one binary. Two runs may have two binaries.
 	versions := make(map[string]string)
 	for _, f := range s.tree.Files {
 		versions[f.Result.Environment.Version] = f.Path
@@ -102,9 +101,8 @@ func (s *Submission) revision() (string, error) {
 	return "", errors.New("there is no result")
 }
 
-// code captures the source at the measured commit from the git repository -code names. Its working
-// tree does not matter: git archive returns the commit, without symbolic links, which the hash
-// leaves out.
+// code reads the source at the measured commit from the git repository Code. It calls git archive,
+// which ignores changes in the working tree. The hash leaves out symbolic links.
 func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err error) {
 	var archive, errs bytes.Buffer
 	git := exec.Command("git", "-C", s.Code, "archive", "--format=tar", rev)
@@ -121,7 +119,7 @@ func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err
 		} else if err != nil {
 			return nil, nil, fmt.Errorf("git archive %s in %s: %w", rev, s.Code, err)
 		}
-		// Directories come with their files; a pax header names the commit.
+		// Skip directories, which the files' paths name, and the pax header, which has the commit.
 		if head.Typeflag != tar.TypeReg || !inImage(head.Name) {
 			continue
 		}
@@ -134,21 +132,22 @@ func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err
 		GitSHA: rev}, nil
 }
 
-// writeCode writes the image into the organisation's pool, where runs of both divisions name it by
-// its hash (CHECK-01 to CHECK-04), and returns its place. Without an image the tree is built all
-// the same, and place has the reason and the command that makes the image.
+// writeCode writes the code image into the organisation's image pool and returns its path. Runs of
+// both divisions refer to an image by its hash (CHECK-01 to CHECK-04). Without -code, a missing image
+// is no error: place then has the reason and the command that makes the image.
 func (s *Submission) writeCode(root string) (place string, err error) {
 	rev, err := s.revision()
 	var files map[string][]byte
 	var hash *codeHash
-	remedy := "" // no checkout makes an image of a revision that is not known
+	remedy := "" // empty if the revision is not known: no checkout has it
 	if err == nil {
 		files, hash, err = s.code(rev)
 		remedy = fmt.Sprintf(".\n%13sThe same command with another -o and -code CHECKOUT, a git "+
 			"repository of kvbench that has the commit measured, makes it", "")
 	}
 	if err != nil {
-		// A named -code has to work; the current directory need not.
+		// If the user named -code, an error is an error. The default, the working directory, may be
+		// none.
 		if s.Code != defaultCode {
 			return "", fmt.Errorf("-code: %w", err)
 		}
@@ -157,13 +156,13 @@ func (s *Submission) writeCode(root string) (place string, err error) {
 	s.image = hash.Algorithm + ":" + hash.Hash
 	image := filepath.Join(s.Organisation, "code-"+hash.Hash[:8])
 	dir := filepath.Join(root, image)
-	// Without this file the checker assumes an interrupted migration.
+	// If this file is missing, the checker assumes an interrupted migration.
 	err = putBytes(filepath.Join(root, s.Organisation, ".mlps-image-pool"), fmt.Appendf(nil,
 		"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt))
 	if err != nil {
 		return "", err
 	}
-	// Modes are not kept: the hash has paths and contents alone.
+	// File modes are lost: the hash covers only paths and contents.
 	for name, data := range files {
 		if err := putBytes(filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
 			return "", err

@@ -4,19 +4,20 @@
 //	submission.go   Submission: read the results, check, build the tree in a temporary directory
 //	                next to it, of results, run summary, check.md and reports
 //	check.go        Check: every way in which results deviate from the closed division
-//	metadata.go     what validators ask of a run as a whole, and its logs
-//	code.go         the code image: the source as it was measured, and its hash
-//	system.go       the description of the system, as far as results and discover have it
-//	*.tmpl          the texts: check.md, the description, and what is left to do
+//	metadata.go     the metadata of a run that validators read, and the run's logs
+//	code.go         the code image: the source at the measured commit, and its hash
+//	system.go       the system description, with the values that results and discover have
+//	*.tmpl          the templates: check.md, the system description, the list of what is left to do
 //
-// Every path in the tree is MLPerf Storage's: <division>/<organisation>/results/<system>/kv_cache/
-// <model>/run/<start>, one run with all options, and code, and systems. MLPerf's tools read the run
-// summary, which kvbench/merge/summary makes, metadata and logs; the other files are for people.
-// The rules are those of Rules.md, schema.yaml and the checker of mlcommons/storage as of August
-// 2026; rules_test.go has them as tests, and runs the checker itself where its checkout is named.
+// The paths in the tree are the paths of MLPerf Storage: <division>/<organisation>/results/<system>/
+// kv_cache/<model>/run/<start> for a run with all options, code-<hash> for the code image, and systems
+// for the system description. MLPerf's tools read the run summary, which kvbench/merge makes, the
+// metadata and the logs. People read the other files. The rules are Rules.md, schema.yaml and the
+// checker of mlcommons/storage as of August 2026. rules_test.go tests them, and runs the checker if its
+// checkout is named.
 //
-// Nothing here runs on several goroutines, and nothing is kept from one call to the next.
+// The package starts no goroutine and has no state.
 //
-// The division's rules are not here: the recorded parameters are given to kvbench/params once
-// more, and its objections are the deviations.
+// The rules for parameters are in kvbench/params. This package passes the recorded parameters to
+// kvbench/params again, and each objection is a deviation.
 package submission

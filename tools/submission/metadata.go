@@ -17,14 +17,14 @@ import (
 	"kvbench/tools/view/xlsx"
 )
 
-// values are keys of a JSON object, or parameters on record as they were given.
+// values is a JSON object.
 type values = map[string]any
 
-// The parameters that Table KVCache-1 fixes, and the others in mlpstorage's metadata.
+// fixedParameters are the parameters of Table KVCache-1 and other parameters in mlpstorage's metadata.
 var fixedParameters = []string{"model", "num-users", "benchtime", "gpu-mem-gb", "cpu-mem-gb",
 	"max-concurrent-allocs", "generation-mode", "performance-profile"}
 
-// parameter is the value that a result has on record, null where it was not given; the window is in
+// parameter returns the recorded value of a parameter, or nil if the result has none. benchtime is in
 // seconds.
 func parameter(r *result.Result, name string) any {
 	v := r.Parameter(name)
@@ -34,17 +34,17 @@ func parameter(r *result.Result, name string) any {
 	return xlsx.Typed(v)
 }
 
-// metadata is kv_cache_<start>_metadata.json: the keys of mlpstorage's that a validator reads, in
-// its types. Rule 6.3.2.1 requires seed, trials and the pause between options. Values that no
-// result has are null, and keys that only mlpstorage's launcher knows are left out. The directory
-// is the run's below the tree's top.
+// metadata returns the content of kv_cache_<start>_metadata.json: the keys of mlpstorage that a
+// validator reads, in mlpstorage's types. Rule 6.3.2.1 requires seed, trials and the pause between
+// options. A value that no result has is null. Keys that only mlpstorage's launcher knows are left out.
+// dir is the run's directory relative to the top of the tree.
 func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) values {
 	first := s.tree.Files[0]
-	options := map[string]values{} // one run has two models
+	options := map[string]values{} // by group: the third option has another model
 	hosts := []string{}
 	var begin, end time.Time
 	for _, f := range s.tree.Files {
-		// In the order of ranks, as they were started.
+		// In the order of the ranks, in which mpirun starts the hosts.
 		if h := f.Result.Environment.Hostname; h != "" && !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
 		}
@@ -56,7 +56,7 @@ func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) val
 				end = to
 			}
 		}
-		// All of a group have the same settings, or they would be two groups.
+		// All results of a group have the same settings.
 		if options[f.Group] == nil {
 			options[f.Group] = values{}
 			for _, name := range fixedParameters {
@@ -66,8 +66,8 @@ func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) val
 	}
 	parameters := values{"cache_dir": parameter(first.Result, "cache-dir")}
 	for name, v := range options[first.Group] {
-		// The Python benchmark's spelling, by which reports of mlpstorage look for them; its
-		// duration is what Go calls benchtime.
+		// Reports of mlpstorage look for the Python benchmark's names: underscores, and duration
+		// instead of benchtime.
 		name = strings.ReplaceAll(strings.ReplaceAll(name, "benchtime", "duration"), "-", "_")
 		parameters[name] = v
 	}
@@ -77,7 +77,7 @@ func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) val
 			return cmp.Compare(a.length, b.length)
 		}).length.Seconds()
 	}
-	// Set-up before the first window and clean-up behind the last are not in it, pauses are.
+	// The runtime includes the pauses, but no set-up before the first window and no clean-up at the end.
 	if !begin.IsZero() {
 		runtime = end.Sub(begin).Seconds()
 	}
@@ -86,25 +86,25 @@ func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) val
 		"accelerator": nil, "result_dir": dir, "parameters": parameters,
 		"override_parameters": values{}, "runtime": runtime, "executed_command": nil,
 		"command_output_files": logs, "hosts": hosts, "notice": sum.Notice, "options": options,
-		// Those of mlpstorage's own flags that a run of ours has, too.
+		// Flags of mlpstorage that kvbench also has.
 		"args": values{"mode": s.Division, "orgname": s.Organisation, "systemname": s.System,
 			"seed": parameter(first.Result, "seed"), "trials": sum.TrialsPerOption,
 			"inter_option_delay": pause, "config": parameter(first.Result, "config"),
 			"npernode": sum.NPerNode, "num_processes": sum.TotalRanks, "hosts": hosts}}
 }
 
-// window is when a trial's window was, by the clock of the coordinator's host.
+// window returns the start and the end of a trial's window, by the clock of the coordinator's host.
 func window(r *result.Result) (from, to time.Time, ok bool) {
 	from, err := r.Coordinated(r.StartTime)
 	return from, from.Add(time.Duration(r.WindowNS)), err == nil
 }
 
-// logs writes what each trial printed, in files named as mlpstorage's are, and copies what the
-// submitter kept of the run's output: *.log in the results directory itself. It returns the names
-// of the trials' files.
+// logs writes two files per trial, named as mlpstorage names them: the summary of each rank, and its
+// warnings and errors. It copies the submitter's logs of the run, *.log in the results directory. It
+// returns the names of the trials' files.
 func (s *Submission) logs(dir string, sum *merge.Summary) (list []values, err error) {
-	texts := map[string]*bytes.Buffer{} // by file
-	// One pair of files for a trial with all its ranks: mpirun prints them into one.
+	texts := map[string]*bytes.Buffer{} // by file name
+	// One pair of files has all ranks of a trial, as with mpirun.
 	for _, f := range s.tree.Files {
 		name := fmt.Sprintf("kvcache_%s_trial%d_%s",
 			strings.Replace(directory(f.Group), "option_", "opt", 1), f.Trial, sum.Stamp())
@@ -116,7 +116,7 @@ func (s *Submission) logs(dir string, sum *merge.Summary) (list []values, err er
 		}
 		out, errs := texts[stdout], texts[stderr]
 		fmt.Fprintf(out, "\nrank %d: %s\n", f.Rank, merge.Fate(f.Result))
-		// Its lines are what the trial printed at its end.
+		// summary.txt has the lines that the rank printed at the end of the trial.
 		text, err := os.ReadFile(filepath.Join(s.Dir, filepath.Dir(filepath.FromSlash(f.Path)),
 			"summary.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +126,7 @@ func (s *Submission) logs(dir string, sum *merge.Summary) (list []values, err er
 		for _, w := range f.Result.Warnings {
 			fmt.Fprintf(errs, "rank %d: %s\n", f.Rank, w)
 		}
-		// The result has the first failures of each kind, and these are printed.
+		// ErrorSamples has the first errors of each kind.
 		for _, e := range f.Result.ErrorSamples {
 			fmt.Fprintf(errs, "rank %d: %s: %s\n", f.Rank, e.Operation, e.Message)
 		}
@@ -136,7 +136,7 @@ func (s *Submission) logs(dir string, sum *merge.Summary) (list []values, err er
 			return nil, err
 		}
 	}
-	// Deeper logs are the trials'; a run's own output is at the top, if it was kept.
+	// Copy only logs at the top of the directory. Logs below are logs of trials.
 	kept, err := fs.Glob(os.DirFS(s.Dir), "*.log")
 	for _, name := range kept {
 		err = errors.Join(err, copyFile(filepath.Join(s.Dir, name), filepath.Join(dir, name)))

@@ -27,35 +27,35 @@ import (
 	"kvbench/tools/view/xlsx"
 )
 
-// Submission is what to build, from what, and where.
+// Submission has the parameters of one submission.
 type Submission struct {
-	Dir, Out             string                       // results directory, the tree's place
-	Organisation, System string                       // names of directories in the tree
-	Division             string                       // closed or open: the top of the tree
-	Hardware             map[string]discover.Hardware // of the clients, by host name; may lack any
-	// a git repository of kvbench with the measured commit; "" is the working directory, which need
-	// not be one
+	Dir, Out             string                       // results directory, and where to build the tree
+	Organisation, System string                       // each is a directory name in the tree
+	Division             string                       // closed or open: the top directory of the tree
+	Hardware             map[string]discover.Hardware // by host name; hosts may be missing
+	// The git repository of kvbench that has the measured commit. "" means the working directory, which
+	// need not be a repository.
 	Code string
 
-	now   func() time.Time // of the code image
-	image string           // its algorithm and hash, "" without one
+	now   func() time.Time // the time that the code image records
+	image string           // algorithm and hash of the code image, "" without an image
 	tree  *merge.Tree
 	check *Check
 }
 
-// defaultCode is the working directory, where go tool kvreport is typed.
+// defaultCode is the working directory of the command.
 const defaultCode = "."
 
-// plainName matches the name of an organisation or a system: it becomes a directory.
+// plainName matches the name of an organisation or a system, which becomes a directory name.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Validate returns the mistakes in the parameters, and fills in what was left out.
+// Validate returns the first mistake in the parameters, and sets defaults.
 func (s *Submission) Validate() error {
 	s.Code = cmp.Or(s.Code, defaultCode)
 	if s.now == nil {
 		s.now = time.Now
 	}
-	// One at a time: these are typing errors, and nothing has been read yet.
+	// Report one mistake at a time: nothing has been read yet.
 	switch {
 	case s.Out == "":
 		return errors.New("no output; give -o OUT")
@@ -71,18 +71,18 @@ func (s *Submission) Validate() error {
 	return nil
 }
 
-// Run checks the results and builds the tree. In the closed division a deviation prevents it
-// (false), and say gets the deviations line by line.
+// Run checks the results and builds the tree. If it finds a deviation in the closed division, or a
+// missing result in any division, it builds nothing, returns false and passes each finding to say.
 func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err error) {
 	if err := s.read(); err != nil {
 		return false, err
 	}
 	sum := merge.Aggregate(s.tree)
 	s.check = checkClosed(s.tree, sum)
-	// In the open division deviations are allowed, and the page lists them.
+	// The open division allows deviations; check.md lists them.
 	deviations := s.check.Deviations
-	// No division allows missing results: a published tree of mlcommons/storage lacked 45 rank
-	// files, and its rates were sums over the others.
+	// No division allows missing results. A published tree of mlcommons/storage lacked 45 rank files,
+	// and its rates were the sums over the remaining ranks.
 	missing := slices.DeleteFunc(slices.Clone(deviations), func(d Finding) bool {
 		return !d.Missing
 	})
@@ -102,11 +102,11 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 		say(why)
 		return false, nil
 	}
-	// In any division short windows make a rehearsal.
+	// Short windows make a rehearsal in both divisions.
 	if s.check.Rehearsal {
 		s.Division = rehearsal
 	}
-	// From here on the disk may fail, not the results.
+	// From here on an error is an I/O error, not a mistake in the results.
 	code, err := s.publish(sum)
 	if err != nil {
 		return false, err
@@ -128,8 +128,8 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	return true, err
 }
 
-// rehearsal takes the place of the division: rule 2.1.2 knows closed and open alone, so no checker
-// takes the tree for a submission.
+// rehearsal is the name of the top directory of a rehearsal. Rule 2.1.2 knows only closed and open, so
+// no checker accepts the tree.
 const rehearsal = "rehearsal"
 
 // realRun explains what a rehearsal is, and what the real run needs.
@@ -138,14 +138,14 @@ func realRun() string {
 		"", params.ClosedNeeds(slices.Collect(maps.Values(closedValues()))))
 }
 
-// runAt is the run's directory below the organisation. All options are one run there, though the
-// third has a model of its own: the path has the first one's, as mlpstorage's does.
+// runAt returns the run's path below the organisation. All options are one run. The path has the model
+// of the first option, as mlpstorage's path has, although the third option has another model.
 func (s *Submission) runAt(sum *merge.Summary) string {
 	return filepath.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
 }
 
-// model is the first option's model as the name of a directory. A model that -model read from a file is
-// named after the file, and one from a config.json after the directory of that file.
+// model returns the directory name of the first option's model. If -model read a file, the name is the
+// file's name, or the name of the directory of a config.json.
 func (s *Submission) model() string {
 	key := s.tree.Files[0].Result.Model.Key
 	name := strings.TrimSuffix(filepath.Base(key), ".json")
@@ -161,8 +161,8 @@ func (s *Submission) read() error {
 	if err != nil {
 		return err
 	}
-	// The directory also has results of plain I/O when the ceiling was measured before the options;
-	// they are left out with a message. Other results would be a mistake to submit.
+	// The directory may have results of plain I/O, because the drive's ceiling is measured before the
+	// options. They are left out with a warning. Any other result is an error.
 	kept := t.Files[:0]
 	for _, f := range t.Files {
 		path := filepath.Join(s.Dir, f.Path)
@@ -187,8 +187,8 @@ func (s *Submission) read() error {
 	return nil
 }
 
-// publish builds the tree next to its final path and renames it when it is complete: after a broken
-// input or a full disk nothing is left. Files that exist at the path stay. code says where the code
+// publish builds the tree in a temporary directory next to Out and renames it when it is complete, so
+// an error leaves nothing behind. It refuses a directory Out that is not empty. code is where the code
 // image is.
 func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	if entries, err := os.ReadDir(s.Out); err == nil && len(entries) > 0 {
@@ -199,7 +199,7 @@ func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	// In the same directory, because a rename must not cross filesystems.
+	// In the same directory as Out, because a rename must not cross filesystems.
 	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(s.Out)), ".submission-*")
 	if err != nil {
 		return "", fmt.Errorf("build the submission next to %s: %w", s.Out, err)
@@ -213,7 +213,7 @@ func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	if err := s.run(filepath.Join(top, s.runAt(sum)), sum); err != nil {
 		return "", err
 	}
-	// The checker takes nothing there but .yaml, .pdf and .md.
+	// The checker accepts only .yaml, .pdf and .md in systems.
 	systems := filepath.Join(top, "systems")
 	err = put(filepath.Join(systems, s.System+".yaml"), func(w io.Writer) error {
 		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
@@ -227,17 +227,17 @@ func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// Go renames over no directory, not even an empty one as rename(2) does.
+	// os.Rename does not replace a directory, not even an empty one, as rename(2) does.
 	if err := os.Remove(s.Out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	return code, os.Rename(fresh, s.Out)
 }
 
-// put writes a file of the stage, with its directory. Files need no rename of their own, because
-// the complete tree is renamed.
+// put writes a file of the temporary tree and makes its directory. It writes directly to the file,
+// because publish renames the complete tree.
 func put(path string, write func(io.Writer) error) error {
-	// In memory first: the largest of them, the workbook, is built there anyway.
+	// Write to memory first: xlsx.Write builds the workbook, the largest file, in memory anyway.
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -245,7 +245,7 @@ func put(path string, write func(io.Writer) error) error {
 	return putBytes(path, b.Bytes())
 }
 
-// copyFile copies a file byte by byte: a reviewer can compare it with the run's file.
+// copyFile copies a file without changes, so that a reviewer can compare it with the original.
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -254,7 +254,7 @@ func copyFile(from, to string) error {
 	return putBytes(to, data)
 }
 
-// putBytes writes a file of the stage, with its directory.
+// putBytes writes a file of the temporary tree and makes its directory.
 func putBytes(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -262,11 +262,11 @@ func putBytes(path string, data []byte) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// run fills the directory of the run.
+// run writes the files of the run into dir.
 func (s *Submission) run(dir string, sum *merge.Summary) error {
 	for _, f := range s.tree.Files {
 		from, to := filepath.Join(s.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
-		// The keys of the Python benchmark, which the tools of MLPerf Storage read, come first.
+		// EncodePython puts the keys of the Python benchmark first, which MLPerf Storage's tools read.
 		data, err := f.Result.EncodePython()
 		if err == nil {
 			err = putBytes(to, data)
@@ -274,19 +274,19 @@ func (s *Submission) run(dir string, sum *merge.Summary) error {
 		if err != nil {
 			return err
 		}
-		// The summary for people, if the run left one next to the result.
+		// Copy summary.txt if the run wrote it next to the result.
 		err = copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
 			filepath.Join(filepath.Dir(to), "summary.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	// The reports are made of the copies, so that the paths in them are those of the tree.
+	// Build the reports from the copies, so that they show the paths in the tree.
 	records, table, err := s.records(dir)
 	if err != nil {
 		return err
 	}
-	// The path below the tree's top: the temporary directory is meaningless.
+	// The path relative to the top of the tree: the temporary directory has no meaning to a reader.
 	at := filepath.Join(s.Division, s.Organisation, s.runAt(sum))
 	if sum.Notice != result.RehearsalNotice {
 		sum.Notice = result.ClosedNotice
@@ -320,32 +320,31 @@ func (s *Submission) run(dir string, sum *merge.Summary) error {
 	)
 }
 
-// place is a result's path in the tree: like in a run's own directory, whatever directory it came
-// from.
+// place returns a result's path below the run's directory, as in kvbench's own results directory.
 func place(f merge.File) string {
 	return filepath.Join(directory(f.Group), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
 		filepath.Base(f.Path))
 }
 
-// directory is the directory of a group's results.
+// directory returns the name of the directory of a group's results.
 func directory(group string) string {
 	return strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(named(group, "_"))
 }
 
-// records reads a run's directory for the workbook and the page, with paths in the tree: the paths
-// of the measuring machine mean nothing to a reviewer.
+// records loads the results in the run's directory for report.xlsx and report.html. It replaces paths of
+// the measuring machine by paths in the tree.
 func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 	records, units, err := load.All([]string{dir}, load.Options{Trials: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, rec := range records {
-		// File is the record's own path or those of all ranks, Path the named result file; all are in
-		// the stage.
+		// File is the path of the record or the paths of all ranks. Path is the result file. All are
+		// below dir.
 		for _, path := range []*string{&rec.File, &rec.Path} {
 			*path = filepath.ToSlash(strings.ReplaceAll(*path, dir+string(filepath.Separator), ""))
 		}
-		// One source for all of them: the system under test, not the files.
+		// All results are one run of the report: the system under test.
 		rec.Source = s.System
 		if err := announce(rec); err != nil {
 			return nil, nil, err
@@ -354,12 +353,12 @@ func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 	return records, stats.Build(records, units), nil
 }
 
-// announce adds the notice to the reports of results that lack it: those of the open division.
+// announce adds the notice to a result without a notice: results of the open division have none.
 func announce(rec *load.Record) error {
 	if rec.Result == nil || rec.Result.Notice != "" {
 		return nil
 	}
-	// Both forms of the record are read: columns by the raw keys, pages by the struct.
+	// A report reads both: columns read Raw, pages read Result.
 	rec.Result.Notice = result.ClosedNotice
 	var err error
 	rec.Raw, err = json.Marshal(rec.Result)

@@ -17,23 +17,23 @@ import (
 	"kvbench/tools/discover"
 )
 
-// node is a kind of client: equal ones are one node. Empty fields are for the user to fill in.
+// node describes a group of clients with equal hardware and software. The user fills in empty fields.
 type node struct {
 	CPU, OS, OSVersion     string
 	Sockets, Cores, Memory string
 	Drive                  drive
-	Location               string // where the storage is, seen from the client; "" is not known
-	Object                 bool   // the storage has the API of an object store
-	Filesystem             string // its type and mount options
-	Name                   string // names the first
+	Location               string // of the storage as the client sees it; "" if not known
+	Object                 bool   // the storage is an object store
+	Filesystem             string // type and mount options
+	Name                   string // has the name of the first client of the group
 	Count                  int
 }
 
-// drive is the storage tier's drive; without an interface the drive is not local.
+// drive is the drive of the storage tier. All fields are empty if no block device is known.
 type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
-// nodes describes the clients by the environment of their results and by what discover found on
-// them.
+// nodes groups the clients. It describes each client by the environment in its results and by the
+// hardware that discover found.
 func nodes(files []merge.File, found map[string]discover.Hardware) []node {
 	hosts, object := make(map[string]result.Environment), make(map[string]bool)
 	for _, f := range files {
@@ -42,7 +42,7 @@ func nodes(files []merge.File, found map[string]discover.Hardware) []node {
 			object[e.Hostname] = f.Result.Objects != nil
 		}
 	}
-	// Equal except for their names: MLPerf describes a kind of client once, with its number.
+	// Equal except for the name: MLPerf describes a kind of client once, with a count.
 	var list []node
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		n := describe(hosts[host], found[host])
@@ -62,11 +62,11 @@ func nodes(files []merge.File, found map[string]discover.Hardware) []node {
 	return list
 }
 
-// versioned divides "Ubuntu 24.04 LTS" before its first word with a digit.
+// versioned splits "Ubuntu 24.04 LTS" before the first word that has a digit.
 var versioned = regexp.MustCompile(`^(.+?)\s+(\S*\d.*)$`)
 
-// describe combines the client's description in a result, made when it ran, with discover's, which
-// may be newer: sockets, cores and links are in no result.
+// describe combines the environment in a client's result with the hardware that discover found.
+// discover may have run later. Only discover has sockets, cores and PCIe links.
 func describe(e result.Environment, h discover.Hardware) node {
 	n := node{Name: "Benchmark client, as " + e.Hostname, Count: 1, CPU: e.CPUModel, OS: e.OS}
 	if t := e.Filesystem.Type; t != "" {
@@ -83,32 +83,34 @@ func describe(e result.Environment, h discover.Hardware) node {
 	}
 	d := e.Device
 	if d == nil {
-		// Without a device behind it a directory is a network's, or in memory, which is none.
+		// A directory without a block device is on a network filesystem or in memory. A directory in
+		// memory has no location.
 		if e.Filesystem.Type != "" && !e.Filesystem.InMemory {
 			n.Location = remote
 		}
 		return n
 	}
 	n.Drive = drive{Model: d.Model, Count: fmt.Sprint(max(1, len(d.Members)))}
-	// A stack is located where its members are: its own place in the kernel's tree is virtual.
+	// The location of a stack (RAID, LVM) is the location of its members, because sysfs lists the stack
+	// as virtual.
 	members := d.Members
 	if len(members) == 0 {
 		members = []result.Device{*d}
 	}
 	for i, m := range members {
-		// An array of local and remote drives is both, like a mirror to another building.
+		// A mirror of a local and a remote drive is in both locations.
 		where := locations[m.Transport]
 		if i > 0 && where != n.Location && where != "" && n.Location != "" {
 			where = both
 		}
 		if n.Location = where; where == "" {
-			break // an unknown one may be either
+			break // an unknown location may be either
 		}
 	}
-	// The first member describes an array; Count is their number.
+	// The first member describes an array. Count is the number of members.
 	first := members[0]
 	n.Drive.Interface = interfaceOf(first)
-	// A virtual disk reports that it rotates, whatever its host has.
+	// A virtual disk reports that it rotates, so check only a physical one.
 	physical := locations[first.Transport] != ""
 	if physical && first.Rotational != nil && *first.Rotational {
 		n.Drive.Media = "HDD"
@@ -124,25 +126,25 @@ func describe(e result.Environment, h discover.Hardware) node {
 	return n
 }
 
-// The words of schema.yaml for storage_location.
+// Values of storage_location in schema.yaml.
 const (
 	local  = "local"
 	remote = "remote"
 	both   = "remote_and_local"
 )
 
-// locations is the location of a device by its transport. Only the host knows a virtual machine's
-// disk.
+// locations maps a device's transport to its location. The transport of a virtual disk is not in the
+// map, because only the hypervisor knows the location.
 var locations = map[string]string{"pcie": local, "sata": local, "sas": local, "usb": local,
 	"tcp": remote, "rdma": remote, "fc": remote, "iscsi": remote}
 
-// interfaceOf is a drive's interface in the words of schema.yaml, "" where it is not known: SAS and
-// SATA drives have names alike.
+// interfaceOf returns a drive's interface as schema.yaml writes it, or "" if it is not known. Without a
+// transport, a device sdX may be SAS or SATA.
 func interfaceOf(d result.Device) string {
 	switch {
 	case strings.HasPrefix(d.Name, "nvme"):
 		return "nvme"
-	// schema.yaml writes these two in capitals, and refuses them otherwise.
+	// schema.yaml writes these two in capitals and refuses small letters.
 	case d.Transport == "sata" || d.Transport == "sas":
 		return strings.ToUpper(d.Transport)
 	case d.Transport == "" && strings.HasPrefix(d.Name, "sd"):
@@ -151,13 +153,13 @@ func interfaceOf(d result.Device) string {
 	return "other"
 }
 
-// unknown marks facts that only the submitter knows.
+// unknown marks the values that the submitter has to fill in.
 const unknown = "FILL IN"
 
 //go:embed system.yaml.tmpl
 var systemText string
 
-// The template quotes texts and leaves numbers and the words of a list as they are.
+// The template quotes strings. Numbers and values of an enumeration have no quotes.
 var systemTemplate = template.Must(template.New("system").Funcs(template.FuncMap{
 	"text":  func(s string) string { return strconv.Quote(cmp.Or(s, unknown)) },
 	"plain": func(s string) string { return cmp.Or(s, strconv.Quote(unknown)) },
@@ -168,14 +170,14 @@ var todoText string
 
 var todoTemplate = template.Must(template.New("todo").Parse(todoText))
 
-// writeSystem writes the description in MLPerf Storage's form, filled in from the results and
-// discover.
+// writeSystem writes the system description as schema.yaml requires, with the values that results and
+// discover have.
 func writeSystem(w io.Writer, system string, clients []node) error {
 	if len(clients) == 0 {
 		clients = []node{{Name: "Benchmark client", Count: 1}}
 	}
-	// One client with an unknown location makes the whole unknown: a guess would be a false
-	// statement about a product.
+	// If the location of one client is unknown, the location of the storage is unknown. A guess would
+	// be a false statement about a product.
 	location := clients[0].Location
 	for _, c := range clients[1:] {
 		if c.Location == "" || location == "" {
@@ -184,8 +186,8 @@ func writeSystem(w io.Writer, system string, clients []node) error {
 			location = both
 		}
 	}
-	// The filesystem on a drive, local or remote, is the client's; the product under test stores
-	// the bytes.
+	// The client's kernel runs the filesystem on a block device. The product under test is then the
+	// block device.
 	api, product := "file", ""
 	if object := slices.ContainsFunc(clients, func(n node) bool { return n.Object }); object {
 		api, product = "object", "object"

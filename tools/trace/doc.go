@@ -1,17 +1,17 @@
-// Package trace makes fio jobs: from the block requests of running processes, and from results and
-// texts with a trace.
+// Package trace traces the block requests of processes or devices, and makes fio jobs of traces in
+// results and in bpftrace output.
 //
-//	trace.go    Options and Run: watch processes or a device, report, distil, make a result
-//	watch.go    the tracing itself, the live line, when it ends
-//	fiojob.go   Jobs: the traces of results and bpftrace texts
+//	trace.go    Options and Run: trace, write the report, make the fio job and the result file
+//	watch.go    the tracing, its end and the live line
+//	fiojob.go   Jobs: fio jobs of the traces in results and bpftrace output
 //
-// Tracing ends when the time is over, with Ctrl-C, or when the last process of a given id has
-// ended; the report is made in each case, and nothing stays in the kernel. The live line is for
-// terminals only: a pipe gets the report and nothing else.
+// Tracing ends when the duration is over, with Ctrl-C, or when the process of -pid and its children
+// have ended. The report is written in each case, and nothing stays in the kernel. A live line is shown
+// only on a terminal.
 //
-// Requests count for the process that queued them. Later writes of the page cache count for the
-// process that was seen writing to the file; the rest is counted and reported separately.
+// A request counts for the process that queued it. Writeback of the page cache counts for the process
+// that wrote to the file, if tracing saw that. Other requests are reported separately.
 //
-// Jobs name no file and no size: what they load is given to fio, and a job that named a device
-// would be run on it some day.
+// A job names no file and no size: the user gives them to fio. A job with a device name could destroy
+// its data.
 package trace

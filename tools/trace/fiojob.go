@@ -13,13 +13,12 @@ import (
 	"kvbench/tracing/fio"
 )
 
-// Job is the text for one result, and the name of a file for it.
+// Job is the fio job of one result, and a file name for it.
 type Job struct{ File, Text string }
 
-// Jobs makes a job of each result and bpftrace text of the inputs. window is the time under load
-// during a bpftrace text's trace, 0 if unknown. Inputs without a trace go to warn, because a series
-// may have traced and untraced runs. If all lack one, an error names the usual reasons: a run
-// without -enable-latency-tracing, or a deleted results directory.
+// Jobs makes a job of each result and bpftrace output in the inputs. window is the time under load of a
+// bpftrace trace, 0 if unknown. It warns of inputs without a trace, because a series may have untraced
+// runs. If no input has a trace, it returns an error with the usual reasons.
 func Jobs(in []string, stdin io.Reader, window time.Duration, warn func(error)) ([]Job, error) {
 	var jobs []Job
 	results, texts, seen := 0, 0, map[string]int{}
@@ -45,7 +44,7 @@ func Jobs(in []string, stdin io.Reader, window time.Duration, warn func(error)) 
 			warn(fmt.Errorf("%s: %w", where, err))
 			continue
 		}
-		// Names of sub-benchmarks hold slashes.
+		// A sub-benchmark's name has slashes.
 		base := strings.NewReplacer("/", "_", "=", "-", " ", "_").Replace(rec.Name)
 		seen[base]++
 		if n := seen[base]; n > 1 {
@@ -69,7 +68,7 @@ func Jobs(in []string, stdin io.Reader, window time.Duration, warn func(error)) 
 	return jobs, nil
 }
 
-// distil makes the job of one record.
+// distil returns the job of one record.
 func distil(rec *load.Record, window time.Duration) (string, error) {
 	switch {
 	case rec.Bpftrace != nil:

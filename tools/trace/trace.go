@@ -19,11 +19,11 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Options are the traced processes or devices, and the duration.
+// Options are the options of kvreport trace.
 type Options struct {
-	Fio  string // the file for the job; empty: none
-	JSON string // the file for the trace as a result that other commands read; empty: none
-	// Counting, if not nil, is called once when counting begins.
+	Fio  string // file for the fio job, "" for none
+	JSON string // file for the trace as a result, "" for none
+	// Counting, if not nil, is called once when the window opens.
 	Counting func()
 
 	tracing  collector.Options
@@ -32,7 +32,7 @@ type Options struct {
 	subject  string
 }
 
-// NewOptions adds the flags of the options to a flag set.
+// NewOptions adds the flags to a flag set.
 func NewOptions(fs *flag.FlagSet) *Options {
 	o := &Options{}
 	fs.StringVar(&o.tracing.Comm, "comm", "", "process name")
@@ -47,16 +47,14 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	return o
 }
 
-// NothingError says why there is nothing to report: tracing is not possible here, or no request was
-// seen.
+// NothingError is why there is nothing to report: tracing is not possible, or no request was seen.
 type NothingError struct{ error }
 
 // Unwrap returns the reason.
 func (e *NothingError) Unwrap() error { return e.error }
 
-// Run traces until the time is over or ctx ends, writes the report, and returns the requested
-// outputs: the fio job, and the trace as a result. The live line goes to stderr if that is a
-// terminal; note gets messages meanwhile.
+// Run traces until the duration is over or ctx ends and writes the report to stdout. It returns the
+// requested fio job and result file. If stderr is a terminal it has the live line; note gets messages.
 func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(string),
 ) (job string, document []byte, err error) {
 	start := time.Now()
@@ -64,9 +62,9 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 	if err != nil {
 		return "", nil, err
 	}
-	// Calls without requests are worth a report: memory or a server completed them. A job is made
-	// of them only if there is no device whose requests could show more. With a device, a cache
-	// completed all of them, and a job would load a device that was not used.
+	// Report calls without block requests: memory or a server completed them. A fio job is made of
+	// calls only if there is no device. With a device, a cache completed all calls, and a job would
+	// load a device that had no load.
 	calls := t.VFSRead.Count + t.VFSWrite.Count
 	remote := opt.tracing.Device.Reason != ""
 	if t.Capture.Requests() > 0 || calls > 0 {
@@ -86,9 +84,9 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 	return job, document, err
 }
 
-// asResult makes a result file of a trace, so that page, workbook and the other commands read it: a
-// result of a benchmark named Trace, which has a window, what the kernel saw, and no numbers of a
-// workload. It is complete unless a signal ended it before the duration that was given.
+// asResult returns the trace as a result file, so that other commands can read it. The benchmark is
+// named Trace. The result has a window and the trace, but no workload. It is complete unless a signal
+// ended the trace before the given duration.
 func (opt *Options) asResult(t *tracing.Trace, job string, start time.Time, ended string,
 ) ([]byte, error) {
 	seen, err := json.Marshal(t)
@@ -107,12 +105,10 @@ func (opt *Options) asResult(t *tracing.Trace, job string, start time.Time, ende
 	return r.Encode()
 }
 
-// oneWord makes a name fit into a benchmark's name, where these characters separate keys and
-// values.
+// oneWord replaces characters that separate keys and values in a benchmark's name.
 var oneWord = strings.NewReplacer(" ", "_", "/", "_", "=", "_", "-", "_").Replace
 
-// noRequest says why there is nothing to report, as far as that is known. An empty report would
-// look like a fault of the tool.
+// noRequest returns an error with the likely reason why no request was seen.
 func noRequest(opt *Options, met int) error {
 	if met == 0 && opt.tracing.Comm != "" {
 		return fmt.Errorf("no process named %s ran or was started; a name is what /proc/PID/comm "+
@@ -130,7 +126,7 @@ func noRequest(opt *Options, met int) error {
 		to, hint)
 }
 
-// Check reports every mistake, before anything is touched.
+// Check returns every mistake in the options in one error, before tracing begins.
 func (opt *Options) Check(rest []string) error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -145,12 +141,11 @@ func (opt *Options) Check(rest []string) error {
 		"-cgroup DIR, or all users of a device with -dev DEVICE or -dir DIR")
 	check(opt.dev == "" || opt.dir == "", "-dev and -dir both name the device: give one")
 	check(opt.duration >= 0, "-duration %s must not be negative", opt.duration)
-	// File-level tracing counts the calls of watched processes only: without a process it would
-	// count the whole machine's.
+	// File-level tracing counts only calls of watched processes: it needs a process.
 	check(named || o.Level != tracing.LevelFile, "-level file is for processes: name them with "+
 		"-comm, -pid or -cgroup")
-	// Named processes are traced alone; for a named device the trace shows which process owns each
-	// request.
+	// With a named process, trace only its requests. Otherwise trace the device and show which process
+	// owns each request.
 	o.Filter = tracing.FilterProcess
 	if !named {
 		o.Filter, o.ByOwner = tracing.FilterDevice, true
@@ -164,9 +159,9 @@ func (opt *Options) Check(rest []string) error {
 	}
 	if err := opt.tracing.Level.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("-level: %w", err))
-		opt.tracing.Level = tracing.LevelBlock // its error is reported once
+		opt.tracing.Level = tracing.LevelBlock // so that its error is reported once
 	}
-	// The trace is lost when its job cannot be written: check that first.
+	// Check the output files now: otherwise the trace would be lost.
 	errs = append(errs, writable("-fio", opt.Fio), writable("-json", opt.JSON))
 	if opt.dir != "" || opt.dev != "" {
 		errs = append(errs, opt.chooseDevice())
@@ -184,8 +179,8 @@ func (opt *Options) Check(rest []string) error {
 	return errors.Join(append(errs, o.Validate())...)
 }
 
-// chooseDevice finds the named device, or the one behind a directory. A network filesystem has
-// none: waiting for its block requests would not end, and only calls can be traced.
+// chooseDevice finds the device of -dev or the device behind -dir. A network filesystem has no device,
+// so only calls can be traced.
 func (o *Options) chooseDevice() (err error) {
 	if o.dev != "" {
 		if o.tracing.Device, err = host.NamedDevice(o.dev); err != nil {
@@ -202,7 +197,7 @@ func (o *Options) chooseDevice() (err error) {
 	return nil
 }
 
-// writable checks the path of a file before tracing begins.
+// writable returns an error if the file cannot be created. "" and "-" are no files.
 func writable(option, file string) error {
 	if file == "" || file == "-" {
 		return nil

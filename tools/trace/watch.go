@@ -15,12 +15,12 @@ import (
 	"kvbench/tracing/collector"
 )
 
-// The interval of the live line, and of the check for ended processes.
+// tick is the interval of the live line and of the check for ended processes.
 const tick = time.Second
 
-// watch traces until the duration is over, ctx is done, or the last process of a given id has
-// ended. met is the number of processes, and ended the reason for the end, as in a result. say gets
-// a snapshot every second, and nil at the end; note gets messages meanwhile.
+// watch traces until the duration is over, ctx is done, or the process of -pid and its children have
+// ended. met is the number of watched processes. ended is the reason of the end, as in a result. say
+// gets a snapshot every second, and nil at the end. note gets messages.
 func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	note func(string)) (t *tracing.Trace, met int, ended string, err error) {
 	c, err := collector.Start(ctx, opt.tracing)
@@ -41,7 +41,7 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	if opt.Counting != nil {
 		opt.Counting()
 	}
-	// The window closes with the tracing and not with the report.
+	// Close the window before the report is made.
 	var course tracing.Recorder
 	ended = loop(ctx, opt, c, func(t *tracing.Trace) {
 		course.Look(t)
@@ -61,7 +61,7 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	return t, met, ended, err
 }
 
-// loop waits for the end and returns its reason.
+// loop waits for the end of tracing and returns its reason.
 func loop(ctx context.Context, opt *Options, c *collector.Collector,
 	say func(*tracing.Trace)) string {
 	var timeout <-chan time.Time
@@ -78,7 +78,7 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 			if t, err := c.Snapshot(); err == nil {
 				say(t)
 			}
-			// A name may start again at any time; an id does not.
+			// A process name may start again; a process id does not.
 			if _, running := c.Watched(); running == 0 && opt.tracing.PID != 0 {
 				return result.EndedByInput
 			}
@@ -86,8 +86,8 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 	}
 }
 
-// liveLine returns a function that overwrites one line of a terminal with each snapshot and clears
-// it at the end; it does nothing when stderr is no terminal.
+// liveLine returns a function that shows a snapshot on one line of the terminal, and clears the line
+// for nil. If stderr is no terminal, the function does nothing.
 func liveLine(stderr io.Writer) func(*tracing.Trace) {
 	f, ok := stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -102,8 +102,7 @@ func liveLine(stderr io.Writer) func(*tracing.Trace) {
 	}
 }
 
-// live is a snapshot on one line of less than 80 characters. Longer lines would wrap, and a
-// wrapped line cannot be wiped.
+// live returns a snapshot as a line of less than 80 characters: a wrapped line could not be cleared.
 func live(t *tracing.Trace) string {
 	p := &t.Capture
 	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f",

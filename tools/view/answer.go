@@ -11,18 +11,18 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Answer says how a run differs from the first one, over all headlines: readers look for it first.
+// Answer says how a run differs from the first run, over the headline metrics of all benchmarks.
 type Answer struct {
 	Run  int // from 1
 	Text string
 }
 
-// Index is the run's place in the report's list.
+// Index returns the index of the run in the report's list of runs.
 func (a Answer) Index() int { return a.Run - 1 }
 
-// answers returns one answer for each run but the first. Only significant differences in the
-// headlines' table are called better or worse. It names the differences that these trials could not
-// have shown, because "no difference" is read as "equal".
+// answers returns one answer per run, except for the first run. It calls only significant differences of
+// headline metrics better or worse. It also names the benchmarks with too few trials, because readers
+// take "no difference" for "equal".
 func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 	for run := 1; run < len(t.Runs); run++ {
 		var better, worse, other, chance, few, notStorageLimited, apart, absent []string
@@ -84,10 +84,10 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 	return out
 }
 
-// mostNamed is how many benchmarks of a kind are named; the table has all of them.
+// mostNamed is the number of benchmarks that an answer names per verdict. The table has all of them.
 const mostNamed = 3
 
-// longest is the largest trial of each unit among the headlines: all bars of a unit have one scale.
+// longest returns, for each unit, the largest value of any trial: all bars of a unit have one scale.
 func longest(headlines []*stats.Benchmark) map[string]float64 {
 	most := map[string]float64{}
 	for _, b := range headlines {
@@ -101,7 +101,7 @@ func longest(headlines []*stats.Benchmark) map[string]float64 {
 	return most
 }
 
-// Scale is the unit of a metric without its direction: read-B/s and write-B/s share one.
+// Scale returns the unit of a metric without the direction: B/s for read-B/s and for write-B/s.
 func Scale(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
 
 // verdicts counts the verdicts of a run's trials.
@@ -116,8 +116,8 @@ func verdicts(b *stats.Benchmark, run int) (counts map[string]int, all int) {
 	return counts, all
 }
 
-// Comparable reports whether at least half of the trials of both runs were storage-limited. Runs
-// without verdicts (text input) and memory tiers always pass.
+// Comparable reports whether in both runs at least half of the trials with a verdict were
+// storage-limited. It returns true for benchmarks of memory tiers and for trials without verdicts.
 func Comparable(b *stats.Benchmark, run int) bool {
 	for _, of := range []int{0, run} {
 		counts, all := verdicts(b, of)
@@ -128,15 +128,15 @@ func Comparable(b *stats.Benchmark, run int) bool {
 	return true
 }
 
-// OnStorage reports whether the rates of a benchmark are the storage tier's. The Tier benchmark
-// measures the tier in its name.
+// OnStorage reports whether a benchmark's rates are rates of the storage tier. The Tier benchmark has
+// the tier in its name.
 func OnStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
-// Bounded lists the verdicts of a run's trials with their counts, and the number of trials without
-// numbers. A rate that the harness limited is not the drive's, and a median over the completed
-// trials hides the failed ones.
+// Bounded lists the verdicts of a run's trials with their counts, and the number of failed trials. A
+// rate that the harness limited is not the drive's rate, and the median over the complete trials hides
+// the failed trials.
 func Bounded(b *stats.Benchmark, run int) string {
 	var said []string
 	counts, all := verdicts(b, run)

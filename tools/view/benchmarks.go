@@ -9,14 +9,14 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Group is all sub-benchmarks of one benchmark. More than two members are folded away, because a
-// sweep of forty would fill a hundred screens.
+// Group has all sub-benchmarks of one benchmark. The page folds the members if there are more than two:
+// a sweep of forty would fill a hundred screens.
 type Group struct {
 	Name    string
 	Members []Member
 }
 
-// Member is one benchmark, with the sections of its results and its figures.
+// Member is one benchmark with the sections and the figures of its results.
 type Member struct {
 	Of      *stats.Benchmark
 	Parts   []Part
@@ -38,8 +38,8 @@ func groups(t *stats.Table) (out []Group) {
 	return out
 }
 
-// newMember makes the section of a benchmark. Special figures come first: an autoscaler or a block
-// trace is run for them.
+// newMember makes the section of a benchmark. Figures of special runs come first, such as autoscaling or
+// block requests: they are the reason for such a run.
 func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	var typical []trial
 	for run := range t.Runs {
@@ -52,8 +52,7 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 			firstTokenFigures(typical, t), blockFigures(typical, t),
 			bandwidthFigures(b, typical, t), loadFigures(typical, t),
 			latencyFigures(b, typical, t),
-			// With several runs, a heat map of each kind for each run would fill a hundred
-			// screens.
+			// With several runs, draw no heat map: one per kind and run would fill a hundred screens.
 			courseFigures(typical, t, len(typical) == 1, stats.FollowCounted),
 			fillFigures(b, typical, t), courseFigures(typical, t, true, stats.FollowTraced),
 			traceFigures(b, t))...)}
@@ -69,18 +68,18 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 
 func sections(rec *load.Record) []report.Section { return report.Sections(rec.Result) }
 
-// Part is a section of the median trial of each run. With several runs the first column of its
-// table is the run, whose number Of has for each row, and its lines begin with the run's name.
+// Part is a section for the median trials of all runs. With several runs, the first column of the table
+// is the run, Of has the run's number for each row, and lines begin with the run's name.
 type Part struct {
 	report.Section
 	Of   []int // from 1
 	Long bool  // the table is folded away
 }
 
-// mostRows is how long a table may be that is not folded away.
+// mostRows is the largest number of rows of a table that the page does not fold.
 const mostRows = 12
 
-// parts are the sections of the median trial of each run; those of one title are one part.
+// parts returns the sections of the median trials. Sections with the same title are joined.
 func parts(typical []trial, t *stats.Table,
 	of func(*load.Record) []report.Section) (out []Part) {
 	var all [][]report.Section
@@ -97,7 +96,7 @@ func parts(typical []trial, t *stats.Table,
 	return out
 }
 
-// name puts the runs' names in front of rows and lines.
+// name adds the run's name to each row and to the first line of each run.
 func (p *Part) name(j report.Joined, typical []trial, labels []string) {
 	for i, of := range j.LineOf {
 		if i == 0 || of != j.LineOf[i-1] {

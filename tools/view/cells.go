@@ -11,24 +11,24 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Cell is one text of a table. The class says how it is set: num, muted, better, worse, wrap.
+// Cell is a cell of a table. Class is its style: num, muted, better, worse, wrap.
 type Cell struct {
 	Text, Class string
 	Sub         string   // second line, small
-	Key         *float64 // what rows are sorted by: the value; nil where there is none, or a text
-	Run         int      // from 1; 0 where it is no single run's
+	Key         *float64 // the sort key; nil for a text or an unknown value
+	Run         int      // from 1; 0 if the cell belongs to no single run
 }
 
-// Of is the cell of a run.
+// Of returns the cell with the number of a run, whose index it takes.
 func (c Cell) Of(run int) Cell {
 	c.Run = run + 1
 	return c
 }
 
-// judged are the classes of judgements, which are coloured and have words.
+// judged maps a result of a check to its class.
 var judged = map[any]string{"pass": "better", "fail": "worse"}
 
-// Value is a value on the page, right-aligned if it is a number, known or not.
+// Value returns the cell of a value. Numbers are right-aligned, and so is the dash of an unknown value.
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
 	switch {
@@ -42,11 +42,11 @@ func Value(u units.Unit, v any) Cell {
 	return Cell{Text: text, Class: "num", Key: new(x)}
 }
 
-// dash stands for an unknown number; not a 0, which would enter a mean.
+// dash is the cell of an unknown number. A 0 would count as a measured value.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
-// Median is a run's median of a metric, with its interval and the number of trials, in one unit
-// with the other runs of the row. An interval needs six trials; with fewer the cell says so.
+// Median returns a run's median of a metric, with the confidence interval and the number of trials. All
+// cells of the row have one unit. With fewer than six trials there is no interval, and the cell says so.
 func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash
@@ -69,8 +69,8 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 		Key: new(c.Summary.Center)}
 }
 
-// Change is a run's difference from the first one and its significance. A random difference of 3 %
-// and a significant one look the same in a bar.
+// Change returns the change of a run's median against the first run, with the p value. Only the p value
+// tells a random change of 3 % from a significant one.
 func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	c := m.Cells[run].Change
 	if c == nil {
@@ -83,11 +83,11 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	} else {
 		sub += " alone, not judged"
 	}
-	// With too few samples p means nothing.
+	// With too few samples the p value means nothing.
 	if c.TooFew != "" {
 		sub = c.TooFew
 	}
-	// The sign repeats the colour as a shape: colours get lost in print and for some readers.
+	// The sign repeats the colour, for print and for colour-blind readers.
 	sign, word, class := "", "", "num muted"
 	switch d := c.Judged(stats.Alpha); {
 	case c.Headline && !Comparable(b, run):
@@ -105,8 +105,7 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	return Cell{Text: sign + text + word, Class: class, Sub: sub, Key: key}
 }
 
-// Heads are the cells of a table's header, aligned like the column: to the right when any of its
-// cells is a number.
+// Heads returns the cells of a table's header. A head is right-aligned if its column has a number.
 func Heads(s report.Section) (heads []Cell) {
 	for i, c := range s.Columns {
 		head := Cell{Text: c.Name}

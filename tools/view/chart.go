@@ -11,29 +11,28 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Chart is lines or bars in one pair of axes. Its JSON is drawn by the page's script; the workbook
-// draws it as a native chart, without heat maps, marks and steps, and bands as dashed lines. A colour
-// is an index that the drawing maps to a colour.
+// Chart is a line chart or a bar chart. The page's script draws its JSON. The workbook draws a native
+// chart, which has no heat map, marks or steps, and shows bands as dashed lines. A colour is an index
+// into the palette of the document.
 type Chart struct {
 	Title string `json:"title"`
 	X     Axis   `json:"x"`
 	Y     Axis   `json:"y"`
-	Heat  *Heat  `json:"heat,omitempty"`  // behind all of it; no native chart shows it
+	Heat  *Heat  `json:"heat,omitempty"`  // behind everything else; not in native charts
 	Bands []Band `json:"bands,omitempty"` // behind the lines
 	Lines []Line `json:"series"`
 	Bars  bool   `json:"bars,omitempty"`  // Lines are bars over the categories 0, 1, 2, … of the X axis
-	Marks []Mark `json:"marks,omitempty"` // of the page
+	Marks []Mark `json:"marks,omitempty"` // only on the page
 	Time  bool   `json:"time,omitempty"`  // X is the time in the window: such charts zoom together
 }
 
-// Axis is one axis. Values have the unit of the data. On a logarithmic axis a value that is not
-// positive is a gap.
+// Axis is one axis, in the unit of the data. A logarithmic axis shows no value of 0 or less.
 type Axis struct {
 	Label string `json:"label"` // with the unit
 	Log   bool   `json:"log,omitempty"`
-	Ticks []Tick `json:"ticks,omitempty"` // instead of computed ones
+	Ticks []Tick `json:"ticks,omitempty"` // instead of computed ticks
 	Zero  bool   `json:"zero,omitempty"`  // begin at 0
-	Range Values `json:"range,omitempty"` // instead of a fitted one: the two ends
+	Range Values `json:"range,omitempty"` // the two ends, instead of a fitted range
 }
 
 // Shows reports whether the axis can show a value.
@@ -47,10 +46,10 @@ type Tick struct {
 	Label string
 }
 
-// Values are coordinates. What is not a finite number is a gap.
+// Values are coordinates. A value that is not finite is a gap.
 type Values []float64
 
-// MarshalJSON writes six digits, which are more than a screen has, and null for a gap.
+// MarshalJSON writes values with six digits, more than a screen shows, and a gap as null.
 func (v Values) MarshalJSON() ([]byte, error) {
 	out := []byte("[")
 	for i, x := range v {
@@ -66,25 +65,25 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// Colours is the number of series colours. More runs than that share them and differ by their numbers.
+// Colours is the number of colours for series. More runs share colours and differ by their numbers.
 const Colours = 12
 
-// Line is a series of points in the order of X, or of bars, which have no X.
+// Line is a series of points sorted by X, or a series of bars without X.
 type Line struct {
 	Name   string `json:"name"`
-	Run    int    `json:"run,omitempty"`  // from 1; 0 where there is one run
-	Colour int    `json:"colour"`         // below Colours; the same for what belongs together
+	Run    int    `json:"run,omitempty"`  // from 1; 0 with one run
+	Colour int    `json:"colour"`         // below Colours
 	Dash   int    `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted
 	Dots   bool   `json:"dots,omitempty"`
 	Step   bool   `json:"step,omitempty"`  // a value holds until the next point
-	Apart  bool   `json:"apart,omitempty"` // points that no line joins: the X axis has categories
+	Apart  bool   `json:"apart,omitempty"` // points without a line, for an X axis of categories
 	X      Values `json:"x,omitempty"`
 	Y      Values `json:"y"`
 }
 
 // Band is the area between the bounds of a line.
 type Band struct {
-	Name   string `json:"-"` // the line's
+	Name   string `json:"-"` // the name of the line
 	Run    int    `json:"run,omitempty"`
 	Colour int    `json:"colour"`
 	Step   bool   `json:"step,omitempty"`
@@ -93,8 +92,8 @@ type Band struct {
 	Hi     Values `json:"hi"`
 }
 
-// Heat counts values over time: rows of a logarithmic Y axis, columns of an X axis that begins at
-// 0.
+// Heat has counts of values over time. Columns are intervals of the X axis, which begins at 0. Rows are
+// intervals of the logarithmic Y axis.
 type Heat struct {
 	Colour int       `json:"colour"`
 	At     Values    `json:"at"`     // ends of columns
@@ -105,8 +104,8 @@ type Heat struct {
 // add appends a point.
 func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
 
-// hold appends a value that holds until the end of its interval, which begins at the end of the one
-// before.
+// hold appends a value for an interval that begins at the last point (at 0 for the first) and ends at
+// end.
 func (l *Line) hold(y, end float64) {
 	if l.Step = true; len(l.X) == 0 {
 		l.add(0, y)
@@ -115,16 +114,16 @@ func (l *Line) hold(y, end float64) {
 	l.add(end, y)
 }
 
-// Numbers is a chart as a table: a row for each position on the X axis, of an axis with ticks for each
-// tick, and a column for each line, bound of a band and row of a heat map. Values that an axis cannot
-// show are in it.
+// Numbers is a chart as a table. It has a row per position on the X axis (per tick if the axis has
+// ticks), and a column per line, bound of a band and row of a heat map. It includes values that an axis
+// cannot show.
 type Numbers struct {
 	Places []float64 // on the X axis
 	Labels []string  // of the places, if there are ticks
-	Series []Line    // with a Y for each place, NaN for none
+	Series []Line    // with one Y per place, NaN if the line has no value there
 }
 
-// Numbers is the chart as a table.
+// Numbers returns the chart as a table.
 func (c Chart) Numbers() (n Numbers) {
 	n.Series = slices.Clone(c.Lines)
 	for i := range n.Series {
@@ -185,7 +184,7 @@ type Mark struct {
 	Text string
 }
 
-// runName is a legend's prefix, empty with one run.
+// runName returns a legend text: the run's label and what, or only what with one run.
 func runName(t *stats.Table, run int, what string) string {
 	if len(t.Runs) < 2 {
 		return what
@@ -193,7 +192,7 @@ func runName(t *stats.Table, run int, what string) string {
 	return t.Labels[run] + " " + what
 }
 
-// ofRun is the title's suffix for a figure of one run among several.
+// ofRun returns the suffix of a title of one run's figure, "" with one run.
 func ofRun(t *stats.Table, run int) string {
 	if len(t.Runs) < 2 {
 		return ""
@@ -201,9 +200,8 @@ func ofRun(t *stats.Table, run int) string {
 	return ", " + t.Labels[run]
 }
 
-// lineOf is a series of a run. With several runs the colour is the run's, and the dash distinguishes
-// its series; with one run each series has its own colour. More
-// than eight colours are hard to distinguish, and dashes read in print.
+// lineOf returns a line of a run. With several runs the colour is the run and the dash is the series.
+// With one run each series has its own colour. Dashes also read in print.
 func lineOf(t *stats.Table, run, what int, name string) Line {
 	l := Line{Name: runName(t, run, name), Colour: what % Colours}
 	if len(t.Runs) > 1 {
@@ -212,14 +210,14 @@ func lineOf(t *stats.Table, run, what int, name string) Line {
 	return l
 }
 
-// addLine adds a line that has points.
+// addLine adds a line if it has points.
 func (c *Chart) addLine(l Line) {
 	if len(l.X) > 0 {
 		c.Lines = append(c.Lines, l)
 	}
 }
 
-// empty reports whether the chart has no number to show. A bar of no height is a value.
+// empty reports whether the chart has nothing to show. A bar of height 0 is a value.
 func (c Chart) empty() bool {
 	for _, l := range c.Lines {
 		for i, y := range l.Y {
@@ -228,12 +226,11 @@ func (c Chart) empty() bool {
 			}
 		}
 	}
-	return c.Heat == nil // which has something somewhere
+	return c.Heat == nil // a heat map always has counts
 }
 
-// shown returns the charts that have numbers: empty axes would look like a measurement of nothing.
-// It marks charts of predictions in the title, because a chart may be copied without the rest of
-// the page.
+// shown returns the charts that have values: empty axes look like a measurement of nothing. If simulated
+// is true, each title says so, because a chart may be copied without the page.
 func shown(simulated bool, charts ...Chart) []Chart {
 	charts = slices.DeleteFunc(charts, Chart.empty)
 	for i := range charts {

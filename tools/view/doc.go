@@ -1,5 +1,4 @@
-// Package view is the model of a report: what is shown of results, in which words, for the page and
-// for the workbook.
+// Package view is the content of a report of results, for the page and for the workbook.
 //
 //	answer.go      how runs differ, in a sentence each; the scale of the headlines
 //	report.go      Report, the page from the top; what could not be made; Page: one of facts,
@@ -15,56 +14,51 @@
 //	cells.go       what the cells of tables read: values, medians, changes
 //	chart.go       Chart: axes, lines, bars
 //
-// Everything is decided here and in package report, but the drawing: what a reader sees in one
-// document he finds in the other under the same name. The sections of package report are the facts
-// and tables of one result, for text, page and workbook.
+// This package and package report decide what is shown; the documents only draw it. A number has the
+// same name in the page and in the workbook. The sections of package report are the facts and tables of
+// one result, for text, page and workbook.
 //
-// Rules that all documents share stand in one place each. The trial that stands for a run, the one
-// whose headline is nearest to the median, is report.Typical's: sections and what happened over
-// time are its, because the mean of several trials shows stalls that none of them had at that time.
-// Distributions are of all trials together, because rare values need many samples. Trials that
-// failed have no values (package load) and are counted by name (package stats). A percentile of
-// too few samples is unknown (result.Supported).
+// Rules that all documents share are in one place. The trial that represents a run is the trial whose
+// headline is nearest to the median (report.Typical). Sections and figures over time show this trial,
+// because the mean of several trials shows stalls that no trial had at that time. Distributions cover
+// all trials, because rare values need many samples. Failed trials have no values (package load) and are
+// counted by name (package stats). A percentile of too few samples is unknown (result.Supported).
 //
-// A prediction never looks like a measurement: simulated benchmarks have names of their own, and
-// every figure of theirs says SIMULATED, since figures are cut out and passed on.
+// A simulation never looks like a measurement: simulated benchmarks have their own names, and the title
+// of each of their figures says SIMULATED, because readers copy figures.
 //
-// A page answers, from the top: whether runs differ, and which number of each benchmark to quote;
-// what ran, in what the runs differ, and what is wrong with it; what each tier can do alone; at
-// which load a sweep bends; and for each benchmark what only it has, what its tiers held and moved,
-// and its figures:
+// From the top, a page shows: how the runs differ, and which number of each benchmark to quote; what
+// ran, which settings differ, and which warnings there are; each tier alone; the load at which a sweep
+// bends; and for each benchmark its own sections, the contents and traffic of its tiers, and its
+// figures:
 //
-//	rate, p99 by depth     where more requests in flight bring nothing but waiting
-//	rounds, hit ratios     what an autoscaler did, what a cache missed that it could have hit
-//	bandwidth over time    stalls, warm-up that was too short, a drive whose cache is full
-//	latency                percentile curves up to the last that ten values lie beyond
-//	fill                   since when the tiers were full, and what was evicted since
+//	rate, p99 by depth     the depth above which only the latency grows
+//	rounds, hit ratios     the autoscaler's rounds; the hit ratio next to the ideal one
+//	bandwidth over time    stalls, a warm-up that was too short, a drive with a full write cache
+//	latency                percentile curves up to the last percentile with ten larger values
+//	fill                   when the tiers were full, and how much was evicted
 //	block requests         sizes, depths and times as the kernel saw them
 //	all metrics            every metric with interval and change, folded away
 //
-// Names of things are those of the result file's keys where it has them, and of the benchmark's
-// line elsewhere: read-B/s is "read bandwidth" in every table, and its unit stands below it in
-// small.
+// Names are the keys of the result file if it has the value, otherwise the units of the benchmark line.
+// read-B/s is "read bandwidth" in every table, with the unit below it.
 //
-// Which trials are shown together is not decided here: package stats gathers them by benchmark and
-// run, and says where two runs cannot be compared. Here such a change is shown as "not comparable",
-// with the reason, in the place of a percentage.
+// Package stats groups trials by benchmark and run, and says when two runs cannot be compared. Then
+// the page shows "not comparable" with the reason instead of a change in per cent.
 //
-// The top of the page lists what could not be made, with the first reason: a page without figures,
-// for example because the result files are missing, must not look like a page of a run that
-// measured nothing. Warnings of a run's results are listed once each; those that differ only in
-// numbers are combined.
+// The top of the page lists what is missing, with the first reason. A page without figures, because
+// result files are missing, must not look like a run that measured nothing. Each warning of a run is
+// listed once. Warnings that differ only in numbers are combined.
 //
-// Colours are numbers. With one run a colour is a quantity; with several runs a colour is a run,
-// and dashes distinguish the quantities: a reader who compares drives looks for one drive. Each
-// line or row has its run (Run, from 1), so that a reader can hide runs.
+// With one run a colour is a quantity. With several runs a colour is a run and dashes distinguish the
+// quantities. Each line and row has the number of its run (Run, from 1), so that a reader can hide runs.
 //
-// Text is formatted by package units, with three significant digits and binary units: more digits
-// than the interval allows would be a claim.
+// Package units formats values with three significant digits and binary units. More digits would claim
+// more than the confidence interval allows.
 //
-// What is not known is a dash, never 0. A table without a number has no row, and a chart without
-// one is not drawn. Nothing here keeps state; a Report is made and shown by one goroutine.
+// An unknown value is a dash, never 0. A table row without a number and a chart without a number are
+// left out. The package has no state; one goroutine makes and shows a Report.
 //
-// This package is large because all that a report says is decided in it once, each figure as
-// data, so that page and workbook cannot differ; what draws them has packages of its own.
+// The package is large because it decides each fact and each figure once, as data, so that page and
+// workbook cannot differ. Other packages draw.
 package view

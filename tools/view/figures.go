@@ -13,21 +13,20 @@ import (
 	"kvbench/tools/stats"
 )
 
-// mostPoints of a line over time is more than a plot can show. Neighbouring points are summed, so
-// that a run of an hour keeps its shape.
+// mostPoints is the largest number of points of a line over time. Neighbouring intervals are summed to
+// stay below it.
 const mostPoints = 400
 
-// overTime is the X axis of the window. It begins at 0, when the window opens: warm-up is not
-// shown.
+// overTime is the X axis of the window. It begins when the window opens, after the warm-up.
 var overTime = Axis{Label: "time in the window (s)", Zero: true}
 
-// inBytes chooses the binary unit of the largest value and puts it into the label of a chart. All
-// lines of a figure have one unit, so that they can be compared.
+// inBytes scales all lines of the chart to the binary unit of the largest value, and puts the unit into
+// the label.
 func (c *Chart) inBytes() {
 	most := 1.0
 	for _, l := range c.Lines {
 		for _, v := range l.Y {
-			if v > most { // which gaps are not
+			if v > most { // false for a gap (NaN)
 				most = v
 			}
 		}
@@ -43,9 +42,9 @@ func (c *Chart) inBytes() {
 	c.Y.Label = fmt.Sprintf(c.Y.Label, []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands])
 }
 
-// tierFigures show named time series: one figure for each tier, with lines of the median trial of
-// each run. A line of zeros is an unused tier. A band shows the least and the most of all trials of
-// the run in each interval: a stall in one trial only is not typical of the drive.
+// tierFigures returns one figure per tier, with lines of the median trial of each run. Series that are
+// all 0 are left out. A band has the minimum and the maximum over all trials of the run in each
+// interval, because a stall in one trial is not typical of the drive.
 func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, label string,
 	step bool, names []string, of func(tl *result.Timeline, level string) [][]float64,
 ) (out []Chart) {
@@ -82,15 +81,15 @@ func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, labe
 	return out
 }
 
-// series adds a value of each interval of a timeline, at its beginning.
+// series appends one point per interval of a timeline, at the beginning of the interval.
 func (l *Line) series(tl *result.Timeline, values []float64) {
 	for i, v := range values {
 		l.add(float64(i)*float64(tl.IntervalNS)/1e9, v)
 	}
 }
 
-// bandOf is the range between the least and the most of the trials with intervals of that length,
-// if there are several.
+// bandOf returns the minimum and the maximum over the trials with this interval length. ok is false with
+// fewer than two such trials.
 func bandOf(trials []*load.Record, interval int64,
 	of func(*result.Timeline) []float64) (band Band, ok bool) {
 	n := 0
@@ -105,7 +104,7 @@ func bandOf(trials []*load.Record, interval int64,
 				band.X = append(band.X, float64(j)*float64(interval)/1e9)
 				band.Lo, band.Hi = append(band.Lo, v), append(band.Hi, v)
 			} else if !math.IsNaN(v) {
-				// The first may be a gap, which is neither less nor more.
+				// The first value may be a gap (NaN).
 				if !(v >= band.Lo[j]) {
 					band.Lo[j] = v
 				}
@@ -118,7 +117,7 @@ func bandOf(trials []*load.Record, interval int64,
 	return band, n > 1
 }
 
-// loadFigures are queued, in-flight and completed requests, for results that have requests.
+// loadFigures show queued, in-flight and completed requests of results that have requests.
 func loadFigures(typical []trial, t *stats.Table) []Chart {
 	waiting := Chart{Title: "Requests queued and in flight, median trial", X: overTime, Time: true,
 		Y: Axis{Label: "how many (requests)", Zero: true}}
@@ -142,7 +141,7 @@ func loadFigures(typical []trial, t *stats.Table) []Chart {
 	return []Chart{waiting, done}
 }
 
-// bandwidthFigures are bandwidth over time, of tiers that moved bytes.
+// bandwidthFigures show bandwidth over time of tiers that moved bytes.
 func bandwidthFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
 	return tierFigures(b, typical, t, "Bandwidth", "bandwidth (%s/s)", true, ops,
 		func(tl *result.Timeline, level string) [][]float64 {
@@ -151,8 +150,8 @@ func bandwidthFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Cha
 		})
 }
 
-// fillFigures show the fill of the tiers, and evictions and demotions so far. A tier that is full
-// from the first second on measures eviction, whatever its name.
+// fillFigures show used, evicted and demoted bytes of the tiers. A benchmark whose tier is full from the
+// first second measures eviction.
 func fillFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
 	return tierFigures(b, typical, t, "Fill", "bytes (%s)", false,
 		[]string{"used", "evicted so far", "demoted so far"},
@@ -162,7 +161,7 @@ func fillFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
 		})
 }
 
-// orNaN returns a gap for an unknown value.
+// orNaN returns the value, or NaN if it is unknown.
 func orNaN[N int64 | float64](v *N) float64 {
 	if v == nil {
 		return math.NaN()
@@ -170,8 +169,7 @@ func orNaN[N int64 | float64](v *N) float64 {
 	return float64(*v)
 }
 
-// running returns running sums: the total of evictions counts more than their moments, and a bend
-// in the curve shows both.
+// running returns running sums. The curve shows the total, and a bend shows when the rate changed.
 func running(values []int64) (out []float64) {
 	sum := 0.0
 	for _, v := range values {
@@ -181,8 +179,8 @@ func running(values []int64) (out []float64) {
 	return out
 }
 
-// Overview compares the rates of all benchmarks. It is of the workbook: the page has them as bars in
-// its first table.
+// Overview compares the rates of all benchmarks. Only the workbook shows it: the page has the rates as
+// bars in its first table.
 func Overview(t *stats.Table) Chart {
 	c := Chart{Title: "Bandwidth of each benchmark, median of the trials",
 		X: Axis{Label: "benchmark"}, Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}, Bars: true}
@@ -208,14 +206,13 @@ func Overview(t *stats.Table) Chart {
 	return c
 }
 
-// nines are the ticks of a percentile axis. Each further nine has the same width, as each is ten
-// times as rare.
+// nines are the ticks of the percentile axis: 90, 99, 99.9 and so on have equal distances.
 var nines = []Tick{{At: 0, Label: "min"}, {At: stats.MedianPlace, Label: "50"},
 	{At: 1, Label: "90"}, {At: stats.P95Place, Label: "95"}, {At: 2, Label: "99"},
 	{At: 3, Label: "99.9"},
 	{At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
 
-// latencyFigures are percentile curves over all trials: of each tier's operations, and of requests.
+// latencyFigures are percentile curves over all trials, of each tier's operations and of requests.
 func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []Chart) {
 	draw := func(what string, keys, names []string) {
 		c := Chart{Title: "Latency of " + what + ", all trials",
@@ -247,8 +244,8 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 	return out
 }
 
-// blockFigures are the block hit ratio and the ideal one, in each interval and from the beginning.
-// The gap between the two lines shows the policy's loss.
+// blockFigures show the block hit ratio and the ideal one, per interval and since the beginning. The gap
+// between the lines is the loss of the eviction policy.
 func blockFigures(typical []trial, t *stats.Table) []Chart {
 	y := Axis{Label: "blocks hit (share)", Range: Values{0, 1}}
 	interval := Chart{Title: "Block hit ratio in each interval, median trial", X: overTime, Y: y,
@@ -269,14 +266,14 @@ func blockFigures(typical []trial, t *stats.Table) []Chart {
 	return []Chart{interval, soFar}
 }
 
-// roundSeries is a number of each round of an autoscaler.
+// roundSeries is one value of each round of the autoscaler.
 type roundSeries struct {
 	name  string
 	value func(result.Round) float64
 }
 
-// rounds are the charts of an autoscaler: its users and workers, the saturation of the storage, and
-// its bytes. They are three, because their units have no axis in common.
+// rounds are three charts of an autoscaler: users and workers, saturation of the storage, and bytes.
+// Their units differ.
 var rounds = []struct {
 	title  string
 	y      Axis
@@ -294,7 +291,7 @@ var rounds = []struct {
 		{"read and written", func(r result.Round) float64 { return r.BytesPerSecond }}}},
 }
 
-// autoscalingFigures are the rounds of an autoscaler.
+// autoscalingFigures show the rounds of an autoscaler.
 func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 	for i, chart := range rounds {
 		c := Chart{Title: chart.title + " each round, median trial", X: overTime, Y: chart.y,
@@ -304,7 +301,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 			if len(list) == 0 {
 				continue
 			}
-			// The target is drawn with the saturation.
+			// The saturation chart also has the target.
 			if target, ok := saturationTarget(k.Record); ok && i == 1 {
 				series = append(slices.Clip(series),
 					roundSeries{"target", func(result.Round) float64 { return 100 * target }})
@@ -323,8 +320,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 	return charts
 }
 
-// saturationTarget is the target of a latency autoscaler. The parameter is a text, and has no
-// meaning in the other mode.
+// saturationTarget returns the target of the latency autoscaler, as a share. The other mode has none.
 func saturationTarget(rec *load.Record) (float64, bool) {
 	s := rec.Result.Autoscaler
 	if s == nil || s.Mode != result.AutoscaleQoS {
@@ -334,9 +330,9 @@ func saturationTarget(rec *load.Record) (float64, bool) {
 	return target, err == nil
 }
 
-// firstTokenFigures are the times of loading the found part of a prompt, and of computing it, by
-// its number of tokens: loading pays where its line is lower, and the lines cross at the break-even
-// length. Loading times are measured under the load, so only measured lengths have them.
+// firstTokenFigures show the time to load the cached part of a prompt and the time to compute it, by
+// number of tokens. Loading is faster where its line is lower; the lines cross at the break-even length.
+// Loading times were measured under load, so only measured lengths have points.
 func firstTokenFigures(typical []trial, t *stats.Table) []Chart {
 	c := Chart{Title: "Loading or computing a prompt, by its length, median trial",
 		X: Axis{Label: "tokens (log scale)", Log: true},
@@ -369,8 +365,8 @@ func firstTokenFigures(typical []trial, t *stats.Table) []Chart {
 	return []Chart{c}
 }
 
-// lengths are the lengths at which computing is drawn: from a quarter of the shortest loaded one,
-// or from the break-even if that is shorter, to the longest.
+// lengths returns the lengths at which computing is drawn: from a quarter of the shortest loaded length
+// (or from the break-even length if that is shorter) to the longest, in steps of factor 2.
 func lengths(f *result.FirstToken) (list []float64) {
 	least, most := f.Loading[0].Tokens/4, f.Loading[len(f.Loading)-1].Tokens
 	if b := f.BreakEven.P50; b != nil && b.Tokens != nil && !b.Extrapolated {

@@ -9,23 +9,23 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Report is the content of a page, from the top. The template shows its fields in this order and
-// leaves out empty sections.
+// Report is the content of a page, from the top. The template shows the fields in this order and leaves
+// out empty ones.
 type Report struct {
 	Notices     []string
 	Missing     []string // the sections that could not be made, and why
-	Common      []Fact   // equal for all runs; the runs have the others
+	Common      []Fact   // equal for all runs; Runs has the other facts
 	Runs        []Run
 	Answers     []Answer
-	Headlines   []*stats.Benchmark // those that have any metric
-	Longest     map[string]float64 // by unit: see longest
+	Headlines   []*stats.Benchmark // benchmarks that have a headline metric
+	Longest     map[string]float64 // by unit, as longest returns it
 	Tiers       []TierAlone
 	TierFigures []Chart
 	Sweeps      []Sweep
 	Groups      []Group
 }
 
-// New makes the report of records; t is their comparison.
+// New makes the report of the records. t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
 	tiers := tiersAlone(t)
 	headlines := slices.DeleteFunc(slices.Clone(t.Benchmarks),
@@ -37,8 +37,8 @@ func New(records []*load.Record, t *stats.Table) *Report {
 		Sweeps: Sweeps(t), Groups: groups(t)}
 }
 
-// Charts are the figures of a report, named by their benchmark or sweep: the first of each, then
-// the second, so that the first few are of different ones.
+// Charts returns the figures, with the name of their benchmark or sweep in the title: the first figure
+// of each, then the second of each. So the first few figures show different benchmarks.
 func (r *Report) Charts() (out []Chart) {
 	type named struct {
 		name   string
@@ -66,7 +66,7 @@ func (r *Report) Charts() (out []Chart) {
 	return out
 }
 
-// Missing lists the sections that the page lacks for want of result files.
+// Missing says which parts of the page are missing because result files are missing.
 func Missing(records []*load.Record) (notes []string) {
 	lost, python, first := 0, 0, ""
 	for _, r := range records {
@@ -77,8 +77,7 @@ func Missing(records []*load.Record) (notes []string) {
 			first = cmp.Or(first, r.Missing)
 		}
 	}
-	// Lines without their result file are the most common reason for an empty page: the text was
-	// copied without the directory.
+	// The most common reason for an empty page: the text was copied without the results directory.
 	if lost > 0 {
 		why := "their text names none"
 		if first != "" {
@@ -96,21 +95,20 @@ func Missing(records []*load.Record) (notes []string) {
 	return notes
 }
 
-// Page is a document of one subject that compares no results: facts, figures, tables. The caller
-// decides its whole content.
+// Page is a document of one subject that compares no results. The caller makes all of its content.
 type Page struct {
 	Title   string
 	Facts   []Fact // at the top
 	Figures []Chart
 	Parts   []Part
-	Notes   []string // below: limits of the numbers
+	Notes   []string // at the end: limits of the numbers
 }
 
 // Charts are the figures that have numbers.
 func (p Page) Charts() []Chart { return shown(false, slices.Clone(p.Figures)...) }
 
-// Lacking names trials without numbers that lack a rank among the inputs: a user who named one
-// client's results has to know.
+// Lacking reports the trials that lack a rank among the inputs and therefore have no numbers. The user
+// may have named the results of one client only.
 func Lacking(records []*load.Record) []string {
 	n, first := 0, ""
 	for _, rec := range records {

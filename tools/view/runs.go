@@ -12,7 +12,7 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Run is one run. Its number is the colour of all its lines and bars.
+// Run is one run. Its index gives the colour of its lines and bars.
 type Run struct {
 	Name   string
 	Facts  facts
@@ -22,14 +22,14 @@ type Run struct {
 // Given is the key of the parameters that the user gave.
 const Given = "given"
 
-// Fact is one fact about a run. Two values are a sign that a run mixes different settings.
+// Fact is one fact about a run. Several values mean that the run has trials with different settings.
 type Fact struct {
 	Key    string
 	Values []string
 }
 
-// Value joins the values. Six are enough to see that there are many, except for given parameters:
-// each may explain the numbers.
+// Value joins the values. It cuts the list after six, except for Given: each parameter may explain a
+// number.
 func (f Fact) Value() string {
 	if more := len(f.Values) - 6; more > 0 && f.Key != Given {
 		return strings.Join(f.Values[:6], ", ") + fmt.Sprintf(", and %d more", more)
@@ -37,10 +37,10 @@ func (f Fact) Value() string {
 	return strings.Join(f.Values, ", ")
 }
 
-// facts stand in the order in which their keys were met.
+// facts is a list in the order in which keys first occurred.
 type facts []Fact
 
-// add keeps a value once, and nothing where it is empty or unknown.
+// add adds a value once. It ignores empty and unknown values.
 func (f *facts) add(key, value string) {
 	if value == "" || value == units.Unknown {
 		return
@@ -55,7 +55,7 @@ func (f *facts) add(key, value string) {
 	}
 }
 
-// common removes the facts that are equal in all of several runs: the rest is their differences.
+// common removes and returns the facts that are equal for all runs, if there are several.
 func common(all []Run) (same facts) {
 	if len(all) < 2 {
 		return nil
@@ -84,8 +84,7 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 		if t.Labels[i] != run {
 			v.Facts.add("input", run)
 		}
-		// Records have the order of the input, and runs may be mixed in it. Failed ones are
-		// counted, too.
+		// Records have the order of the input, which may mix runs. Failed trials count.
 		trials := slices.DeleteFunc(slices.Clone(records),
 			func(rec *load.Record) bool { return rec.Source != run })
 		v.Facts.add("results", fmt.Sprint(len(trials)))
@@ -110,7 +109,7 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	return out
 }
 
-// notices are the lines that every reader has to see, each once.
+// notices returns the notices of all results, each once.
 func notices(records []*load.Record, t *stats.Table) (list []string) {
 	add := func(n string) {
 		if n != "" && !slices.Contains(list, n) {
@@ -134,7 +133,7 @@ func notices(records []*load.Record, t *stats.Table) (list []string) {
 	return list
 }
 
-// doubts are warnings; those that differ only in numbers are combined.
+// doubts returns the warnings, and combines warnings that differ only in numbers.
 func doubts(warnings []string) (list []string) {
 	counts := map[string]int{}
 	for _, text := range warnings {
@@ -151,8 +150,8 @@ func doubts(warnings []string) (list []string) {
 	return list
 }
 
-// Describe returns the facts of one result. A line without its file has only the configuration
-// lines; a result of the Python benchmark has not even those.
+// Describe returns the facts of one result. Without a result file it returns the configuration lines of
+// the text, which the Python benchmark does not have.
 func Describe(rec *load.Record) []Fact {
 	var f facts
 	if rec.Result == nil {
@@ -169,7 +168,7 @@ func Describe(rec *load.Record) []Fact {
 	r := rec.Result
 	e := r.Environment
 	f.add("division", r.Division)
-	// Shown in either case: a reader who compares two pages must not have to know the default.
+	// Shown for every run, so that a reader need not know the default.
 	f.add("time", map[bool]string{true: "virtual, simulated",
 		false: "real, measured"}[r.Simulation != nil])
 	day, _, _ := strings.Cut(r.StartTime, "T")
@@ -179,7 +178,7 @@ func Describe(rec *load.Record) []Fact {
 			f.add("host", h.Name)
 		}
 	}
-	// Of several clients the machines may differ: the trial's own result has what they share.
+	// With several clients, describe the machine of each.
 	for _, client := range rec.Clients() {
 		describeMachine(&f, client.Result)
 	}
@@ -189,7 +188,7 @@ func Describe(rec *load.Record) []Fact {
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)
 	for _, q := range r.Parameters {
-		// Parameters of this run, not of a default, division or benchmark.
+		// Only parameters that the user set for this run.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
 			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
 			f.add(Given, fmt.Sprintf("%s=%v", q.Name, q.Value))
@@ -212,7 +211,7 @@ func describeMachine(f *facts, r *result.Result) {
 		f.add("memory", units.Bytes.Text(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
-	// A directory without a device of its own has a reason instead.
+	// A directory without a block device has a reason instead.
 	about := func(d *result.Device, reason string, fs result.Filesystem) {
 		if d != nil {
 			reason = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
@@ -229,14 +228,14 @@ func describeMachine(f *facts, r *result.Result) {
 	f.add("cache directory", r.IO.CacheDir)
 }
 
-// digits are the numbers in a warning, with their units: "3 of 12 reads" and "5 of 12 reads" are
-// one warning.
+// digits matches a number in a warning with its unit: "3 of 12 reads" and "5 of 12 reads" count as one
+// warning.
 var digits = regexp.MustCompile(`[0-9][0-9.,]*( [KMGT]?i?B\b)?`)
 
-// commit matches a commit's full name. Its first twelve digits are unique in any repository.
+// commit matches a commit's full hash. Its first twelve digits are unique in any repository.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
-// join joins the known parts.
+// join joins the parts that are known, with commas.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts,
 		func(s string) bool { return s == "" || s == units.Unknown }), ", ")

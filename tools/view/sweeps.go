@@ -14,11 +14,11 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Sweep is one swept parameter of one benchmark as curves. Above the figures it names the loads
-// from which on more brings little.
+// Sweep is one swept parameter of one benchmark, as figures. Enough has the loads above which the
+// bandwidth grows little.
 type Sweep struct {
-	Title   string   // the benchmark's name, with … for the key's value
-	Enough  []string // the least load with 90 % of the maximum, for each line
+	Title   string   // the benchmark's name with … for the value of the key
+	Enough  []string // for each line, the smallest load with 90 % of its maximum
 	Figures []Chart
 
 	key    string
@@ -32,11 +32,11 @@ type point struct {
 	of    *stats.Benchmark
 }
 
-// leastPoints of a sweep: two points are a comparison. A curve through two is a straight line.
+// leastPoints is the smallest number of points of a sweep. Two points are a comparison, not a curve.
 const leastPoints = 3
 
-// Sweeps looks for keys with at least three numeric values while the rest of the name stays the
-// same, and draws each that has figures.
+// Sweeps returns the sweeps: keys with at least three numeric values, while the rest of the benchmark's
+// name stays the same. It leaves out sweeps without figures.
 func Sweeps(t *stats.Table) (out []Sweep) {
 	for _, b := range t.Benchmarks {
 		keys, values := keyValues(b.Name)
@@ -45,7 +45,7 @@ func Sweeps(t *stats.Table) (out []Sweep) {
 			if !ok {
 				continue
 			}
-			// Two swept keys make two sets of sweeps: each value of one is a sweep of the other.
+			// Two swept keys make two sets of sweeps: one sweep of a key per value of the other key.
 			name := strings.Replace(b.Name, "/"+k+"="+values[k], "/"+k+"=…", 1)
 			i := slices.IndexFunc(out, func(s Sweep) bool { return s.Title == name })
 			if i < 0 {
@@ -64,8 +64,8 @@ func Sweeps(t *stats.Table) (out []Sweep) {
 	return slices.DeleteFunc(out, func(s Sweep) bool { return len(s.Figures) == 0 })
 }
 
-// quantity reads a number with an optional size unit. A key with other values, such as
-// layout=slots, is no sweep: its values have no order.
+// quantity parses a number with an optional size unit. ok is false for other values, such as slots in
+// layout=slots: they have no order, so the key is no sweep.
 func quantity(s string) (float64, bool) {
 	if strings.HasSuffix(s, "iB") {
 		n, err := units.ParseSize(s, 1)
@@ -75,9 +75,9 @@ func quantity(s string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
-// draw draws the sweep against its key, on a logarithmic axis where the values span three octaves
-// or more: sweeps mostly double. Bandwidth grows up to some load, and latency from there on: the
-// two figures belong together.
+// draw makes the figures of the sweep. The axis is logarithmic if the largest value is at least eight
+// times the smallest, because most sweeps double. Bandwidth grows up to some load, and above it latency
+// grows, so both figures mark that load.
 func (s *Sweep) draw(t *stats.Table) {
 	x := Axis{Label: s.key}
 	if first, last := s.points[0].at, s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
@@ -103,7 +103,7 @@ func (s *Sweep) draw(t *stats.Table) {
 			label := s.points[at].label
 			s.Enough = append(s.Enough, fmt.Sprintf("%s: 90 %% of the maximum at %s=%s, %s GiB/s",
 				l.Name, s.key, label, units.Number.Text(l.Y[k])))
-			// It is marked once, though several lines may share it.
+			// Several lines may share a mark: add it once.
 			m := Mark{X: l.X[k], Text: "90 % at " + label}
 			if !slices.Contains(bandwidth.Marks, m) {
 				bandwidth.Marks = append(bandwidth.Marks, m)
@@ -114,14 +114,14 @@ func (s *Sweep) draw(t *stats.Table) {
 		}
 	}
 	latency.Marks = bandwidth.Marks
-	// The hit ratio of each capacity: a sweep of capacities is run for it.
+	// The hit ratio by capacity is the purpose of a capacity sweep.
 	hits := Chart{Title: "Hit ratio against " + s.key + ", median of the trials", X: x,
 		Y: Axis{Label: "found (share)", Zero: true}}
 	for run := range t.Runs {
 		for i, what := range []string{"hit-ratio", "token-hit-ratio"} {
 			hits.addLine(s.along(lineOf(t, run, i, stats.Title(what)), what, run, 1))
 		}
-		// The limit for any size, for the same requests.
+		// The ideal hit ratio: the limit of any capacity for the same requests.
 		ideal := lineOf(t, run, 2, "ideal")
 		for _, p := range s.points {
 			rec := MedianTrial(p.of, run)
@@ -138,17 +138,17 @@ func (s *Sweep) draw(t *stats.Table) {
 	s.Figures = shown(s.points[0].of.Simulated, figures...)
 }
 
-// Room reports whether the key is a capacity and no load: more of it costs money, and the hit ratio
-// shows the gain.
+// Room reports whether the key is a capacity. More capacity costs money, and the hit ratio shows the
+// gain.
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
-// load reports whether a larger value puts more load on the storage. Only such a sweep has a load
-// that is enough: a capacity, or the size of an entry or a request, is no load.
+// load reports whether a larger value of the key puts more load on the storage. A capacity and the size
+// of an entry or a request do not.
 func (s *Sweep) load() bool {
 	return !s.Room() && !strings.HasSuffix(s.points[0].label, "iB")
 }
 
-// along adds one metric of one run along the sweep to a line.
+// along appends a metric of one run, at each point of the sweep, to a line.
 func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {
 	l.Dots = true
 	for _, p := range s.points {
@@ -159,12 +159,11 @@ func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {
 	return l
 }
 
-// enough is the share of the highest bandwidth that is enough.
+// enough is the share of the highest bandwidth that counts as enough.
 const enough = 0.9
 
-// leastEnough is the least load that reaches nine tenths of the highest bandwidth: from there more
-// load brings little. There is none where that is the first or the last point: the sweep does not
-// show it.
+// leastEnough returns the index of the smallest load that reaches 90 % of the highest bandwidth. ok is
+// false if that is the first or the last point: then the sweep does not show the bend.
 func leastEnough(y []float64) (int, bool) {
 	if len(y) < leastPoints {
 		return 0, false
@@ -173,9 +172,9 @@ func leastEnough(y []float64) (int, bool) {
 	return k, k > 0 && k < len(y)-1
 }
 
-// kneeFigures are the rate and the p99 against the requests in flight, a curve for each request
-// size, in two charts for each run that measured a knee. An engine needs the number at which the
-// rate bends; beyond it the p99 shows the wait of a request. A cell that was not measured is a gap.
+// kneeFigures returns two charts per run that measured a knee: the rate and the p99 against the requests
+// in flight, with one curve per request size. Above the knee the rate stays and the p99 grows. A cell
+// that was not measured is a gap.
 func kneeFigures(typical []trial, t *stats.Table) (out []Chart) {
 	for _, k := range typical {
 		if k.Result.PlainIO == nil || k.Result.PlainIO.Knee == nil {

@@ -8,16 +8,16 @@ import (
 	"kvbench/tools/stats"
 )
 
-// TierAlone is a row of the tier table: a tier that was measured alone with entries of one size.
-// Sizes are texts, as the benchmark's name has them.
+// TierAlone is a row of the tier table: a tier that ran alone with entries of one size. Size has the
+// spelling of the benchmark's name.
 type TierAlone struct {
 	Tier, Size string
-	First      bool                        // of its tier
+	First      bool                        // the first row of this tier
 	of         map[string]*stats.Benchmark // by operation
 }
 
-// tiersAlone are the tiers of BenchmarkTier: other benchmarks use several tiers together. Only in
-// this table can memory, network and drive be compared, because nothing else ran at the same time.
+// tiersAlone returns the rows of BenchmarkTier. Only there nothing else ran at the same time, so that
+// memory and drive can be compared. Other benchmarks use several tiers together.
 func tiersAlone(t *stats.Table) (rows []TierAlone) {
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
@@ -33,7 +33,7 @@ func tiersAlone(t *stats.Table) (rows []TierAlone) {
 		}
 		rows[i].of[v["op"]] = b
 	}
-	// Fast tiers first, whatever the order of the input.
+	// Fast tiers first.
 	slices.SortStableFunc(rows, func(a, b TierAlone) int {
 		return slices.Index(Levels, a.Tier) - slices.Index(Levels, b.Tier)
 	})
@@ -43,8 +43,8 @@ func tiersAlone(t *stats.Table) (rows []TierAlone) {
 	return rows
 }
 
-// Cells are the rate over trials and two percentiles over all operations, of reads and of writes,
-// unknown where there are too few of them; none where a run has no number.
+// Cells returns, for reads and then for writes, the median rate over trials and the p50 and p99 over all
+// operations. A percentile of too few operations is unknown. It returns nil for a run without values.
 func (r TierAlone) Cells(run int) (cells []Cell) {
 	for _, op := range ops {
 		var d result.Distribution
@@ -61,7 +61,8 @@ func (r TierAlone) Cells(run int) (cells []Cell) {
 	return cells
 }
 
-// tierFigure shows the tiers as dots on a logarithmic axis: memory and disks differ by two decades.
+// tierFigure shows the tiers as dots. The axis is logarithmic: memory and disks differ by a factor of
+// 100.
 func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 	c := Chart{Title: "Bandwidth of each tier alone, median of the trials",
 		X: Axis{Label: "tier and entry size", Range: Values{-0.5, float64(len(rows)) - 0.5}},

@@ -13,8 +13,7 @@ import (
 	"kvbench/tools/stats"
 )
 
-// traceFigures are the kernel's histograms of traced results, as shares of all requests by powers
-// of two.
+// traceFigures show the kernel's histograms of traced results: the share of requests per power of two.
 func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 	for _, what := range []struct{ title, label, keys string }{
 		{"Time of block requests at the device (D2C)", "dispatch to completion (µs, from)",
@@ -47,7 +46,7 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 				}
 			}
 		}
-		// All runs have all octaves: a run without requests of a size has a bar of no height there.
+		// All runs have the same octaves. A run without a value in an octave has a bar of height 0.
 		ends, shares := stats.Shares(parts)
 		for i, end := range ends {
 			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(end / 2)})
@@ -61,11 +60,11 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 	return out
 }
 
-// heatColour is grey, so that lines of all colours stand out.
+// heatColour is grey, so that coloured lines stand out.
 const heatColour = 7
 
-// courseFigures are histograms over time: percentiles of all runs in one figure, and on request the
-// spread of each run's values. A mean over the window hides the second in which a drive was slow.
+// courseFigures show histograms over time: the percentiles of all runs in one figure and, if heats is
+// true, a heat map per run. A mean over the window hides the second in which a drive was slow.
 func courseFigures(typical []trial, t *stats.Table, heats bool,
 	of func(*load.Record, int) []stats.Followed) (out []Chart) {
 	var titles []string
@@ -97,7 +96,7 @@ func courseFigures(typical []trial, t *stats.Table, heats bool,
 				X: overTime, Y: all.Y, Time: true, Lines: lines,
 				Heat: &Heat{Colour: heatColour, At: f.At, From: f.From, Counts: f.Rows()}})
 		}
-		if len(each) > 1 || !heats { // of one run they stand in its own figure
+		if len(each) > 1 || !heats { // with one run the heat map already has the lines
 			out = append(out, all)
 		}
 		if heats {
@@ -107,7 +106,7 @@ func courseFigures(typical []trial, t *stats.Table, heats bool,
 	return out
 }
 
-// percentileLines are the percentiles of each interval.
+// percentileLines returns a line per percentile, with one value per interval.
 func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 	for i, p := range stats.CoursePercentiles {
 		l := lineOf(t, run, i, fmt.Sprintf("p%g, from", 100*p))
@@ -122,8 +121,8 @@ func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 	return out
 }
 
-// traced is the histograms of a trace in numbers. Each unit has a table of its own: a column of
-// microseconds and requests cannot be sorted.
+// traced returns the percentiles of the traced histograms as tables, one table per unit: a column with
+// both microseconds and requests cannot be sorted.
 func traced(rec *load.Record) (out []report.Section) {
 	for _, kind := range []struct {
 		what, name string

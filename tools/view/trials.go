@@ -17,7 +17,7 @@ type trial struct {
 	*load.Record
 }
 
-// MedianTrial is the trial that stands for a run (report.Typical), nil when no trial has a result
+// MedianTrial returns the trial that represents a run (report.Typical), nil if no trial has a result
 // file.
 func MedianTrial(b *stats.Benchmark, run int) *load.Record {
 	var results []*result.Result
@@ -33,18 +33,17 @@ func MedianTrial(b *stats.Benchmark, run int) *load.Record {
 	return records[slices.Index(results, report.Typical(results))]
 }
 
-// Requests reports whether a result counts requests, rather than single operations, which have
-// neither a request's latency nor a class.
+// Requests reports whether the result counts requests. Results that count single operations have no
+// request latency and no QoS class.
 func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
 
-// Levels are the tiers of a result by their keys, from fast to slow. They are keys of the schema
-// and do not change with the levels that an engine may have.
+// Levels are the keys of the tiers in a result, from fast to slow. The result schema fixes them.
 var Levels = []string{"gpu", "cpu", "storage"}
 
-// ops are the two operations, in the words of keys and of people.
+// ops are the two operations.
 var ops = []string{"read", "write"}
 
-// keyValues are the key=value parts of a benchmark's name, in order.
+// keyValues returns the key=value parts of a benchmark's name in order.
 func keyValues(name string) (keys []string, values map[string]string) {
 	values = map[string]string{}
 	plain, _ := split(name)
@@ -57,28 +56,28 @@ func keyValues(name string) (keys []string, values map[string]string) {
 	return keys, values
 }
 
-// Anchor is a name that can follow # in a URL. Links in the page and from other documents use it,
-// so it must not depend on the keys of a sweep.
+// Anchor returns the benchmark's anchor in the page's URL. Other documents link to it, so it has no keys
+// of a sweep.
 func Anchor(name string) string { return anchors.Replace(base(name)) }
 
 var anchors = strings.NewReplacer("/", "-", "=", "-", " ", "-", `"`, "-", "(", "-", ")", "-")
 
-// Keys are the keys of a benchmark's name, else the name: within a section only they distinguish
-// benchmarks.
+// Keys returns the key=value parts of a benchmark's name and its settings, or the name if it has no
+// keys.
 func Keys(name string) string {
 	plain, settings := split(name)
 	_, keys, _ := strings.Cut(plain, "/")
 	return cmp.Or(keys, plain) + settings
 }
 
-// base is the benchmark's name without the keys of its sub-benchmarks and its settings.
+// base returns the benchmark's name without keys and settings.
 func base(name string) string {
 	plain, _ := split(name)
 	b, _, _ := strings.Cut(plain, "/")
 	return b
 }
 
-// split separates a name from its distinguishing settings, whose values may be paths.
+// split separates a name from its settings in brackets, whose values may be paths with slashes.
 func split(name string) (plain, settings string) {
 	if i := strings.Index(name, " ["); i >= 0 {
 		return name[:i], name[i:]

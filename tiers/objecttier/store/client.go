@@ -21,8 +21,8 @@ import (
 )
 
 func init() {
-	// The library pauses up to 0.2 s after each attempt, also after the last one, and here each
-	// attempt is the last. No count would show this latency.
+	// minio-go pauses up to 0.2 s after each attempt, also after the last one. Here each attempt is the
+	// last, and the pause would be an uncounted latency.
 	minio.DefaultRetryUnit = 0
 }
 
@@ -94,7 +94,7 @@ type attempt struct {
 	clientOf *Client
 	ctx      context.Context
 	watchdog *time.Timer
-	last     atomic.Int64 // the last time that bytes moved, by the run's clock; MaxInt64 in a pause
+	last     atomic.Int64 // last time that bytes moved, by the run's clock; MaxInt64 during a pause
 
 	sent    atomic.Int32 // headers on the wire
 	status  int
@@ -107,8 +107,8 @@ type attempt struct {
 
 type attemptKey struct{}
 
-// moved counts bytes of the object and restarts the time limit. It only stores the time for watch,
-// because resetting a timer for each piece would cost more.
+// moved counts bytes of the object and restarts the time limit. It only stores the time, which watch
+// reads, because resetting a timer per piece would cost more.
 func (a *attempt) moved(n int) {
 	a.bytes.Add(int64(n))
 	a.last.Store(int64(a.clientOf.cfg.Clock.Now()))

@@ -20,8 +20,8 @@ import (
 	"kvbench/tiers/objecttier/endpoint"
 )
 
-// Error is the error of a request after its last attempt. It wraps no error of the transport, because
-// those would ask for another attempt.
+// Error is the error of a request after its last attempt. It does not wrap the transport's error,
+// because the cache would retry the request after a timeout.
 type Error struct {
 	Op       Op
 	Endpoint string
@@ -31,8 +31,8 @@ type Error struct {
 	Code     string // of the store: "AccessDenied"; "" without one
 	Cause    string // "reset", "503": see Attempt
 	Message  string // of the store or the transport, without secrets
-	Cure     string // advice for the user; "" without any
-	// Down is for how long no endpoint had answered at that time.
+	Cure     string // advice for the user, or ""
+	// Down is the time for which no endpoint had answered when the request failed.
 	Down time.Duration
 }
 
@@ -48,7 +48,7 @@ var (
 	ErrNotServed = errors.New("the store does not serve this kind of request")
 )
 
-// longest is for how long all endpoints may fail before the store counts as down.
+// longest is the time after which the store counts as down, if no endpoint answers.
 const longest = 30 * time.Second
 
 func (e *Error) Error() string {

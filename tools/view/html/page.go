@@ -22,7 +22,7 @@ var templates embed.FS
 //go:embed style.css
 var styleText string
 
-// script draws the charts, hides runs and sorts tables. Without it the page has tables alone.
+// script draws the charts, hides runs and sorts tables. Without it the page has only tables.
 //
 //go:embed script.js
 var script string
@@ -40,8 +40,8 @@ var (
 // scripts are all scripts in the order of their execution.
 var scripts = []string{"/*\n" + licence + "*/\n" + library, script}
 
-// policy is the page's content security policy against scripts in names of the input: only these
-// scripts run, which the browser checks by their hashes, and nothing is loaded from anywhere.
+// policy is the page's content security policy, against scripts in names of the input. The browser runs
+// only scripts with these hashes and loads nothing.
 var policy = func() string {
 	allowed := ""
 	for _, s := range scripts {
@@ -51,7 +51,7 @@ var policy = func() string {
 	return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src" + allowed
 }()
 
-// pageTemplate is parsed once; a mistake in it fails every test.
+// pageTemplate is parsed at start, so a mistake in it fails every test.
 var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(libraryStyle + styleText) },
 	"policy": func() string { return policy },
@@ -71,18 +71,18 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	"bar":   intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
-// Write makes the page of the records; t is their comparison. An error may come in the middle of
-// the output; the caller keeps the old file.
+// Write writes the page of the records. t is their comparison. An error may leave partial output, so the
+// caller keeps the old file.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return pageTemplate.Execute(w, view.New(records, t))
 }
 
-// WritePage makes the page of one subject.
+// WritePage writes a page of one subject.
 func WritePage(w io.Writer, p view.Page) error {
 	return pageTemplate.ExecuteTemplate(w, "single", p)
 }
 
-// bar is a median with its interval, and the single trials as dots.
+// bar is a bar of a median, with the confidence interval, and one dot per trial. Lengths are pixels.
 type bar struct {
 	Width    float64
 	Colour   int
@@ -91,8 +91,9 @@ type bar struct {
 	Lo, Hi   float64
 }
 
-// intervalBar is a run's bar, from 0 to most, the largest trial of any benchmark in its unit. Six
-// units of padding keep the dot of the largest trial whole. A run without trials has none.
+// intervalBar returns a run's bar on a scale from 0 to most, the largest trial of any benchmark in this
+// unit. It is 174 wide, so that the dot of the largest trial fits into 180. It returns nil for a run
+// without trials.
 func intervalBar(run int, c stats.Cell, most float64) *bar {
 	if most <= 0 || c.N() == 0 {
 		return nil
@@ -107,7 +108,7 @@ func intervalBar(run int, c stats.Cell, most float64) *bar {
 	return b
 }
 
-// newPlot leaves out the X of a series that equals the previous one's.
+// newPlot omits the X of a series if it equals the X of the previous series.
 func newPlot(c view.Chart) view.Chart {
 	c.Lines = slices.Clone(c.Lines)
 	for i := len(c.Lines) - 1; i > 0; i-- {

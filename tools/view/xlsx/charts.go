@@ -19,25 +19,25 @@ const (
 	maxCharts  = 10
 	maxSeries  = 12 // more colours are hard to distinguish
 	maxBars    = 40 // on a page
-	longName   = 12 // characters from which on bars lie, so that their names can be read
+	longName   = 12 // with a longer name, bars are horizontal so that names are readable
 )
 
-// palette of the series: dark enough on white, distinct without red against green. The first four
-// are Okabe and Ito's.
+// palette has the colours of the series: dark enough on white, and distinct without red against green.
+// The first four are Okabe and Ito's.
 var palette = [view.Colours]string{"0072B2", "E69F00", "009E73",
 	"CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
 
-// dashes are the dashes of lines, as on the page.
+// dashes are the line styles by view.Line.Dash, as on the page.
 var dashes = []excelize.LineDashType{excelize.LineDashSolid, excelize.LineDashSysDash,
 	excelize.LineDashSysDot}
 
-// charts writes the data of every chart on one sheet and the charts on another. A chart refers to
-// its data by cells, so both are laid out together. The first compares all benchmarks; the others
-// are the page's.
+// charts writes the charts to one sheet and their data to another. A chart refers to its data by cell
+// names, so both are laid out together. The first chart compares all benchmarks; the rest are charts of
+// the page.
 func (b *book) charts(records []*load.Record, t *stats.Table) {
 	charts := append([]view.Chart{view.Overview(t)}, view.New(records, t).Charts()...)
 	charts = slices.DeleteFunc(charts, func(c view.Chart) bool {
-		return len(c.Lines) == 0 || c.Heat != nil // for which there is no native chart
+		return len(c.Lines) == 0 || c.Heat != nil // a heat map has no native chart
 	})
 	if len(charts) == 0 {
 		return
@@ -54,10 +54,10 @@ func (b *book) charts(records []*load.Record, t *stats.Table) {
 	b.keep(b.f.SetColWidth(dataSheet, "B", "Z", 16))
 	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: new(false)}))
 	b.landscape(chartSheet, false)
-	// Some programs draw a chart a fifth wider than others; it must fit the page all the same.
+	// Some programs draw charts a fifth wider than Excel. Scale the sheet so that they fit the page.
 	b.keep(b.f.SetPageLayout(chartSheet, &excelize.PageLayoutOptions{AdjustTo: new(uint(78))}))
 	b.landscape(dataSheet, true)
-	row, top := 0, 0 // in the two sheets
+	row, top := 0, 0 // next free row of dataSheet and of chartSheet
 	for i, c := range charts {
 		n := c.Numbers()
 		note := fit(c, &n)
@@ -74,7 +74,7 @@ func (b *book) charts(records []*load.Record, t *stats.Table) {
 	}
 }
 
-// fit leaves out what does not fit into a chart, and says so.
+// fit cuts bars and series above the limits from n. The note says what it cut.
 func fit(c view.Chart, n *view.Numbers) (note string) {
 	if all := len(n.Places); c.Bars && all > maxBars {
 		n.Places = n.Places[:maxBars]
@@ -87,9 +87,8 @@ func fit(c view.Chart, n *view.Numbers) (note string) {
 	return note
 }
 
-// chartData writes the numbers of a chart at a row of their sheet, with its title, so that the sheet
-// can be read without the chart. It returns references: of column 0 to the positions, of the others
-// to the values and the name of a series.
+// chartData writes the chart's title and numbers to dataSheet from row on. data(0) returns the cells of
+// the X positions. data(i) returns the cell of the name and the cells of the values of series i-1.
 func (b *book) chartData(c view.Chart, n view.Numbers, row int) func(col int) (name, cells string) {
 	b.set(dataSheet, 0, row, c.Title)
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
@@ -118,8 +117,8 @@ func (b *book) chartData(c view.Chart, n view.Numbers, row int) func(col int) (n
 	}
 }
 
-// chart draws a chart at a row of its sheet, and returns its height in pixels. Its kind follows the
-// data: bars, lines over named positions, else a scatter chart.
+// chart draws a chart at row top and returns its height in pixels. It is a bar chart, a line chart if
+// the X axis has ticks, or else a scatter chart.
 func (b *book) chart(c view.Chart, n view.Numbers, data func(int) (string, string), top int) int {
 	kind := excelize.Scatter
 	switch {
@@ -166,7 +165,7 @@ func (b *book) chart(c view.Chart, n view.Numbers, data func(int) (string, strin
 		chart.XAxis.ReverseOrder = true
 		chart.GapWidth = new(uint(40)) // per cent of a bar: many series make them thin
 	}
-	height = min(height, 600) // a landscape page
+	height = min(height, 600) // the height of a landscape page
 	chart.Dimension = excelize.ChartDimension{Width: 880, Height: uint(height)}
 	b.keep(b.f.AddChart(chartSheet, cell(0, top), chart))
 	if top > 0 {
@@ -175,7 +174,7 @@ func (b *book) chart(c view.Chart, n view.Numbers, data func(int) (string, strin
 	return height
 }
 
-// axis has a title in grey, so that the data stands out, and the ends of an axis of numbers.
+// axis returns an axis with a grey title. With numbers, it sets the scale and the ends.
 func axis(a view.Axis, numbers bool) excelize.ChartAxis {
 	out := excelize.ChartAxis{
 		MajorGridLines: true,

@@ -16,8 +16,8 @@ import (
 	"kvbench/tools/view"
 )
 
-// value is a column's value for a result: a number, a text, a boolean or a time, so that
-// spreadsheets sort it correctly, or nil for an empty cell.
+// value returns a column's value for a result: a number, a string, a bool or a time, so that
+// spreadsheets sort correctly. nil is an empty cell.
 type value func(*load.Record) any
 
 // column is one column of the Summary sheet.
@@ -26,16 +26,16 @@ type column struct {
 	value value
 }
 
-// columnText lists the columns; its head explains the format.
+// columnText lists the columns. Its head comment explains the format.
 //
 //go:embed columns.txt
 var columnText string
 
-// pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow.
+// pythonColumns is the number of columns of the Python benchmark's sheet. kvbench's columns follow.
 const pythonColumns = 99
 
-// summaryColumns are the columns of the Python benchmark's sheet in its order, then ours: the rest of
-// columns.txt, and the units of the benchmark line from the tags of a result's fields.
+// summaryColumns returns the columns: those of the Python benchmark's sheet in its order, the rest of
+// columns.txt, and the units of the benchmark line that have the tag Column.
 func summaryColumns() (list []column) {
 	for line := range strings.Lines(columnText) {
 		title, from, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -70,7 +70,7 @@ func summaryColumns() (list []column) {
 	return list
 }
 
-// printed is the value of a unit on the benchmark line, as it was printed.
+// printed returns the value of a unit on the benchmark line, in the printed unit.
 func printed(r *load.Record, unit string) any {
 	for _, v := range r.Values {
 		switch unit {
@@ -83,14 +83,14 @@ func printed(r *load.Record, unit string) any {
 	return nil
 }
 
-// scales are the factors of the result file's values, by the unit of the product. They are
-// multiplied, because a division would differ from the Python sheet in the last digit.
+// scales convert values of the result file to the column's unit. Multiplication gives the same last
+// digit as the Python benchmark's sheet; division does not.
 var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
 
-// key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
-// metric". A result file has all digits, a line those that are printed: with a file the line is
-// not used. "path ? other" is of our result the other, in ms: the Python benchmark's keys have
-// percentiles of any number of samples, ours only those that enough samples support.
+// key returns the value function of an entry of columns.txt: "path", "path / unit" or "path | metric".
+// path is a key of the result file. Without a result file the column has the metric of the benchmark
+// line, which has fewer digits. "path ? other" reads other, in ms, from a kvbench result: the Python
+// benchmark's percentiles at path may have too few samples.
 func key(from string) value {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, other, _ := strings.Cut(path, " ? ")
@@ -122,15 +122,15 @@ func key(from string) value {
 	}
 }
 
-// plainNumber matches numbers as our parameters and the Python benchmark's have them: 1234e10 is
-// part of a nonce, and a text with a leading 0 or a sign is a name.
+// plainNumber matches numbers of parameters. 1234e10 is part of a nonce, and a text with a leading 0 or
+// a plus sign is a name.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?(e[-+]\d+)?$`)
 
-// mostDigits is the precision of a whole number in a spreadsheet: a longer seed is a text.
+// mostDigits is the number of digits that a spreadsheet keeps. A longer seed stays a string.
 const mostDigits = 15
 
-// Typed converts a parameter's text to its value. Empty and – are nothing. Results have parameters
-// as texts, like flags; a spreadsheet needs numbers.
+// Typed converts a parameter's string to a number or a bool, because a spreadsheet needs types. "" and
+// "–" give nil.
 func Typed(v any) any {
 	s, ok := v.(string)
 	if !ok {
@@ -150,15 +150,15 @@ func Typed(v any) any {
 	return s
 }
 
-// simulatedHead is the column that colours rows.
+// simulatedHead is the title of the column by which rows are coloured.
 const simulatedHead = "Simulated"
 
-// special are the columns that are no plain value of the result file.
+// special has the columns whose value is not a key of the result file.
 var special = map[string]value{
 	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,
 	"=storage-requests": storageRequests,
 	"=run":              func(r *load.Record) any { return r.Source },
-	// A long number of the raw file has lost its last digits.
+	// Raw decodes the seed as float64, which loses digits.
 	"=seed": func(r *load.Record) any {
 		if r.Result == nil {
 			return r.Lookup("seed")
@@ -166,18 +166,18 @@ var special = map[string]value{
 		return Typed(strconv.FormatUint(r.Result.Seed, 10))
 	},
 	"=benchmark": func(r *load.Record) any { return stats.NameOf(r) },
-	// the number; the file has their texts
+	// The number of warnings.
 	"=warnings": func(r *load.Record) any {
 		if list, ok := r.Lookup("warnings").([]any); ok {
 			return float64(len(list))
 		}
 		return nil
 	},
-	// the result file, else the text
+	// The result file, otherwise the text file.
 	"=file": func(r *load.Record) any { return cmp.Or(r.Path, r.File) },
 }
 
-// timestamp is the start in UTC: spreadsheets know no zones.
+// timestamp returns the start time in UTC, because spreadsheets know no time zones.
 func timestamp(r *load.Record) any {
 	if r.Result == nil {
 		return nil
@@ -188,8 +188,8 @@ func timestamp(r *load.Record) any {
 	return nil
 }
 
-// window is the nominal length, or the real one where the run ended by a count. Both are what the
-// Python benchmark calls its duration.
+// window returns the nominal window in seconds, or the actual one if the run ended by a count. The
+// Python benchmark calls both duration.
 func window(r *load.Record) any {
 	if r.Result == nil {
 		return nil
@@ -200,9 +200,8 @@ func window(r *load.Record) any {
 	return float64(r.Result.WindowNS) / 1e9
 }
 
-// storageRequests is json_to_xlsx.py's rate of requests: completed requests ÷ the sum of their
-// times of waiting for storage. It is no rate per second of the clock: the waits of concurrent
-// requests add up.
+// storageRequests returns the request rate of json_to_xlsx.py: completed requests ÷ the sum of their
+// storage waits in seconds. Waits of concurrent requests add up, so this is no rate per second of time.
 func storageRequests(r *load.Record) any {
 	n, ok1 := r.Lookup("requests_completed").(float64)
 	seconds, ok2 := r.Lookup("total_storage_io_latency").(float64)
@@ -212,7 +211,7 @@ func storageRequests(r *load.Record) any {
 	return n / seconds
 }
 
-// gpuMemory is the memory of all cards.
+// gpuMemory returns the memory of all GPUs in GB.
 func gpuMemory(r *load.Record) any {
 	card, ok1 := Typed(r.Parameter("gpu-mem-gb")).(float64)
 	cards, ok2 := Typed(r.Parameter("num-gpus")).(float64)
@@ -222,7 +221,7 @@ func gpuMemory(r *load.Record) any {
 	return card * cards
 }
 
-// simulated is empty where it is unknown, as in text of other programs.
+// simulated returns whether the record is simulated, nil if unknown, as in text of other programs.
 func simulated(r *load.Record) any {
 	if how := r.Simulation(); how != "" {
 		return how != merge.Measured

@@ -14,9 +14,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// sections writes a sheet for each section of a result that has a table, so that results of one
-// kind stand together, and a sheet of the facts in words. A workbook without such results lacks
-// them.
+// sections writes the sheet Facts, with the lines of all sections, and a sheet per section with a table.
+// Results with the same section share its sheet.
 func (b *book) sections(records []*load.Record) {
 	all := make([][]report.Section, len(records))
 	for i, rec := range records {
@@ -52,19 +51,19 @@ func (b *book) sections(records []*load.Record) {
 	}
 }
 
-// tierNames are the tiers in heads and in keys of the result file.
+// tierNames are the tiers' names in heads and their keys in the result file.
 var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"},
 	{"Storage", "storage"}}
 
-// timed are the histograms of a timeline whose percentiles the sheet Timeline has. Values are known to
-// a half octave: the lower bound counts.
+// timed are the histograms whose percentiles are on the sheet Timeline. The values are lower bounds of
+// buckets of half an octave.
 var timed = []struct{ title, key string }{
 	{"Storage Entry Read", "storage_read"}, {"Storage Entry Write", "storage_write"},
 	{"Storage Request Read", "storage_read_request"},
 	{"Storage Request Write", "storage_write_request"},
 	{"Request End To End", "request_end_to_end"}, {"Time To First Token", "request_ttft"}}
 
-// timeColumns are the columns of the sheet Timeline: a value for each interval, NaN for none.
+// timeColumns returns the columns of the sheet Timeline: one value per interval, NaN if unknown.
 func timeColumns(tl *result.Timeline) (heads []string, columns [][]float64) {
 	add := func(head string, scale float64, values []float64) {
 		floats.Scale(scale, values)
@@ -95,8 +94,8 @@ func timeColumns(tl *result.Timeline) (heads []string, columns [][]float64) {
 	return heads, columns
 }
 
-// intervals are the rows of a result in the timeline. A last interval that is too short for a rate
-// has none.
+// intervals returns a result's rows on the sheet Timeline. A last interval that is too short has no
+// rate.
 func intervals(rec *load.Record) (rows [][]any) {
 	if rec.Result == nil || rec.Result.Timeline == nil || rec.Result.Timeline.IntervalNS <= 0 {
 		return nil
@@ -117,13 +116,11 @@ func intervals(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// sheetUnits are the units of values in the workbook, which stand in the heads; numbers converts to
-// them.
+// sheetUnits are the units in the heads. numbers converts values to these units.
 var sheetUnits = map[units.Unit]string{units.Nanoseconds: " (ms)", units.Milliseconds: " (ms)",
 	units.Seconds: " (s)", units.Bytes: " (GiB)", units.BytesPerSec: " (GiB/s)"}
 
-// numbers are a row's values for the workbook: without their units, which are in the heads, and
-// empty if unknown. Booleans and texts stay unchanged.
+// numbers converts a row's values to sheetUnits. An unknown value is nil. Booleans and strings stay.
 func numbers(columns []report.Column, row []any) (cells []any) {
 	for i, v := range row {
 		u := columns[i].Unit
@@ -146,8 +143,8 @@ func numbers(columns []report.Column, row []any) (cells []any) {
 	return cells
 }
 
-// markSimulated colours the rows of simulated results, which look like measured ones. The rule is
-// part of the sheet, so that rows keep their colour when they are sorted.
+// markSimulated colours the rows of simulated results. It is a conditional format, so that a row keeps
+// its colour when rows are sorted.
 func (b *book) markSimulated(t table) {
 	col := slices.Index(t.heads, simulatedHead)
 	if !slices.ContainsFunc(t.rows, func(row []any) bool { return row[col] == true }) {

@@ -13,16 +13,16 @@ import (
 // family is the font of all cells.
 const family = "Calibri"
 
-// book is a workbook in progress. It keeps the first error and does nothing after it. excelize
-// returns an error for every call; checking each would double the code.
+// book is a workbook. It keeps the first error and ignores later calls, because every excelize call
+// returns an error.
 type book struct {
 	f                                                *excelize.File
 	head, date, percent, number, whole, truth, title int
 	err                                              error
 }
 
-// newBook creates the styles once: a workbook has a table of them, and a style for each cell would
-// fill it.
+// newBook makes a workbook and its styles. Cells share the styles: a style per cell would fill the style
+// table.
 func newBook() *book {
 	b := &book{f: excelize.NewFile()}
 	style := func(s *excelize.Style) int {
@@ -46,27 +46,26 @@ func newBook() *book {
 	return b
 }
 
-// fill is one colour.
+// fill returns a solid fill.
 func fill(colour string) excelize.Fill {
 	return excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{colour}}
 }
 
-// keep keeps the first error: later ones are its consequences.
+// keep keeps the first error. Later errors are its consequences.
 func (b *book) keep(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-// cell is the name of a cell by zero-based column and row. Rows and columns count from 0 here and
-// from 1 in the file.
+// cell returns a cell's name. col and row count from 0; names count from 1.
 func cell(col, row int) string {
 	name, _ := excelize.CoordinatesToCellName(col+1, row+1)
 	return name
 }
 
-// set writes a typed value into a cell; nil leaves it empty, a share is a fraction shown in per
-// cent. A cell cannot hold infinity or NaN, so these are empty.
+// set writes a value with the style of its type. nil, infinity and NaN leave the cell empty. A share is
+// shown in per cent.
 func (b *book) set(sheet string, col, row int, v any) {
 	at, style := cell(col, row), 0
 	switch x := v.(type) {
@@ -97,33 +96,33 @@ func (b *book) set(sheet string, col, row int, v any) {
 	}
 }
 
-// share is shown in per cent.
+// share is a fraction that is shown in per cent.
 type share float64
 
-// row writes values from the first column on.
+// row writes values into a row, from the first column on.
 func (b *book) row(sheet string, row int, values ...any) {
 	for col, v := range values {
 		b.set(sheet, col, row, v)
 	}
 }
 
-// sheet adds an empty one.
+// sheet adds an empty sheet.
 func (b *book) sheet(name string) {
 	_, err := b.f.NewSheet(name)
 	b.keep(err)
 }
 
-// table is rows under a header that stays on screen and filters.
+// table is a sheet of rows below a header.
 type table struct {
 	name  string
 	heads []string
 	rows  [][]any
-	names int  // columns that name a row, besides the first
-	wide  bool // too wide for one page
+	names int  // number of columns that name a row, besides the first
+	wide  bool // too wide to print on one page
 }
 
-// table writes a sheet, unless it would be empty. Widths follow the longest word of a head and the
-// first 200 rows: measuring a million rows would take too long.
+// table writes a sheet, unless it has no rows. Column widths fit the head's longest word and the first
+// 200 rows: measuring a million rows takes too long.
 func (b *book) table(t table) {
 	if len(t.rows) == 0 {
 		return
@@ -150,7 +149,7 @@ func (b *book) table(t table) {
 	for r, row := range t.rows {
 		b.row(t.name, r+1, row...)
 	}
-	// Heads and the columns that name rows stay while the rest scrolls.
+	// The header and the columns that name a row stay on screen.
 	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: 1 + t.names, YSplit: 1,
 		TopLeftCell: cell(1+t.names, 1), ActivePane: "bottomRight"}))
 	b.keep(b.f.AutoFilter(t.name, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
@@ -159,8 +158,7 @@ func (b *book) table(t table) {
 		RefersTo: fmt.Sprintf("'%s'!$1:$1", t.name)}))
 }
 
-// landscape sets how a sheet is printed; fitted ones are as wide as a page. A sheet that is fitted
-// can be printed; Summary is far too wide for that.
+// landscape sets the print layout: A4, landscape. With fit, the sheet is one page wide.
 func (b *book) landscape(sheet string, fit bool) {
 	o := excelize.PageLayoutOptions{Orientation: new("landscape"), Size: new(9)} // A4
 	if fit {
@@ -170,7 +168,7 @@ func (b *book) landscape(sheet string, fit bool) {
 	b.keep(b.f.SetPageLayout(sheet, &o))
 }
 
-// shown is approximately the cell's text, for its width.
+// shown returns roughly the text of a cell, to estimate its width.
 func shown(v any) string {
 	switch x := v.(type) {
 	case nil:

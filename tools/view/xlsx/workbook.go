@@ -16,13 +16,13 @@ import (
 	"kvbench/tools/view"
 )
 
-// maxRows is the capacity of a sheet without its header. Excel and LibreOffice have 2²⁰ rows.
+// maxRows is the number of rows of a sheet without its header. Excel and LibreOffice have 2²⁰ rows.
 const maxRows = 1<<20 - 1
 
-// Write makes the workbook of the records; t is their comparison. Sheets stand in the order in
-// which people open them; the charts come last, because they are the slowest to load.
+// Write writes the workbook of the records. t is their comparison. The charts are the last sheets,
+// because they load slowest.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
-	// Fails here rather than after a minute of writing.
+	// Fail now, not after a minute of writing.
 	if len(records) > maxRows {
 		return fmt.Errorf("%d results are more than a sheet has rows (%d); select some",
 			len(records), maxRows)
@@ -35,8 +35,8 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b.results(&table{name: "QoS Metrics",
 		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
 			"SLA Met", "SLA Compliance", "SLA Target P95 (ms)"}}, records, qos)
-	// Tracing has percentiles, with a row for each histogram, and the buckets for other programs'
-	// plots.
+	// Device Tracing has one row of percentiles per histogram. Trace Histograms has the buckets, for
+	// plots in other programs.
 	b.results(&table{name: "Device Tracing", heads: []string{"Metric", "Description",
 		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
 	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
@@ -57,8 +57,8 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return b.f.Write(w)
 }
 
-// Summary has a row for each result. Cells are numbers, texts, truths and times, and nil where
-// the value is unknown.
+// Summary returns the table with one row per result. A cell is a number, a string, a bool, a time, or
+// nil if the value is unknown.
 func Summary(records []*load.Record) (heads []string, rows [][]any) {
 	rows = make([][]any, len(records))
 	for _, c := range summaryColumns() {
@@ -78,8 +78,8 @@ func (b *book) summary(records []*load.Record) {
 	b.markSimulated(t)
 }
 
-// results writes a sheet with rows of each result, whose first columns name the result and stay on
-// screen.
+// results writes a sheet with the rows that of returns for each result. Three columns before them name
+// the result.
 func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [][]any) {
 	for _, rec := range records {
 		for _, row := range of(rec) {
@@ -88,12 +88,12 @@ func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [
 		}
 	}
 	t.heads = append([]string{"Run", "Benchmark", "Trial"}, t.heads...)
-	t.names = 3 // the row's own among them
+	t.names = 3 // so that the first column of the rows stays on screen, too
 	b.table(*t)
 }
 
-// parameters lists the runs next to each other, with the facts of the page: a value that differs between benchmarks or trials
-// of a run shows as several values in one cell.
+// parameters returns a table with one column per run, of the parameters and the facts of the page. If a
+// value differs between trials of a run, the cell lists all values.
 func parameters(records []*load.Record, t *stats.Table) table {
 	var order []string
 	values, seen := map[[2]string]any{}, map[[3]any]bool{} // by parameter and run
@@ -114,7 +114,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 		if have := values[at]; have != nil {
 			v = fmt.Sprintf("%v; %v", have, v)
 		}
-		values[at] = v // a single one keeps its type
+		values[at] = v // a single value keeps its type
 	}
 	for _, rec := range records {
 		if rec.Result == nil {
@@ -126,7 +126,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 		}
 		for _, f := range view.Describe(rec) {
 			if rec.Parameter(f.Key) != nil || f.Key == view.Given {
-				continue // they are there with their values
+				continue // the parameters already have it
 			}
 			for _, v := range f.Values {
 				add(f.Key, rec, Typed(v))
@@ -144,8 +144,8 @@ func parameters(records []*load.Record, t *stats.Table) table {
 	return sheet
 }
 
-// metrics has a row for each metric, with the columns of each run: numbers, an interval, and
-// whether the run differs from the first.
+// metrics returns a table with one row per metric. Each run has columns for the median, the interval and
+// the spread, and for the change against the first run.
 func metrics(t *stats.Table) table {
 	sheet := table{name: "Performance Metrics",
 		heads: []string{"Benchmark", "Metric", "Unit", "Better"}, names: 1}
@@ -160,7 +160,7 @@ func metrics(t *stats.Table) table {
 	better := map[int]any{1: "higher", -1: "lower"} // empty where unknown
 	for _, bench := range t.Benchmarks {
 		for _, m := range bench.Metrics {
-			tidied, _ := benchunit.Tidy(1, m.Label) // the sheet has the line's units
+			tidied, _ := benchunit.Tidy(1, m.Label) // the sheet has the units of the benchmark line
 			row := []any{bench.Name, stats.Title(m.Unit), m.Label, better[m.Better]}
 			// Five columns for a run, and three more for its change.
 			for i, c := range m.Cells {
@@ -180,13 +180,13 @@ func metrics(t *stats.Table) table {
 	return sheet
 }
 
-// round drops digits that scaling adds. 0.1 % of a nanosecond is below any measurement's precision.
+// round drops digits that scaling adds: it keeps 13.
 func round(v float64) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64) // it is its own text
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64) // its text always parses
 	return r
 }
 
-// change are the three cells that compare with the first run.
+// change returns the three cells of the change against the first run.
 func change(c *stats.Change, comparable bool) []any {
 	if c == nil {
 		return []any{nil, nil, nil}
@@ -207,7 +207,7 @@ func change(c *stats.Change, comparable bool) []any {
 
 const notJudged = "N/A (throughput mode)"
 
-// qos has a row for each class of a result in which requests completed.
+// qos returns one row per class in which requests completed.
 func qos(rec *load.Record) (rows [][]any) {
 	if rec.Result != nil && !view.Requests(rec.Result) {
 		return nil // single operations have no class
@@ -223,7 +223,7 @@ func qos(rec *load.Record) (rows [][]any) {
 		if row[1] == nil {
 			continue
 		}
-		// In the words of the Python benchmark: that profile has no targets.
+		// The Python benchmark's text: the throughput profile has no targets.
 		if rec.Parameter("performance-profile") == "throughput" {
 			row[4], row[5] = notJudged, notJudged
 		}
@@ -232,8 +232,8 @@ func qos(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// traceSums are the percentiles of the kernel's histograms, and their ranges. Histograms that the
-// Python benchmark has, too, have its names, so that lookups of rows by name work.
+// traceSums returns the percentiles and ranges of the kernel's histograms. Histograms that the Python
+// benchmark also has get its names, so that formulas that look up names work.
 func traceSums(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		rows = append(rows, []any{cmp.Or(h.Python, h.Title), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
@@ -242,7 +242,7 @@ func traceSums(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// traceBuckets are the histograms themselves.
+// traceBuckets returns the buckets of the kernel's histograms.
 func traceBuckets(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		for _, k := range h.Buckets {
