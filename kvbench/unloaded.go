@@ -18,13 +18,16 @@ import (
 )
 
 const (
-	// In a short window the measurement takes this part of the window's length.
+	// The measurement takes at most 1/unloadedPart of the window.
 	unloadedPart = 10
-	// The fewest requests of each direction, for which a slow storage has this multiple of the time.
+	// Reads and writes end after their time and unloadedLeast requests, or after unloadedSlow times
+	// their time.
 	unloadedLeast, unloadedSlow = 8, 4
-	// Objects are written for the measurement: in turns of up to 16 requests and 4 MiB, and of a
-	// sixteenth of a request, because entries may be smaller than a request. All objects together
-	// have at most 64 MiB, or half of the tier, which is enough for 8 objects of each kind.
+	// The measurement writes large and small objects in turns. A large object has at most
+	// unloadedRequests requests and unloadedObject bytes. A small object has 1/unloadedSmall of a
+	// request, because entries may be smaller than a request. All objects together have at most
+	// unloadedBytes and at most 1/unloadedCapacity of the tier. The sizes are small enough for
+	// unloadedEach objects of each kind.
 	unloadedRequests, unloadedObject = 16, 4 << 20
 	unloadedSmall, unloadedEach      = 16, 8
 	unloadedBytes, unloadedCapacity  = 64 << 20, 2
@@ -36,9 +39,8 @@ type Filled interface {
 	Objects() []tiers.Object
 }
 
-// measureUnloaded measures the storage tier's latency with one request in flight, before the window,
-// for the verdict. Of several ranks rank 0 alone measures, while the others wait at the barrier that
-// ends the preparation.
+// measureUnloaded measures the storage tier's latency with one request in flight, before the window, for
+// the verdict. Only rank 0 measures. The other ranks wait at the barrier that ends the preparation.
 func (t *trial) measureUnloaded(ctx context.Context) error {
 	if t.cfg.Unloaded == 0 {
 		return nil
@@ -57,9 +59,10 @@ func (t *trial) measureUnloaded(ctx context.Context) error {
 	return err
 }
 
-// readWriteAlone writes objects for half of the time, and reads for the other half: the load's
-// objects, if there are some, else those that it has written. Of a store it reads only the latter: an
-// object of the load may take several requests at a time.
+// readWriteAlone writes objects for half of the time and reads objects for the other half. On files it
+// reads the load's objects, if there are some. Otherwise it reads the objects that it has written. On an
+// object store it always reads its own, because an object of the load may take several requests at a
+// time.
 func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 	level, err := t.Level(tiers.Storage)
 	if err != nil {
@@ -74,7 +77,7 @@ func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 	}
 	m := &alone{trial: t, tier: level.Tier, half: length / 2}
 	var objects []tiers.Object
-	if files := level.Files(); files != nil { // of several tensor-parallel ranks the first one's
+	if files := level.Files(); files != nil { // with tensor parallelism the files of rank 0
 		single := *t.Transfer
 		single.Depth, single.Stretches = 1, 0
 		if files.Traits().Holds {
@@ -101,7 +104,7 @@ func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 	return errors.Join(err, m.clear(ctx))
 }
 
-// alone moves objects with one request in flight.
+// alone reads and writes objects with one request in flight.
 type alone struct {
 	*trial
 	tier    tiers.Tier
@@ -109,7 +112,7 @@ type alone struct {
 	written []tiers.Object
 }
 
-// write writes objects of left bytes at most.
+// write writes new objects until enough, with left bytes at most.
 func (m *alone) write(ctx context.Context, left int64) (err error) {
 	const block = buffer.PageSize
 	chunk := int64(m.Transfer.Chunk)
@@ -123,7 +126,7 @@ func (m *alone) write(ctx context.Context, left int64) (err error) {
 		if left -= o.Size; left < 0 || o.Size < block {
 			break
 		}
-		if m.cfg.Storage.Folder != nil { // it has one name in addition to the names of the load
+		if m.cfg.Storage.Folder != nil { // a Folder has room for one object besides the load's objects
 			err = m.remove(ctx)
 		}
 		if err == nil {
@@ -137,8 +140,8 @@ func (m *alone) write(ctx context.Context, left int64) (err error) {
 	return err
 }
 
-// read reads objects, the written ones in turns and others in a random order. It ends the read of a
-// large object early.
+// read reads objects until enough. It reads its own objects in turns and the load's objects in random
+// order. When the time is over, it cancels the read of a large object.
 func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -163,9 +166,9 @@ func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
 	return nil
 }
 
-// clear removes the written objects where they take the place of others, count as bytes of a
-// directory, or would be kept. Other files stay until the end of the trial: the device would discard
-// them within the window.
+// clear removes the written objects if they take capacity from the load's objects, count as bytes of a
+// directory, or would be kept after the run. Otherwise the files stay until the end of the trial,
+// because the device would discard removed files during the window.
 func (m *alone) clear(ctx context.Context) error {
 	cfg := &m.cfg.Storage
 	if y, _ := cfg.Layout.Spec(); y.Name == tiers.LayoutFiles && len(m.dirs) == 1 &&
@@ -185,7 +188,7 @@ func (m *alone) remove(ctx context.Context) error {
 	return err
 }
 
-// fits limits a size to one that the storage tier stores as one object.
+// fits returns size, or the size of an object of the layout if that is smaller.
 func (t *trial) fits(size int64) int64 {
 	if c, _ := t.cfg.Storage.filesOfRank(); c.Layout.Bytes > 0 {
 		return min(size, c.Layout.Bytes)
@@ -193,14 +196,13 @@ func (t *trial) fits(size int64) int64 {
 	return size
 }
 
-// latencies are those of one direction: of the requests, or behind the page cache of the flushes,
-// whose requests have no bytes.
+// latencies has the latencies of the reads or of the writes.
 type latencies struct {
 	clock         clock.Clock
 	begun, length time.Duration
-	over          func() // called when enough requests have completed; nil: nothing
-	chunk, pieces int64  // pieces in bytes, of the request in flight
-	n             int    // requests
+	over          func() // called when enough requests have completed; may be nil
+	chunk, pieces int64  // bytes: of a full request; of the pieces of the request in flight
+	n             int    // completed requests
 	sizes         [2]struct {
 		took  []time.Duration
 		bytes int64
@@ -212,7 +214,7 @@ func (m *alone) latencies() *latencies {
 		chunk: int64(m.Transfer.Chunk)}
 }
 
-// count receives each request.
+// count adds a request, or a piece of one. A request above half of a chunk counts as large.
 func (l *latencies) count(c tiers.Chunk) {
 	if l.pieces += c.Bytes; !c.Piece && c.Bytes > 0 {
 		size := &l.sizes[0]
@@ -228,16 +230,17 @@ func (l *latencies) count(c tiers.Chunk) {
 	}
 }
 
-// enough reports whether the time is over. A layout may keep all bytes in memory, and has no
-// requests then.
+// enough reports whether the measurement may end, see unloadedLeast. A layout that keeps all bytes in
+// memory makes no request; then only the time counts.
 func (l *latencies) enough() bool {
 	spent := l.clock.Now() - l.begun
 	return spent >= l.length && (l.n == 0 || l.n >= unloadedLeast || spent >= unloadedSlow*l.length) ||
 		spent == 0 && l.n >= unloadedLeast // requests take no time
 }
 
-// means are the means of the sizes that occurred, the smaller first. The slowest tenth is left out:
-// of few requests, one that waited for a processor would change the mean.
+// means returns the mean latency of small requests and of large requests, if there are any. The means
+// leave out the slowest tenth, because in a few requests one that waited for a CPU would change the
+// mean.
 func (l *latencies) means() (all []result.UnloadedLatency) {
 	for _, size := range l.sizes {
 		n := len(size.took)
