@@ -126,7 +126,7 @@ func (m *alone) write(ctx context.Context, left int64) (err error) {
 		if left -= o.Size; left < 0 || o.Size < block {
 			break
 		}
-		if m.cfg.Storage.Folder != nil { // a Folder has room for one object besides the load's objects
+		if m.cfg.Storage.Folder != nil { // a Folder has one name besides the names of the load
 			err = m.remove(ctx)
 		}
 		if err == nil {
