@@ -36,7 +36,7 @@ const (
 	ruleRuns    = 10               // number of writes, and of reads
 	rulePerHost = 4                // a host needs more accelerators than this
 	ruleGap     = 30 * time.Second // maximum from the last write to the first read
-	ruleMemory  = 3                // without a flush of the page cache, write this multiple of the host's memory
+	ruleMemory  = 3                // times the memory of a host, written bytes that empty its page cache
 )
 
 // Rules returns the rules of the closed division, each with the value found and whether the run meets

@@ -332,7 +332,7 @@ func (r *Removal) Report(res *result.Result) {
 	// The workers only remove files and wait for discards.
 	res.Harness.Busy.RemovalNS = res.Harness.WorkerBusyNS
 	took := r.quiet
-	if start, end := r.bench.Rec.Window(); took == 0 && start < end { // the window ended before the last discard
+	if start, end := r.bench.Rec.Window(); took == 0 && start < end { // the window ended first
 		took = end - r.begun
 	}
 	files := int64(len(r.objects)) - r.left.Load()
