@@ -31,8 +31,7 @@ type StorageConfig struct {
 	CacheDir string // absolute; the run works in CacheDir/rank_<Rank>, or in Folder
 	Folder   *workdir.Folder
 	Bucket   *Bucket // not nil: the storage tier is this bucket, not a directory
-	// Roots are several directories that replace CacheDir. Each one has the same files as CacheDir would
-	// have.
+	// Roots are several directories that replace CacheDir. The run works in each as in CacheDir.
 	Roots     []Root
 	Rank      int
 	KeepFiles bool
