@@ -21,7 +21,7 @@ const (
 
 // liveLine is the latest snapshot.
 type liveLine struct {
-	drawing   sync.Mutex // held during a call of Config.Progress, which blocks if the terminal is stopped
+	drawing   sync.Mutex // held during a call of Config.Progress, which a stopped terminal blocks
 	mu        sync.Mutex
 	last      Snapshot
 	at, drawn time.Time // when last was taken, and when it was shown

@@ -83,7 +83,7 @@ func (r *resolver) place() {
 // mostStarted is the largest number of ranks that a run starts.
 const mostStarted = 1024
 
-// CheckFilesystems returns an error for parameters that ranks need a shared filesystem for.
+// CheckFilesystems returns an error if the parameters need a filesystem that all ranks share.
 func (v *Values) CheckFilesystems() error {
 	if !v.Bench.Checkpoints() || v.Filesystems < 2 {
 		return nil
