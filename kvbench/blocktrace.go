@@ -13,8 +13,8 @@ import (
 // noDevice is why a run on an object store has no block-device data.
 const noDevice = "the storage tier is an object store: no block device of this machine is behind it"
 
-// startTracing loads the programs before the window: it takes some 50 ms. A run that cannot be
-// traced goes on; its trace then says why and what is needed.
+// startTracing loads the BPF programs before the window. Loading takes about 50 ms. If tracing is not
+// possible, the run continues and the result's trace has the reason.
 func (t *trial) startTracing(ctx context.Context) {
 	if t.cfg.Trace == nil {
 		return
@@ -35,7 +35,7 @@ func (t *trial) startTracing(ctx context.Context) {
 	}
 }
 
-// readTrace takes the histograms when the window is over.
+// readTrace writes the histograms of the window into the result.
 func (t *trial) readTrace() {
 	if t.tracer == nil {
 		return
@@ -52,8 +52,8 @@ func (t *trial) readTrace() {
 	}
 }
 
-// lookAtTrace notes the growth of the trace about once a second, and twenty times in a shorter
-// window: a snapshot takes about a millisecond of one processor. It ends with the window.
+// lookAtTrace takes a snapshot of the trace once a second, until ctx ends. In a window below 20 s it
+// takes 20 snapshots, at least 100 ms apart. A snapshot takes about 1 ms of CPU time.
 func (t *trial) lookAtTrace(ctx context.Context) {
 	if t.tracer == nil || t.tracer.Unavailable() != nil {
 		return
@@ -75,8 +75,7 @@ func (t *trial) traceFailed(act string, err error) {
 	t.untraced(why)
 }
 
-// untraced puts a trace with the reason into the result: a user who requested tracing finds the
-// reason there.
+// untraced writes a trace without histograms into the result. The trace has the reason.
 func (t *trial) untraced(why string) {
 	t.keepTrace(&tracing.Trace{Capture: tracing.Capture{
 		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level,
@@ -84,7 +83,7 @@ func (t *trial) untraced(why string) {
 	}})
 }
 
-// keepTrace puts the trace into the result, as JSON.
+// keepTrace writes the trace into the result as JSON.
 func (t *trial) keepTrace(tr *tracing.Trace) {
 	raw, err := json.Marshal(tr)
 	if err != nil {

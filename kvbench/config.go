@@ -21,7 +21,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// StorageConfig says which tiers a run has and how it reaches them.
+// StorageConfig has the tiers of a run and the I/O settings.
 type StorageConfig struct {
 	GPUBytes     int64   // 0 = no gpu tier
 	GPUBandwidth float64 // bytes/s of the simulated link
@@ -30,75 +30,74 @@ type StorageConfig struct {
 
 	CacheDir string // absolute; the run works in CacheDir/rank_<Rank>, or in Folder
 	Folder   *workdir.Folder
-	Bucket   *Bucket // not nil: in the place of a directory
-	// Roots are several directories, which are worked in as in CacheDir, in the place of it.
+	Bucket   *Bucket // not nil: the storage tier is this bucket, not a directory
+	// Roots are several directories that replace CacheDir. The run works in each as in CacheDir.
 	Roots     []Root
 	Rank      int
 	KeepFiles bool
-	// Removal, if not nil, shows how far the removal of files has come.
+	// Removal, if not nil, has the progress of the removal of files.
 	Removal *workdir.Removal
-	// IOEngine is how files are read and written: psync, uring, or auto, which "" is. Chained says
-	// that where a request comes back the next one follows in its buffer and nothing else is done:
-	// what plain I/O does, and what auto goes by.
+	// IOEngine reads and writes the files: psync, uring or auto. "" means auto. Chained: when a request
+	// completes, the run submits the next request with the same buffer and does no other work, as plain
+	// I/O does. The choice of auto depends on Chained.
 	IOEngine string
 	Chained  bool
-	// IOTimeout ends the trial when the storage leaves a request or call unanswered for longer; 0 =
-	// wait for ever.
+	// IOTimeout ends the trial when a request or system call is in flight for longer. 0 = no limit.
 	IOTimeout time.Duration
 	Direct    bool // direct I/O; else buffered write + fsync
 	FlushOnly bool // device time of a write is its flush alone (closed division)
 
-	// Use is how the run uses its buffers. A chunk is a request to a tier.
+	// Use has the sizes and the number of the run's buffers. A chunk is one request to a tier.
 	buffer.Use
 	Verify content.Verify
-	// Layout is the layout of the storage tier's files; zero: a file per entry. Its Bytes are the size of
-	// a whole object, of all ranks and groups.
+	// Layout is the layout of the storage tier's files. The zero Layout has a file per entry.
+	// Layout.Bytes is the size of a whole object, summed over tensor-parallel ranks and groups of
+	// layers.
 	Layout tiers.Layout
-	Advice filetier.Advice // of files behind the page cache
-	Engine EngineFiles     // for the Layout of an engine
+	Advice filetier.Advice // for buffered files
+	Engine EngineFiles     // for the Layout of an inference engine
 	Nonce  [16]byte
 
-	Policy Policy // which entry lives where
-	// FreeFloor is how much of the filesystem must stay free, in bytes; below it
-	// the run ends. 0 = do not look.
+	Policy Policy // placement, promotion and eviction
+	// FreeFloor is the free space in bytes below which the run ends. 0 = no limit.
 	FreeFloor int64
 
-	// Levels replaces the tiers above: null tiers, fault wrappers. The caller
-	// closes them.
+	// Levels, if not nil, replaces the tiers above, for example by null tiers or tiers that inject
+	// faults. The caller closes these tiers.
 	Levels []cache.Level
-	// Simulated: no tier holds bytes, so that nothing needs buffers.
+	// Simulated: no tier holds bytes, so the run allocates no buffers.
 	Simulated bool
 }
 
-// Root is one of several directories that share the entries of the storage tier by the hash of
-// their keys.
+// Root is one of several directories of the storage tier. The hash of an entry's key selects the
+// directory.
 type Root struct {
 	Dir string // absolute
-	// Room is how many bytes of entries it may take at most, and Floor how much of its filesystem
-	// must stay free; 0 = do not look.
+	// Room is the directory's capacity in bytes of entries. Floor is the free space in bytes of the
+	// filesystem below which the run ends; 0 = no limit.
 	Room, Floor int64
 }
 
-// Bucket is a bucket of an object store as the storage tier. The trial itself sets rank, nonce, what
-// is kept, depth, and the store's endpoints and clock.
+// Bucket is a bucket of an object store as the storage tier. The trial sets the Config's Rank, Nonce,
+// Keep, Depth, Pool, Chunk, and the store's endpoints and clock.
 type Bucket struct {
 	objecttier.Config
 	URLs    []string // of the store's endpoints
-	From    string   // the flag or variable that names them, for the result
+	From    string   // the flag or variable that has the URLs, for the result
 	Balance endpoint.Balance
-	// Lookup requests from the store which entries of a request it has, before any read.
+	// Lookup: before a request reads, it asks the store with HEAD which of its entries exist.
 	Lookup bool
 }
 
-// Policy says where entries live and which have to leave. The zero value is a waterfall of least
-// recent use.
+// Policy is the placement, promotion and eviction policy. The zero value is a waterfall with LRU
+// eviction.
 type Policy struct {
 	cache.Policy
-	Order string // the name of Evict in the result; empty: lru
+	Order string // the name of Evict in the result; "" = lru
 }
 
-// PolicyOf is the policy of the words that results have for it: of the tiers, of promotion, of the
-// order of eviction. The order "bucket" evicts the buckets of the layout that has some.
+// PolicyOf returns the policy for the names that a result has: placement, promotion and eviction order.
+// The order "bucket" evicts whole buckets of the bucket layout.
 func PolicyOf(tier, promote, order string) Policy {
 	p := Policy{Order: order, Policy: cache.Policy{
 		Place: cache.Placement(slices.Index(cache.Placements, tier)), Evict: evict.Named(order)}}
@@ -113,7 +112,7 @@ func PolicyOf(tier, promote, order string) Policy {
 	return p
 }
 
-// roots are the directories that the run works in: one, or several.
+// roots returns the run's directories: Roots, or else CacheDir.
 func (c *StorageConfig) roots() []Root {
 	if len(c.Roots) == 0 {
 		return []Root{{Dir: c.CacheDir, Floor: c.FreeFloor}}
@@ -121,7 +120,7 @@ func (c *StorageConfig) roots() []Root {
 	return c.Roots
 }
 
-// dirs are the paths of the directories.
+// dirs returns the paths of the run's directories.
 func (c *StorageConfig) dirs() (paths []string) {
 	for _, r := range c.roots() {
 		paths = append(paths, r.Dir)
@@ -129,52 +128,53 @@ func (c *StorageConfig) dirs() (paths []string) {
 	return paths
 }
 
-// EngineFiles is how an inference engine keeps the storage tier's files. A trial sets rank and depth
-// itself.
+// EngineFiles has the settings of an inference engine's file layout. The trial sets Rank and Depth.
 type EngineFiles struct {
 	filetier.Imitation
-	// Tails: groups of layers are kept apart, see spread.NewGroups; none: they are not.
+	// Tails are the groups of layers that have objects of their own, see spread.NewGroups. Empty: an
+	// object has all layers.
 	Tails tiers.Tails
-	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
-	// and 1 = there is one.
+	// Ranks is the number of tensor-parallel ranks. Each rank stores its part of an object as an object
+	// of its own. 0 means 1.
 	Ranks int
 }
 
 // Config is a trial's input in addition to its workload. Run does not change it.
 type Config struct {
-	// Info names the run in its result. The engine fills what it measures.
+	// Info has the run's settings for the result. Run adds the measurements.
 	Info record.Info
 
 	Settle time.Duration // rest before and after the window
-	// AwaitDiscards waits, before anything is prepared, until the device has discarded what earlier
+	// AwaitDiscards: before the preparation, wait until the device has discarded the files that earlier
 	// trials removed, see Env.Quiet.
 	AwaitDiscards bool
 	Storage       StorageConfig
 
-	// Trace counts requests in the kernel during the window, as it says, nil = no. Its device is
-	// the device of the storage tier.
+	// Trace has the options of the kernel's block trace of the window. nil = no trace. Run sets the
+	// device to the storage tier's device.
 	Trace *collector.Options
 
-	// Unloaded is how long the latency of single requests is measured before the window, for the
-	// verdict; 0 = not at all: then no result is called storage-limited or latency-limited.
+	// Unloaded is the time for which the latency of single requests is measured before the window. With
+	// 0 it is not measured, and no verdict is storage-limited or latency-limited.
 	Unloaded time.Duration
 
-	Group *group.Member // of clients that begin together; nil: there is but this one
+	Group *group.Member // the clients that start together; nil: one client
 	Clock clock.Clock   // nil = wall time
-	// Usage reads the process's resource usage until now, nil = host.ReadUsage. Processors ignore a
-	// virtual Clock: waiting for them is not part of its time.
+	// Usage returns the process's resource usage so far. nil = host.ReadUsage. The usage is in real
+	// time, also with a virtual Clock.
 	Usage func() host.Usage
-	// Progress is called about once a second, from one goroutine at a time; nil: no live line.
+	// Progress is called about once a second, from one goroutine at a time. nil: no live line.
 	Progress func(Snapshot)
-	// Publish receives the result before the trial's files are removed, so that a signal cannot
-	// cost it. If Publish hangs, Run stops waiting after a signal or after Storage.IOTimeout, and
-	// Publish continues concurrently: the caller must not read what it writes without a lock.
+	// Publish writes the result. Run calls it before it removes the trial's files, so that a signal
+	// during the removal does not lose the result. If Publish hangs, Run stops waiting after a signal or
+	// after Storage.IOTimeout. Publish then runs on concurrently, so the caller needs a lock for its
+	// data.
 	Publish func(*result.Result) error
-	// PublishTo is where it writes, for the live line.
+	// PublishTo is the path to which Publish writes, for the live line.
 	PublishTo string
 }
 
-// Snapshot is what the live line shows.
+// Snapshot has the data of the live line.
 type Snapshot struct {
 	// "opening the storage tier", "reclaiming files of an earlier run", "preconditioning",
 	// "filling", "preparing", "resting", "warming up", "running",
@@ -187,9 +187,10 @@ type Snapshot struct {
 	InFlight int64
 	Tiers    []cache.Gauge
 	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
-	Done     int64 // bytes so far and in all: written before the window, or removed
-	Of       int64
-	// Requests that the device has had for long, and the age of the oldest.
+	Done     int64 // bytes that are written before the window, or removed
+	Of       int64 // the total of Done at the end of the stage
+	// Stuck counts the requests and calls that have been in flight for ioengine.StallAfter. StuckFor is
+	// the age of the oldest.
 	Stuck    int
 	StuckFor time.Duration
 }

@@ -127,7 +127,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 			in.Status = result.StatusIncomplete
 		}
 	}
-	if t.prepared.Load() { // else it may be in a system call that hangs, and its data must not be read
+	if t.prepared.Load() { // else Prepare may hang in a system call, and its data must not be read
 		t.workload.Report(in)
 	}
 	if t.bucket != nil {
@@ -137,7 +137,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 		in.Times = times
 	}
 	in.DrainNS = t.drained.Load()
-	if start, end := t.Rec.Window(); in.DrainNS == 0 && start != workloads.Never { // they still run
+	if start, end := t.Rec.Window(); in.DrainNS == 0 && start != workloads.Never { // workers still run
 		in.DrainNS = int64(t.Clock.Now() - end)
 	}
 	t.stalls()
@@ -306,11 +306,12 @@ func (t *trial) rootInfo() {
 	}
 }
 
-// stallWarning is the shortest stall that is a warning in the result. The result has shorter ones,
-// too: devices with long queues rarely take longer than some seconds.
+// stallWarning is the shortest stall for which the result has a warning. A device with a long queue
+// rarely needs more than some seconds. The result's Stalls also has shorter stalls.
 const stallWarning = 10 * time.Second
 
-// stalls notes the calls that the storage completed late, or not at all.
+// stalls writes into the result which calls the storage completed late or not at all. It warns if the
+// process was stopped during the load.
 func (t *trial) stalls() {
 	if gap := time.Duration(t.stopped.Load()); gap > 0 {
 		t.warn(fmt.Sprintf("this process did not run for %s: it was stopped (SIGSTOP), or had no "+

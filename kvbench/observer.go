@@ -24,12 +24,13 @@ import (
 	"kvbench/workloads/iotrace"
 )
 
-// observer is the trial as it counts the cache's own work: chunks, demotions, deletions and failures.
+// observer is the trial as the cache's Observer. It records chunks, demotions, copies, deletions,
+// evictions, retries and failures.
 type observer trial
 
 var _ cache.Observer = (*observer)(nil)
 
-// Began is for the I/O trace.
+// Began writes a row of the I/O trace.
 func (o *observer) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, ph tiers.Phase) {
 	o.row(rowOperations[op], ob, l, ph)
 }
@@ -38,8 +39,8 @@ func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, ph tiers.Phase, c tiers.Ch
 	o.Rec.Chunk(tag.Shard, l, ph, c)
 }
 
-// Demoted counts both halves. The times between, when neither half had a chunk
-// in flight, belong to the mover's own request as waiting for space.
+// Demoted counts the read and the write of a demotion as operations. The time in which neither has a
+// chunk in flight counts as waiting for space, in the request that demotes.
 func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, read,
 	write tiers.Timing) {
 	now := o.Clock.Now()
@@ -49,14 +50,14 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 	o.moved(now, tag, ob, to, tiers.Write, write)
 }
 
-// Copied counts a write to a level other than the entry's own. The write is like a demotion's; its
-// reading half was the request's own.
+// Copied counts a write of a copy to another level than the entry's. It counts like the write of a
+// demotion. The bytes come from the request, so there is no read to count.
 func (o *observer) Copied(tag cache.Tag, ob tiers.Object, _, to tiers.Kind, write tiers.Timing) {
 	o.Succeeded(1)
 	o.moved(o.Clock.Now(), tag, ob, to, tiers.Write, write)
 }
 
-// moved counts an operation of the cache itself.
+// moved records an operation of a demotion or copy.
 func (o *observer) moved(at time.Duration, tag cache.Tag, ob tiers.Object, l tiers.Kind,
 	op tiers.Op, t tiers.Timing) {
 	o.Rec.Operation(record.OpSample{At: at, Shard: tag.Shard, Level: l, Op: op,
@@ -81,7 +82,7 @@ func (o *observer) Retried(tag cache.Tag, _ tiers.Object, _ tiers.Kind, _ tiers.
 
 func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what string, err error) {
 	why := fatal(err)
-	// The error becomes a text at once: what it holds, a file or a buffer, is not kept.
+	// The sample has the error's text, not the error, which may refer to a file or buffer.
 	s := result.ErrorSample{Tier: l.String(), Operation: what, Errno: errnoName(err),
 		Key: ob.Key, Message: err.Error(), Fatal: why != ""}
 	if mismatch, ok := errors.AsType[*content.MismatchError](err); ok {
@@ -97,7 +98,7 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 		}
 		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w%s", what, ob.Key, l, err, why),
 			result.EndedByError)
-	// At most one percent may fail, once there are enough failures to speak of a share.
+	// With 10 failures or more, a share of failures above 1 % ends the trial.
 	case failed >= 10 && failed*100 > all:
 		o.Fail(fmt.Errorf("more than 1 %% of the operations failed (%d of %d)%s, the last one: "+
 			"%s of %s on the %s tier: %w", failed, all, away(err), what, ob.Key, l, err),
@@ -105,7 +106,8 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 	}
 }
 
-// away says for how long a store has not answered at a failure, "" if it has.
+// away returns a text with the time for which no endpoint of the store has answered. It returns "" for
+// other errors.
 func away(err error) string {
 	e, ok := errors.AsType[*store.Error](err)
 	if !ok || e.Down == 0 {
@@ -115,13 +117,13 @@ func away(err error) string {
 		"try for longer)", e.Down.Round(time.Millisecond))
 }
 
-// Failed counts a failed operation on a tier that the cache does not report. Some errors end the
-// trial.
+// Failed counts a failed operation of the workload on a tier. The cache reports its own operations. Some
+// errors end the trial.
 func (e *Env) Failed(shard int, o tiers.Object, l tiers.Kind, what string, err error) {
 	(*observer)(e.trial).Failed(cache.Tag{Shard: shard}, o, l, what, err)
 }
 
-// noObserver is for a cache that is not measured, see Reference.
+// noObserver is the Observer of a cache that is not measured, see Reference.
 type noObserver struct{}
 
 func (noObserver) Began(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)        {}
@@ -148,7 +150,7 @@ func (o *observer) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kin
 	}
 }
 
-// fatal says why an error must end the trial, "" if it need not.
+// fatal returns the reason why an error ends the trial. It returns "" if the trial continues.
 func fatal(err error) string {
 	var mismatch *content.MismatchError
 	var panicked *tiers.PanicError
@@ -169,10 +171,10 @@ func fatal(err error) string {
 	return ""
 }
 
-// full says how much a filesystem has left that rejected a write. With many bytes and inodes left
-// the directory is full, like directories of ext4 without large_dir.
+// full returns a text with the free bytes and inodes of the filesystem that rejected a write with
+// ENOSPC. If a create failed although much is free, the directory is full, as on ext4 without large_dir.
 func full(err error) string {
-	const most = 64 << 20 // of a filesystem without room for a file
+	const most = 64 << 20 // free bytes of a filesystem that counts as full
 	var e *tiers.OpError
 	if !errors.As(err, &e) {
 		return "there is no room"
@@ -190,8 +192,9 @@ func full(err error) string {
 	return text
 }
 
-// errnoName is the symbolic name of the errno in err's chain. A store has none: it is the cause
-// then, "refused", "timeout", or the status that it answered, "403".
+// errnoName returns the name of the errno in err's chain, such as "EIO". For an error of an object store
+// it returns the cause, such as "refused", "timeout" or the HTTP status "403". It returns "" for other
+// errors.
 func errnoName(err error) string {
 	var errno syscall.Errno
 	var of *store.Error

@@ -8,18 +8,19 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// Reference is a cache with the usual policy: LRU, demotion through tiers of the run's sizes. It
-// gets the run's requests in the same order and moves no bytes. Entries that it finds and the run's
-// cache does not are the cost of the run's policy, independent of the storage.
+// Reference is a cache with the default policy: LRU and demotion through tiers of the run's sizes. It
+// gets the run's requests in the same order and moves no bytes. The difference of its hits and the hits
+// of the run's cache is the cost of the run's policy. This cost does not depend on the speed of the
+// storage.
 //
-// Nothing takes time in it, and entries in use do not keep others out, so no request waits. Blocks,
-// whose capacity is reserved at the decision, are written with it; other entries are written when
-// the run's cache writes them.
+// Its operations take no time, and it keeps no entry pinned, so no request waits. It writes blocks at
+// the decision. It writes other entries when the run's cache writes them.
 //
-// It is safe for concurrent use. It is nil for a run with the usual policy.
+// Reference is safe for concurrent use. It is nil for a run with the default policy.
 type Reference struct{ cache *cache.Cache }
 
-// newReference returns the reference of a policy over some levels, nil for the usual policy.
+// newReference returns a reference with levels of the same capacities. It returns nil if p is the
+// default policy.
 func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, error) {
 	if p.Place == cache.Exclusive && p.Promote == cache.Never && p.After == 0 &&
 		cmp.Or(p.Order, "lru") == "lru" {
@@ -33,8 +34,8 @@ func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, err
 	return &Reference{cache: c}, err
 }
 
-// Decide decides as the run's cache does and calls found for each entry that it has or that another
-// request is to write. The lease keeps missing entries that it has to write until Write or Close.
+// Decide decides about the wants of a request, as cache.Decide does. It calls found for each entry that
+// it has or that another request will write. The lease owns missing entries until Write or Close.
 func (r *Reference) Decide(l *cache.Lease, wants []cache.Want, prefix bool, found func(i int)) {
 	if r == nil {
 		return
@@ -56,8 +57,9 @@ func (r *Reference) Decide(l *cache.Lease, wants []cache.Want, prefix bool, foun
 	}
 }
 
-// Write adds entry i of a decision, if the lease owns it. An entry that is larger than every tier is not added. The lease
-// keeps no pin: the request may wait in the run's cache, and a pinned victim would keep its bytes from other requests.
+// Write adds entry i of a decision, if the lease owns it. It does not add an entry that is larger than
+// every tier. It unpins the entry at once: the request may wait in the run's cache, and a pinned entry
+// would take capacity from other requests.
 func (r *Reference) Write(l *cache.Lease, i int) {
 	if r != nil && l.Owned(i) {
 		_, _, _ = l.Write(context.Background(), i, cache.Tag{})
@@ -65,14 +67,14 @@ func (r *Reference) Write(l *cache.Lease, i int) {
 	}
 }
 
-// Close ends a decision: what was not written will not be.
+// Close ends a decision. Entries that the lease still owns are not written.
 func (r *Reference) Close(l *cache.Lease) {
 	if r != nil {
 		l.Close(context.Background(), cache.Tag{})
 	}
 }
 
-// Forget removes an entry, as the run has done.
+// Forget removes an entry that the run has removed.
 func (r *Reference) Forget(ctx context.Context, key string) error {
 	if r == nil {
 		return nil

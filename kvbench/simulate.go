@@ -16,26 +16,23 @@ import (
 
 // SimConfig turns a run into a simulation in virtual time.
 type SimConfig struct {
-	// Trace receives every cache operation when it begins to move bytes, in the
-	// order of the program, warm-up and population included; nil = no trace. The
-	// caller closes it.
+	// Trace gets a row for every cache operation at its start, also for population and warm-up. nil = no
+	// trace. The caller closes it.
 	Trace   *iotrace.Writer
-	Deletes bool // with rows for entries that are deleted
+	Deletes bool // Trace also gets a row for each deletion
 
-	// Device is what the storage tier takes the time of; nil = all tiers are
-	// infinitely fast. With a device the gpu tier takes the time of its link, the
-	// cpu tier none.
+	// Device is the model that gives the times of the storage tier. With a Device the gpu tier takes the
+	// time of its link, and the cpu tier takes no time. nil = no tier takes time.
 	Device *tiers.DeviceModel
 }
 
-// Simulate executes one trial as Run does, in virtual time: the same life, over
-// tiers that hold no bytes. Operations take no time, or the time of the
-// device model; think and generation time pass virtually. It touches no storage and
-// reads nothing of the machine, so its trace and its counts depend on the
-// configuration alone.
+// Simulate executes one trial in virtual time, with the stages of Run and tiers that hold no bytes.
+// Operations take no time, or the time of the device model. Think and generation times pass in virtual
+// time. Simulate uses no storage and reads nothing of the machine. So its trace and its counts depend
+// only on the configuration.
 //
-// Of Config.Storage it reads the sizes, GPUBandwidth, Chunk, Depth and MaxWriters; a storage
-// size of 0 means unlimited. Settle, Precondition and Clock are ignored.
+// Of Config.Storage it uses the sizes, GPUBandwidth, Chunk, Depth and MaxWriters. A storage size of 0
+// means unlimited. It ignores Settle, Precondition and Clock.
 func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*result.Result, error) {
 	if err := sc.Device.Validate(); err != nil {
 		return nil, err

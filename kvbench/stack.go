@@ -29,8 +29,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// openStorage opens the storage side: buffers, tiers and the cache over them. If it fails,
-// closeStorage closes what it has opened.
+// openStorage opens the I/O engine, the buffers, the tiers and the cache. If it fails, the caller has to
+// call closeStorage.
 func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
 	chunk := cfg.Chunk
@@ -46,7 +46,7 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 			want, got = want*n, got*n
 			chunk = tiers.AlignUp((chunk+n-1)/n, buffer.PageSize)
 		}
-		if t.engine != nil { // which reads and writes files
+		if t.engine != nil { // the storage tier has files
 			t.nodes = host.StorageNodes(cfg.dirs()...)
 		}
 		if t.Pool, err = t.NewPool(got, chunk); err != nil {
@@ -96,7 +96,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		add(tiers.GPU, transfer.New(link, t.Transfer), n)
 	}
 	if n := cfg.CPUBytes; n > 0 {
-		memory, err := memtier.New(n, t.nodes...) // near the devices that entries are moved to and from
+		memory, err := memtier.New(n, t.nodes...) // on the NUMA nodes of the storage tier's devices
 		if err != nil {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}
@@ -132,7 +132,8 @@ func (t *trial) openTiers(ctx context.Context) error {
 	return nil
 }
 
-// storageTier returns the tier of the files: of one rank, of the groups of layers, or of all ranks.
+// storageTier returns the tier over the files. The files are of one rank, of one rank with groups of
+// layers, or of all tensor-parallel ranks.
 func (t *trial) storageTier() tiers.Tier {
 	cfg := &t.cfg.Storage
 	var list []tiers.Tier
@@ -156,14 +157,14 @@ func (t *trial) openRoots(ctx context.Context) error {
 	n := int64(len(roots))
 	unit := int64(1)
 	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
-		unit = cfg.Layout.Bytes // each object takes a slot, however small it is
+		unit = cfg.Layout.Bytes // each object takes a whole slot
 	}
-	var all []spread.Config // of each rank
+	var all []spread.Config // one per tensor-parallel rank
 	for i, r := range roots {
 		where := ""
 		if n > 1 {
 			where = ", in " + r.Dir
-			// A slot file gets its part at the start; other files grow.
+			// A slot file has its full size from the start: the directory's share and one slot.
 			cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + unit
 		}
 		dir, err := t.openDir(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
@@ -208,7 +209,7 @@ func (t *trial) openEngine() error {
 	cfg, io := &t.cfg.Storage, &t.info.IO
 	threads, _ := host.Procs(runtime.NumCPU())
 	use := ioengine.Use{Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}
-	for _, dir := range cfg.dirs() { // opening reports a directory that does not answer
+	for _, dir := range cfg.dirs() { // openRoots reports an error of the directory
 		fs, _ := host.FilesystemOf(dir)
 		use.Inline = use.Inline || host.FUSE(fs.Type)
 	}
@@ -220,15 +221,15 @@ func (t *trial) openEngine() error {
 	t.engine, io.Engine = e, choice.Name
 	t.mu.Unlock()
 	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
-	// Closed last, after the memory that is registered with it. Close waits for late answers of the
-	// storage as long as the caller waits for the trial's end.
+	// The engine is closed last, after the buffers that are registered with it. Close waits for requests
+	// in flight as long as the caller waits for the trial's end.
 	t.closers = append(t.closers, e.Close)
 	return nil
 }
 
-// NewPool allocates I/O buffers for the run's files: on the NUMA nodes of their devices, and
-// registered with the engine if that saves work per request. Where the system does not allow it,
-// each request pins its pages.
+// NewPool allocates I/O buffers on the NUMA nodes of the storage tier's devices. It registers them with
+// the I/O engine, so that a request need not pin its pages. If the system refuses the registration, each
+// request pins its pages, and the result has the reason.
 func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 	t := e.trial
 	p, err := buffer.NewPool(buffers, size, t.nodes...)
@@ -243,7 +244,7 @@ func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 	return p, err
 }
 
-// BufferBound is the largest size in bytes of the buffers of one use.
+// BufferBound returns the largest total size in bytes of the buffers for one use.
 func (e *Env) BufferBound() int64 { return e.trial.cfg.Storage.Bound() }
 
 // openBucket opens the run's prefix in a bucket, and registers its removal.
@@ -261,7 +262,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 	c.Store.Endpoints, c.Store.Clock, c.Pool, c.Chunk = set, t.Clock, t.Pool, cfg.Chunk
 	t.objects = record.NewObjects(t.Rec, len(cfg.Bucket.URLs), t.Clock.Now)
 	c.Store.Observer = t.objects
-	// Pauses between attempts are random: clients of one run should not retry at the same time.
+	// Random pauses between attempts keep the clients of a run from retrying at the same time.
 	c.Store.Random = rand.Float64
 	t.stage("looking at the store")
 	tier, err := t.openShared(ctx, c)
@@ -283,7 +284,8 @@ func (t *trial) openBucket(ctx context.Context) error {
 	return nil
 }
 
-// openShared opens the tier; in a shared folder rank 0 opens it first, and the other clients join.
+// openShared opens the tier. In a folder of several clients rank 0 opens it first, and the other clients
+// join.
 func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *objecttier.Tier,
 	err error) {
 	if c.Folder == nil || t.Group.Size() == 1 {
@@ -306,7 +308,7 @@ func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *obje
 	return tier, nil
 }
 
-// emptyBucket removes the run's objects, unless they are to be kept.
+// emptyBucket removes the run's objects, unless KeepFiles is set.
 func (t *trial) emptyBucket(ctx context.Context, place *workdir.Place) error {
 	if !t.cfg.Storage.KeepFiles {
 		place.Counted(t.bucket.Amount())
@@ -320,7 +322,7 @@ func (t *trial) emptyBucket(ctx context.Context, place *workdir.Place) error {
 	return err
 }
 
-// openFiles opens the files of a directory, of each tensor-parallel rank.
+// openFiles opens the files of a directory, one file tier per tensor-parallel rank.
 func (t *trial) openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir) (
 	list []spread.Files, err error) {
 	c, _ := cfg.filesOfRank()
@@ -334,14 +336,14 @@ func (t *trial) openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.
 		if err != nil {
 			return nil, err
 		}
-		t.onClose(files.Close) // also where the next ones cannot be opened
+		t.onClose(files.Close) // also if the next rank's files cannot be opened
 		list = append(list, files)
 	}
 	return list, nil
 }
 
 // filesOfRank returns the configuration of the files of one tensor-parallel rank, without directory and
-// I/O engine, and the bytes of an object of all ranks.
+// I/O engine. bytes is the size of an object, summed over the tensor-parallel ranks.
 func (cfg *StorageConfig) filesOfRank() (c filetier.Config, bytes int64) {
 	y := cfg.Engine
 	c = filetier.Config{Layout: cfg.Layout, Direct: cfg.Direct, Extent: int64(cfg.Chunk),
@@ -356,7 +358,7 @@ func (cfg *StorageConfig) filesOfRank() (c filetier.Config, bytes int64) {
 		c.World = n
 		split(&c.Layout.Bytes, int64(n))
 		split(&c.Capacity, int64(n))
-		if l, _ := c.Layout.Spec(); l.Direct { // it writes whole pages
+		if l, _ := c.Layout.Spec(); l.Direct { // the layout writes whole pages
 			c.Layout.Bytes = tiers.AlignUp(c.Layout.Bytes, buffer.PageSize)
 		}
 	} else if n := len(y.Tails); n > 0 {
@@ -366,7 +368,7 @@ func (cfg *StorageConfig) filesOfRank() (c filetier.Config, bytes int64) {
 	return c, bytes
 }
 
-// newFiles makes a file tier, and tests whether its calls work in its directory.
+// newFiles returns a file tier, after a test of its system calls in its directory.
 func newFiles(ctx context.Context, c filetier.Config) (spread.Files, error) {
 	t, err := filetier.New(ctx, c)
 	if err != nil {
@@ -378,10 +380,12 @@ func newFiles(ctx context.Context, c filetier.Config) (spread.Files, error) {
 	return t, nil
 }
 
-// openDir opens a work directory, and removes what an earlier run left in it. All clients share the one
-// directory of a Folder. Rank 0 opens it first and removes what an earlier run left; then the others. A
-// client on another host may find another filesystem there: the first of them opens it, and the rest,
-// which found it locked, open it after that.
+// openDir opens a work directory and removes the files that an earlier run left in it.
+//
+// All clients share the directory of a Folder. Rank 0 opens it in round 0 and removes the files of an
+// earlier run. The other ranks open it in round 1. On another host the path may be on another
+// filesystem. There the first client removes the files in round 1, and clients that find the directory
+// locked open it in round 2.
 func (t *trial) openDir(ctx context.Context, opt workdir.Options) (dir *workdir.Dir, err error) {
 	if opt.Shared = opt.Folder != nil && t.Group.Size() > 1; !opt.Shared {
 		return workdir.Open(ctx, opt)
@@ -404,12 +408,12 @@ func (t *trial) openDir(ctx context.Context, opt workdir.Options) (dir *workdir.
 	}
 }
 
-// onClose registers a close function, called before those registered earlier.
+// onClose registers a close function. closeStorage calls the functions in reverse order.
 func (t *trial) onClose(f func() error) {
 	t.closers = append(t.closers, func(context.Context) error { return f() })
 }
 
-// closeStorage removes what the run wrote, unless files are kept, and frees all memory.
+// closeStorage removes the run's files, unless KeepFiles is set, and frees buffers and tiers.
 func (t *trial) closeStorage(ctx context.Context) error {
 	var errs []error
 	for _, f := range slices.Backward(t.closers) {

@@ -19,30 +19,27 @@ import (
 	"kvbench/workloads"
 )
 
-// errWindowOver is the cause with which operations in flight are cancelled.
+// errWindowOver is the cause with which closeWindow cancels operations in flight.
 var errWindowOver = errors.New("the window is over")
 
-// mostShards bounds the memory of the recorder, 10 MB for each processor of a run with everything.
+// mostShards limits the memory of the recorder. A shard takes up to 10 MB.
 const mostShards = 64
 
-// Shards is the number of the recorder's shards, which bounds its memory: one for each processor
-// that this process may use. The additional processors that Go gets for goroutines in system calls
-// need none, because they do not count concurrently.
+// Shards returns the number of the recorder's shards: one per CPU that this process may use, at most
+// mostShards. GOMAXPROCS may be larger than the number of CPUs, for goroutines in system calls. These do
+// not record concurrently and need no shard.
 func Shards() int { return min(mostShards, runtime.GOMAXPROCS(0), runtime.NumCPU()) }
 
-// garbageAfter is how much garbage there may be when the window is over, in percent of what is in
-// use.
+// garbageAfter is GOGC after the window, in percent of the live heap.
 const garbageAfter = 10
 
-// Run executes one trial: make the tiers, fill and precondition them, run the
-// load through one exact window, drain, build the result, publish it, and
-// remove what was written. It blocks until all of that is done.
+// Run executes one trial: it opens the tiers, preconditions and fills them, runs the load through the
+// window, drains the requests in flight, builds the result, publishes it and removes the files. It
+// returns when all of this is done, or when it abandons the trial.
 //
-// A run that began returns its Result even when it failed or was interrupted
-// (see Result.Status); the error then says why. Only a run that could not begin
-// has no Result. Run may be called again and again, but not twice at a time:
-// it resets the process's peak memory, and may change GOMAXPROCS and, once the
-// window is over, how much garbage there may be.
+// If the storage was opened, Run returns a Result, also after a failure or an interruption: see
+// Result.Status. The error then has the reason. Calls of Run must not overlap: Run resets the process's
+// peak RSS, and may change GOMAXPROCS and, after the window, GOGC.
 func Run(ctx context.Context, cfg Config, w Workload) (*result.Result, error) {
 	return run(ctx, &cfg, w, nil)
 }
@@ -81,7 +78,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	return t.returns()
 }
 
-// run is the trial from its beginning to its end.
+// run executes all stages of the trial.
 func (t *trial) run(ctx context.Context) {
 	t.stage(opening)
 	if err := t.openStorage(ctx); err != nil {
@@ -97,7 +94,7 @@ func (t *trial) run(ctx context.Context) {
 	}
 	t.startTracing(ctx)
 	if t.tracer != nil {
-		// Not for the window: detaching fexit takes up to a second.
+		// Close is called after the window, because detaching fexit programs takes up to a second.
 		defer func() { _ = t.tracer.Close() }()
 	}
 	if err := t.prepare(); err != nil {
@@ -106,8 +103,8 @@ func (t *trial) run(ctx context.Context) {
 	} else {
 		t.load(ctx)
 	}
-	// The window is over, and the collector disturbs no measurement. The garbage of adding up,
-	// encoding and sending the histograms would be memory of each of many ranks at the same time.
+	// After the window garbage collection disturbs no measurement. Merging, encoding and sending the
+	// histograms makes garbage, and all ranks of a host do this at the same time. So keep it small.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbageAfter))
 	t.finish()
 	dirty := t.clean()
@@ -117,15 +114,15 @@ func (t *trial) run(ctx context.Context) {
 	}
 }
 
-// ended returns what ended the trial so far.
+// ended returns the reason and the error that ended the trial, or "" and nil if it has not ended.
 func (t *trial) ended() (by string, failure error) {
 	t.ending.mu.Lock()
 	defer t.ending.mu.Unlock()
 	return t.ending.by, t.ending.failure
 }
 
-// endedByOf classifies an error of the preparation. Whatever fails after the
-// caller gave up fails because of that.
+// endedByOf returns the result's reason for an error of the preparation. After ctx has ended, the reason
+// is always EndedBySignal.
 func endedByOf(ctx context.Context, err error) string {
 	switch {
 	case ctx.Err() != nil:
@@ -139,11 +136,12 @@ func endedByOf(ctx context.Context, err error) string {
 // longQuiet is the wait for discards above which the result has a warning.
 const longQuiet = 2 * time.Second
 
-// prepare does everything that happens before the load starts.
+// prepare waits for discards, prepares the workload, measures the unloaded latency and waits for all
+// ranks.
 func (t *trial) prepare() error {
 	ctx := t.ending.over
 	if t.sim != nil {
-		// The cache's content before the load takes no time.
+		// Filling the cache takes no virtual time.
 		t.sim.free(true)
 		defer t.sim.free(false)
 	}
@@ -168,14 +166,13 @@ func (t *trial) prepare() error {
 		return err
 	}
 	if t.sim == nil {
-		// Without this reset the result shows the peak of the process.
+		// If the reset fails, the result has the peak RSS since the process started.
 		_ = host.ResetPeakRSS()
 	}
 	return t.Group.Barrier(ctx)
 }
 
-// load runs the workload through warm-up and window and returns when the window
-// is over; its workers may still be draining.
+// load runs the workload through warm-up and window. It returns when the window is closed.
 func (t *trial) load(ctx context.Context) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.stop = stop
@@ -191,7 +188,7 @@ func (t *trial) load(ctx context.Context) {
 	}
 	t.Go("the workload", func() {
 		switch err := t.workload.Run(opctx, &t.Env); {
-		case opctx.Err() != nil: // it says nothing of the end
+		case opctx.Err() != nil: // the load was cancelled: err is not the reason of the end
 		case err != nil:
 			t.Fail(err, result.EndedByError)
 		default:
@@ -207,7 +204,7 @@ func (t *trial) load(ctx context.Context) {
 	t.closeWindow()
 }
 
-// awaitEnd waits for the window's end, which is its deadline if nothing comes before it.
+// awaitEnd waits until the window's deadline, or until another reason ends the trial.
 func (t *trial) awaitEnd() {
 	wait := clock.Never
 	if t.phase.Window > 0 {
@@ -215,15 +212,15 @@ func (t *trial) awaitEnd() {
 	}
 	err := t.Clock.Sleep(t.ending.over, wait)
 	if v, ok := t.Clock.(*clock.Virtual); ok && err == nil && v.Still() {
-		err = clock.ErrStill // a load that hangs is no measurement, though its time has passed
+		err = clock.ErrStill // every worker waits for ever, so the window measures nothing
 	}
 	if t.undisturbed(err) {
 		t.End(result.EndedByDeadline)
 	}
 }
 
-// undisturbed says, given what it returned, whether a wait for the next stage of the load
-// came to its own end.
+// undisturbed reports whether a wait with the error err completed. It ends the trial if virtual time
+// stands still.
 func (t *trial) undisturbed(err error) bool {
 	if errors.Is(err, clock.ErrStill) {
 		t.Fail(errors.New("the simulation stands still: every worker waits and nothing will "+
@@ -232,7 +229,7 @@ func (t *trial) undisturbed(err error) bool {
 	return err == nil
 }
 
-// openWindow opens the window, in one step with the workload's counts.
+// openWindow opens the window. The workload notes its counts at the same moment.
 func (t *trial) openWindow(ctx context.Context) {
 	t.Cache.ResetGauges()
 	if t.sim != nil {
@@ -245,19 +242,19 @@ func (t *trial) openWindow(ctx context.Context) {
 	}
 }
 
-// startMeters reads the kernel's and the process's counters and lets samples
-// count from now on.
+// startMeters reads the counters of kernel and process, starts to record samples, and returns the
+// moment.
 func (t *trial) startMeters() (start time.Duration) {
 	if t.tracer != nil {
-		_ = t.tracer.OpenWindow() // it notes the error, too
+		_ = t.tracer.OpenWindow() // the tracer keeps the error for its Snapshot
 	}
 	if t.bucket != nil {
 		t.objects.OpenWindow(t.bucket)
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.openedRoots()
-	// Three clocks note the same moment. Nothing slow comes between the calls: a thread that loses
-	// its processor there makes the clocks differ.
+	// Three clocks note the same moment. No slow call may come between them: if the thread is
+	// descheduled there, the three times differ.
 	opened := time.Now()
 	start = t.Clock.Now()
 	t.Group.Opened()
@@ -270,8 +267,8 @@ func (t *trial) startMeters() (start time.Duration) {
 	return start
 }
 
-// closeWindow ends the window, if it has not ended by its deadline, reads the meters again, ends
-// the handing out and cancels what is in flight.
+// closeWindow ends the window now, or at its deadline if that has passed. It reads the counters again,
+// ends the dispatch of work, cancels operations in flight and waits for the workers.
 func (t *trial) closeWindow() {
 	t.Rec.SetEnd(t.Clock.Now())
 	start, end := t.Rec.Window()
@@ -289,11 +286,11 @@ func (t *trial) closeWindow() {
 	if t.sim != nil {
 		t.sim.over, t.info.MediumBusy = true, t.sim.device.Busy
 	}
-	t.tierInfo() // before what is in flight releases its capacity
+	t.tierInfo() // before operations in flight release their capacity
 	if t.counted != nil {
-		t.counted.CloseWindow(end, opened) // which waits for the input
+		t.counted.CloseWindow(end, opened) // waits for a read of the input in flight
 	}
-	if !t.hurried() { // else the result comes first
+	if !t.hurried() { // else make the result first; clean cancels and waits
 		t.stop(errWindowOver)
 		t.stage(waiting)
 		t.Clock.Wait()
@@ -301,14 +298,14 @@ func (t *trial) closeWindow() {
 	t.drained.Store(int64(t.Clock.Now() - end))
 }
 
-// clean waits for the workers and removes the files, which takes long for many files on some disks.
-// The next run removes what is left.
+// clean waits for the workers and removes the files. If the removal is cut short, the next run removes
+// the remaining files.
 func (t *trial) clean() error {
 	t.stage(waiting)
 	if t.hurried() {
-		t.show(Snapshot{Stage: waiting, Free: -1}) // at once: the user sees that the signal has come
-		// A flush on the same filesystem would wait for what cancelled writers do. They leave their
-		// files, which are removed in small steps below.
+		t.show(Snapshot{Stage: waiting, Free: -1}) // at once: the user sees the effect of the signal
+		// If cancelled writers removed their files, a flush on the same filesystem would wait for that.
+		// So they leave their files, and closeStorage removes them in small steps.
 		for _, f := range t.files {
 			if !t.cfg.Storage.KeepFiles {
 				f.LeaveFiles()
@@ -330,5 +327,5 @@ func (t *trial) clean() error {
 	return fmt.Errorf("cleaning up: %w", err)
 }
 
-// hurried reports whether the trial has to end soon, whatever is in flight.
+// hurried reports whether the trial has to end without waiting for requests in flight.
 func (t *trial) hurried() bool { return t.rush.Err() != nil }

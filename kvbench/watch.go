@@ -11,7 +11,7 @@ import (
 	"kvbench/workloads"
 )
 
-// Stages of a trial that count nothing themselves.
+// Stages of a trial that set no counters in the Snapshot.
 const (
 	opening    = "opening the storage tier"
 	reclaiming = "reclaiming files of an earlier run"
@@ -21,14 +21,14 @@ const (
 
 // liveLine is the latest snapshot.
 type liveLine struct {
-	drawing   sync.Mutex // held during a call of Config.Progress, for as long as a stopped terminal takes
+	drawing   sync.Mutex // held during a call of Config.Progress, which a stopped terminal blocks
 	mu        sync.Mutex
 	last      Snapshot
-	at, drawn time.Time // when it was taken, and shown
-	over      bool      // nothing is shown any more
+	at, drawn time.Time // when last was taken, and when it was shown
+	over      bool      // the live line has ended
 }
 
-// stage begins a stage, which the watchdog shows each second; "" shows nothing.
+// stage starts a stage, which the watchdog shows every second. "" shows no stage.
 func (t *trial) stage(name string) {
 	t.live.mu.Lock()
 	defer t.live.mu.Unlock()
@@ -36,7 +36,7 @@ func (t *trial) stage(name string) {
 	t.live.drawn = t.live.at // a short stage is not shown
 }
 
-// show shows a snapshot.
+// show shows a snapshot at once.
 func (t *trial) show(s Snapshot) {
 	t.live.mu.Lock()
 	t.live.last, t.live.at, t.live.drawn = s, time.Now(), time.Time{}
@@ -44,8 +44,8 @@ func (t *trial) show(s Snapshot) {
 	t.redraw()
 }
 
-// redraw shows the latest snapshot again, if that is a second old, with the unanswered requests: its
-// stage may hang.
+// redraw shows the latest snapshot again, if it was last shown a second ago. It adds the requests that
+// the storage has not answered, because the stage may hang.
 func (t *trial) redraw() {
 	l := &t.live
 	if t.cfg.Progress == nil || !l.drawing.TryLock() {
@@ -82,14 +82,14 @@ func (l *liveLine) close() {
 	l.over = true
 }
 
-// watch samples the gauges for timeline and live line and keeps an eye on the
-// filesystem, until ctx ends.
+// watch samples the gauges for the timeline and the live line until ctx ends. It also adds up the time
+// in which the process was stopped.
 func (t *trial) watch(ctx context.Context) {
 	interval := time.Second
 	if t.counted != nil && t.phase.Window > 0 {
 		interval = min(interval, record.TimelineInterval(t.phase.Window))
 	}
-	shown := time.Now() // in real time, also in a simulation
+	shown := time.Now() // real time, also in a simulation
 	last := shown
 	t.Clock.Every(ctx, interval, func() {
 		if gap := time.Since(last) - interval; gap > stopShows && t.sim == nil {
@@ -102,22 +102,22 @@ func (t *trial) watch(ctx context.Context) {
 		}
 		shown = time.Now()
 		if t.ending.over.Err() != nil {
-			return // what comes after the load is shown, and its workers may be stuck
+			return // the live line shows the next stage already
 		}
 		t.Show(s)
 	})
 }
 
-// stopShows is the delay of a tick above which the process cannot have run meanwhile: a busy
-// machine delays a tick by some hundred milliseconds.
+// stopShows is the delay of a tick above which the process counts as stopped. A busy machine delays a
+// tick by some hundred milliseconds.
 const stopShows = time.Second
 
-// progressInterval is about a second: a bit less, or every other tick of a second would come too
+// progressInterval is a bit less than a second. With a full second every other tick would come too
 // early.
 const progressInterval = 990 * time.Millisecond
 
-// snapshot returns the live line's data of a running load. It also notes the gauges of queue and
-// fill in the timeline.
+// snapshot returns the live line's data of a running load. It also records the queue length, the
+// requests in flight and the bytes of each tier in the timeline.
 func (t *trial) snapshot(now time.Duration) Snapshot {
 	s := Snapshot{
 		Stage: "running", Elapsed: now - t.windowStart(), Total: t.phase.Window,
@@ -141,7 +141,8 @@ func (t *trial) snapshot(now time.Duration) Snapshot {
 	return s
 }
 
-// windowStart is the moment at which the window opened, or from which it will count.
+// windowStart returns the moment at which the window opened. Before that it returns the start of the
+// load.
 func (t *trial) windowStart() time.Duration {
 	if start, _ := t.Rec.Window(); start != workloads.Never {
 		return start

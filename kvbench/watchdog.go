@@ -15,30 +15,32 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// The kernel does not release a thread before the storage has completed its call, and no signal
-// changes that. So a trial runs in plain order in a goroutine of its own, and blocks where the
-// storage blocks it. The caller's goroutine is the watchdog: once a second it looks at the calls in
-// flight (requests, calls on files and directories, reads of an input, the removal of files), shows
-// them on the live line, and ends the trial when one takes longer than StorageConfig.IOTimeout.
+// grace has the deadlines of a trial that the caller's context or a call without answer ends, counted
+// from that end. From the end on the trial submits no more requests, and makes the result without
+// waiting for requests in flight.
 //
-// When the caller's context or such a call ends a trial, it has the following times. At once no
-// more requests are submitted, and those in flight are not waited for before the result is made.
+// The kernel releases a thread only when the storage has completed its system call; a signal does not
+// help. So the trial runs in a goroutine of its own and may block. The caller's goroutine is the
+// watchdog. Once a second the watchdog reads the list of calls in flight: requests, calls on files and
+// directories, reads of an input, the removal of files. It shows them on the live line, and ends the
+// trial if a call takes longer than StorageConfig.IOTimeout.
 type grace struct {
-	// drain: the result is made from the counters, if the trial has not come to that by then.
+	// drain: after this time the watchdog makes the result from the counters, if the trial has not.
 	drain time.Duration
-	// publish: the result's directory is not waited for any longer, from the result on. The files
-	// have to be removed, too, and the caller has the result.
+	// publish: after this time the trial no longer waits for Config.Publish. The caller has the Result,
+	// and the files have to be removed.
 	publish time.Duration
-	// remove: the removal of files stops, between two of them. The next run removes the others.
+	// remove: after this time the removal of files stops. The next run removes the remaining files.
 	remove time.Duration
-	// abandon: the watchdog returns, and leaves the trial's goroutine in the call that blocks it.
-	// The process can end in order. The kernel keeps it until the storage has completed the call.
+	// abandon: after this time the watchdog returns. The trial's goroutine stays in the call that
+	// blocks. The process can then exit, but the kernel keeps it until the storage has completed the
+	// call.
 	abandon time.Duration
 }
 
-// README promises the result within 0.5 s and the end of the process within 2 s, half a second of
-// which are for what the caller prints. A user who attends a run sees what it waits for, and ends
-// it with a second signal.
+// The README promises the result within 0.5 s of a signal and the end of the process within 2 s. The
+// caller has half a second of that for its output. The user of an attended run sees on the live line
+// what the run waits for, and can end it with a second signal.
 var (
 	unattended = grace{200 * time.Millisecond, time.Second, 1400 * time.Millisecond,
 		1500 * time.Millisecond}
@@ -47,20 +49,20 @@ var (
 
 // watchdog is the state of the watchdog, and of the trial's end.
 type watchdog struct {
-	// rush ends when the trial has to end soon: with the caller's context, or by hurry.
+	// rush ends with the caller's context, or when hurry is called. From then on the grace counts.
 	rush     context.Context
 	hurry    context.CancelCauseFunc
 	removing context.Context // ends when the removal of files has to stop
 
-	opened    atomic.Bool   // the storage is
-	finishing atomic.Bool   // the result is being made, or has been
-	finished  chan struct{} // closed when it has been published
+	opened    atomic.Bool   // the storage is open
+	finishing atomic.Bool   // finish has begun to make the result
+	finished  chan struct{} // closed when finish has published the result
 
 	mu          sync.Mutex
 	res         *result.Result
-	failure     error // of the trial
-	unpublished error
-	errs        []error // further ones
+	failure     error   // the error that ended the trial
+	unpublished error   // why the result is not written
+	errs        []error // further errors
 }
 
 func (w *watchdog) begin(ctx context.Context) (stop func()) {
@@ -71,7 +73,7 @@ func (w *watchdog) begin(ctx context.Context) (stop func()) {
 	return func() { end(); w.hurry(nil) }
 }
 
-// after returns a context that ends some time after the trial has to end.
+// after returns a context that ends a part of the grace after rush.
 func (w *watchdog) after(part func(grace) time.Duration) (context.Context, func()) {
 	return After(w.rush, func(cause error) time.Duration {
 		if i := (Interrupted{}); errors.As(cause, &i) && i.Attended {
@@ -81,8 +83,8 @@ func (w *watchdog) after(part func(grace) time.Duration) (context.Context, func(
 	})
 }
 
-// After returns a context that ends some time after another one has, or after this call if that is
-// later. It ends with the cause of the other one.
+// After returns a context that ends the time wait after ctx has ended, with the same cause. If ctx has
+// ended before the call, the time starts at the call.
 func After(ctx context.Context, wait func(cause error) time.Duration) (context.Context, func()) {
 	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -92,7 +94,7 @@ func After(ctx context.Context, wait func(cause error) time.Duration) (context.C
 	return longer, func() { stop(); end(nil) }
 }
 
-// note adds an error to what Run returns.
+// note adds err to the errors that Run returns.
 func (w *watchdog) note(err error) {
 	if err != nil {
 		w.mu.Lock()
@@ -101,8 +103,8 @@ func (w *watchdog) note(err error) {
 	}
 }
 
-// Interrupted is the cause with which a caller cancels Run's context when a signal ended the run:
-// the result is then marked incomplete. Attended selects the times of a run whose user watches it.
+// Interrupted is the cause with which a caller cancels Run's context after a signal. The result is then
+// incomplete. Attended selects the long deadlines for a run that a user watches.
 type Interrupted struct {
 	Why      error
 	Attended bool
@@ -110,21 +112,21 @@ type Interrupted struct {
 
 func (i Interrupted) Error() string { return "interrupted: " + i.Why.Error() }
 
-// Unwrap returns what interrupted the run.
+// Unwrap returns Why.
 func (i Interrupted) Unwrap() error { return i.Why }
 
-// ErrUnanswered is in the error of a trial that ended because a device did not answer for
-// StorageConfig.IOTimeout, and of a result whose directory did not answer.
+// ErrUnanswered is in Run's error if a call was in flight for longer than StorageConfig.IOTimeout, or if
+// Config.Publish did not return in time.
 var ErrUnanswered = errors.New("the storage does not answer")
 
-// Unanswered returns the error for something that has not answered within -io-timeout.
+// Unanswered returns the error for a call that has been in flight for longer than -io-timeout.
 func Unanswered(what string, silent, limit time.Duration) error {
 	return fmt.Errorf("%w: %s, for %s, longer than -io-timeout %s: the kernel log (dmesg) may "+
 		"say why; processes that wait for it end only when it answers, or is aborted",
 		ErrUnanswered, what, silent.Round(time.Millisecond), limit)
 }
 
-// Abandoned is in the error of a trial whose goroutine is in calls that the storage has not
+// Abandoned is in the error of a trial that Run abandoned. Calls are the calls that the storage has not
 // completed.
 type Abandoned struct{ Calls []ioengine.Stuck }
 
@@ -134,15 +136,15 @@ func (a Abandoned) Error() string {
 		"which is in flight for %s", what, age.Round(time.Second/10))
 }
 
-// Unpublished is in the error of a trial whose result was not written, or may not have been.
+// Unpublished is in the error of a trial whose result was not written, or perhaps not written.
 type Unpublished struct{ Why error }
 
 func (u Unpublished) Error() string { return "writing the result: " + u.Why.Error() }
 
-// Unwrap returns why.
+// Unwrap returns Why.
 func (u Unpublished) Unwrap() error { return u.Why }
 
-// oldest names the oldest of some calls, and how many others there are.
+// oldest returns the text and the age of the oldest call. The text also has the number of other calls.
 func oldest(calls []ioengine.Stuck) (what string, age time.Duration) {
 	first := slices.MaxFunc(calls,
 		func(a, b ioengine.Stuck) int { return cmp.Compare(a.For, b.For) })
@@ -152,8 +154,9 @@ func oldest(calls []ioengine.Stuck) (what string, age time.Duration) {
 	return first.String(), first.For
 }
 
-// Guard runs work, which may block in the kernel, in a goroutine and calls look at each interval. It returns false when ctx ends before work: work continues then, and the caller
-// must not read what it writes.
+// Guard runs work in a goroutine, because work may block in the kernel, and calls look at each interval.
+// It returns false if ctx ends before work returns. Then work runs on concurrently, and the caller needs
+// a lock for the data of work.
 func Guard(ctx context.Context, interval time.Duration, look, work func()) (ended bool) {
 	done := make(chan struct{})
 	go func() { defer close(done); work() }()
@@ -171,14 +174,14 @@ func Guard(ctx context.Context, interval time.Duration, look, work func()) (ende
 	}
 }
 
-// guard runs the trial, and returns when it has ended or is abandoned.
+// guard runs the trial. It returns when the trial has ended, or abandons it.
 func (t *trial) guard(ctx context.Context) {
 	drained, stop := t.after(func(g grace) time.Duration { return g.drain })
 	defer stop()
 	defer context.AfterFunc(drained, t.finish)()
 	abandoned, stop := t.after(func(g grace) time.Duration { return g.abandon })
 	defer stop()
-	// Eight times in IOTimeout: the trial ends an eighth late at most.
+	// Eight looks in IOTimeout: the trial ends at most IOTimeout/8 late.
 	interval := time.Second
 	if limit := t.cfg.Storage.IOTimeout; limit > 0 {
 		interval = min(interval, max(limit/8, time.Millisecond))
@@ -186,7 +189,7 @@ func (t *trial) guard(ctx context.Context) {
 	if Guard(abandoned, interval, t.look, func() { t.run(ctx) }) {
 		return
 	}
-	t.finish() // which may be in progress
+	t.finish() // or wait for the finish in progress
 	t.live.close()
 	if _, failure := t.ended(); !t.opened.Load() {
 		t.note(cmp.Or(failure, context.Cause(ctx)))
@@ -196,7 +199,7 @@ func (t *trial) guard(ctx context.Context) {
 	}
 }
 
-// look looks at the calls in flight.
+// look ends the trial if a call is in flight for longer than IOTimeout, and updates the live line.
 func (t *trial) look() {
 	limit := t.cfg.Storage.IOTimeout
 	if limit > 0 && t.cfg.Storage.Bucket == nil && t.rush.Err() == nil { // a store has time-outs of its own
@@ -210,8 +213,8 @@ func (t *trial) look() {
 	t.redraw()
 }
 
-// stuck returns the calls of the engine, and the read of the input, that have been in flight for
-// longer than the limit.
+// stuck returns the calls of the I/O engine and the read of the input that have been in flight for
+// longer than limit.
 func (t *trial) stuck(limit time.Duration) (all []ioengine.Stuck) {
 	t.mu.Lock()
 	engine := t.engine
@@ -227,8 +230,8 @@ func (t *trial) stuck(limit time.Duration) (all []ioengine.Stuck) {
 	return all
 }
 
-// finish makes the result and publishes it. The first call counts, and others wait for it: the
-// trial's own when its load is over, or the watchdog's when the trial does not come to that.
+// finish makes the result and publishes it. The trial calls finish after the load. The watchdog calls it
+// if the trial is late. The first call makes the result, and a second call waits for it.
 func (t *trial) finish() {
 	if !t.opened.Load() {
 		return // without storage there was no trial
@@ -247,7 +250,7 @@ func (t *trial) finish() {
 	t.mu.Lock()
 	t.res, t.failure = res, failure
 	t.mu.Unlock()
-	if failure == nil && res.Status == result.StatusFailed { // nothing completed, too much failed
+	if failure == nil && res.Status == result.StatusFailed { // no request completed, or too many failed
 		t.note(errors.New(res.Error))
 	}
 	t.publish(res)
@@ -289,7 +292,7 @@ func (t *trial) publish(res *result.Result) {
 	}
 }
 
-// returns is what Run returns.
+// returns returns the result and the joined errors of the trial, for Run.
 func (t *trial) returns() (*result.Result, error) {
 	_, late := t.ended()
 	t.mu.Lock()
@@ -298,7 +301,7 @@ func (t *trial) returns() (*result.Result, error) {
 	if t.unpublished != nil {
 		errs = append(errs, Unpublished{t.unpublished})
 	}
-	if t.res != nil && t.failure == nil && errors.Is(late, ErrUnanswered) { // the result stays
+	if t.res != nil && t.failure == nil && errors.Is(late, ErrUnanswered) { // the result is complete
 		errs = append(errs, fmt.Errorf("after the result was written: %w", late))
 	}
 	return t.res, errors.Join(errs...)

@@ -30,45 +30,44 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Workload loads the storage; [Run] gives it a window and knows nothing else of it. A workload with
-// state has Close, too, which is called when its workers have ended.
+// Workload is a load on the storage, which [Run] runs through a window. If a Workload is also an
+// io.Closer, Run calls Close when its workers have ended.
 type Workload interface {
-	// Phase is what is measured.
+	// Phase returns the lengths of warm-up and window.
 	Phase() Phase
-	// Prepare runs before the phase and is not measured: it fills, ingests, preconditions, opens
-	// inputs. ctx ends with the trial.
+	// Prepare runs before the warm-up and is not measured. It preconditions the drive, fills the cache
+	// and opens inputs. ctx ends with the trial.
 	Prepare(ctx context.Context, e *Env) error
-	// Run loads the storage until ctx ends or the work is done: returning nil before ctx
-	// ends ends the window. Its workers run through e.Clock.Go and wait through e.Clock
-	// alone, so that the same load runs in virtual time; none may outlive ctx for long.
+	// Run loads the storage until ctx ends or the work is done. If Run returns nil before ctx ends, the
+	// window ends. e.Clock.Go starts the workers, and they wait only through e.Clock, so that the load
+	// also runs in virtual time. The workers end soon after ctx.
 	Run(ctx context.Context, e *Env) error
-	// Report adds the workload's own results when the window is over. After an interruption workers
-	// may still run, and Prepare may not have been called, if the interruption came while the
-	// device discarded files of earlier runs.
+	// Report adds the workload's results when the window is over. After an interruption workers may
+	// still run. If Run was interrupted before Prepare, Report is called without Prepare.
 	Report(in *record.Info)
 }
 
 // Phase is the measured part of a workload.
 type Phase struct {
 	Window time.Duration // 0 = until Limit is reached or the work is done
-	Warmup time.Duration // load before the window opens
-	Limit  int64         // end the window with that many completed requests, 0 = no bound
+	Warmup time.Duration // time under load before the window opens
+	Limit  int64         // completed requests after which the window ends, 0 = no limit
 }
 
-// Counted is a Workload that hands out work and counts it itself: its counts have to agree with the
-// window's edges to the request.
+// Counted is a Workload that counts its own requests. Its counts at the start and at the end of the
+// window are exact to the request.
 type Counted interface {
 	Workload
-	// OpenWindow calls open, which makes samples count from the moment that it returns, in
-	// one step with noting the counts so far. ctx ends with the operations.
+	// OpenWindow calls open and notes its counts in one step. open returns the moment from which samples
+	// count. ctx ends with the operations.
 	OpenWindow(ctx context.Context, open func() time.Duration)
-	// CloseWindow ends the handing out and notes the counts. The window ended at that
-	// moment, or never opened.
+	// CloseWindow stops the dispatch of requests and notes the counts at the moment end. If opened is
+	// false, the window never opened.
 	CloseWindow(end time.Duration, opened bool)
-	// Gauge reads what waits and what runs.
+	// Gauge returns the queue length and the requests in flight.
 	Gauge(now time.Duration) record.Gauge
-	// Waits returns the input file whose read is in flight, and for how long it has been. Any
-	// goroutine may call it at any time.
+	// Waits returns the input file whose read is in flight, and the age of the read. Any goroutine may
+	// call Waits at any time.
 	Waits() (path string, since time.Duration)
 }
 
@@ -77,22 +76,22 @@ type Env struct {
 	Clock  clock.Clock
 	Levels []cache.Level
 	Cache  *cache.Cache
-	// Reference measures the hits that the Cache's policy costs; nil with the usual policy.
+	// Reference counts the hits of the default policy; nil if the Cache has the default policy.
 	Reference *Reference
 	Transfer  *transfer.Settings
-	Sink      tiers.Sink   // verifies what is read
+	Sink      tiers.Sink   // verifies the bytes that are read
 	Pool      *buffer.Pool // nil in a simulation
 	Content   *content.Content
 	Dir       *workdir.Dir // nil without a storage tier of files in one directory
 	Rec       *record.Recorder
 	Group     *group.Member
-	// Simulated: no byte is moved, and what Prepare does takes no time.
+	// Simulated: tiers move no bytes, and Prepare takes no virtual time.
 	Simulated bool
 
 	trial *trial
 }
 
-// Lowest is the last of the tiers, the one that is measured.
+// Lowest returns the kind of the last tier, which is the measured tier.
 func (e *Env) Lowest() tiers.Kind { return e.Levels[len(e.Levels)-1].Kind }
 
 // Level returns the tier of a kind.
@@ -105,18 +104,19 @@ func (e *Env) Level(kind tiers.Kind) (cache.Level, error) {
 	return cache.Level{}, fmt.Errorf("the run has no %s tier", kind)
 }
 
-// A Folder is a directory or prefix for files or objects with stable names, and the record of the
-// files kept for a later run: see [workdir.Folder].
+// A Folder is a directory or prefix whose files or objects have stable names. Its marker file describes
+// the files that a run keeps for a later run: see [workdir.Folder].
 type Folder interface {
 	Path() string
-	// Contents is the marker's content. SetContents replaces it; only the opener may call it.
+	// Contents returns the content of the marker file. SetContents replaces the content. Only the client
+	// that opened the folder may call it.
 	Contents() json.RawMessage
 	SetContents(contents json.RawMessage) error
-	Joined() bool // another client of the run has opened it
-	Stay()        // leave what lies there at the end
+	Joined() bool // another client of the run opened the folder
+	Stay()        // keep the files at the end of the run
 }
 
-// Folder is the folder of the storage tier, nil where it has none.
+// Folder returns the folder of the storage tier, or nil if the tier has none.
 func (e *Env) Folder() Folder {
 	switch {
 	case e.trial.cfg.Storage.Folder == nil:
@@ -128,59 +128,59 @@ func (e *Env) Folder() Folder {
 	return nil
 }
 
-// trial is one run of one workload. It lives from Run's call to its return. Wall and
-// virtual time run the same one: every goroutine waits through its clock.
+// trial is one run of one workload, during a call of Run. Wall and virtual time run the same code: every
+// goroutine waits through the trial's clock.
 type trial struct {
-	Env      // what it provides to the workload
+	Env      // the trial's services for the workload
 	cfg      *Config
 	workload Workload
-	counted  Counted // the same, nil if it does not count
+	counted  Counted // the workload, nil if it is not Counted
 	phase    Phase
 	sim      *simulation // nil in real time
 	info     record.Info
 
-	begun, loaded time.Duration // the trial, and its load
-	device        host.Device
-	files         []spread.Files       // of each rank's part of the objects; none: no storage tier of files
-	bucket        *objecttier.Tier     // nil without one
-	objects       *record.Objects      // its requests, nil without it
-	engine        ioengine.Engine      // of the files, nil without them
-	dirs          []*directory         // where they lie
-	nodes         []int                // the NUMA nodes of their devices, empty if unknown
-	prepared      atomic.Bool          // the workload's preparation has returned
+	begun, loaded time.Duration        // start of the trial, start of the load
+	device        host.Device          // of the storage tier
+	files         []spread.Files       // one per tensor-parallel rank; empty: no files
+	bucket        *objecttier.Tier     // nil without an object store
+	objects       *record.Objects      // the requests to the bucket, nil without a bucket
+	engine        ioengine.Engine      // for the files, nil without files
+	dirs          []*directory         // the directories of the files
+	nodes         []int                // the NUMA nodes of the directories' devices, empty if unknown
+	prepared      atomic.Bool          // the workload's Prepare has returned
 	tracer        *collector.Collector // nil without tracing
-	course        tracing.Recorder     // of what it saw
+	course        tracing.Recorder     // the snapshots of the tracer
 	closers       []func(context.Context) error
 
 	live     liveLine
 	unloaded result.Unloaded         // written before prepared is set
 	stop     context.CancelCauseFunc // cancels the operations; nil before the load
 	ending   ending
-	free     atomic.Int64 // bytes behind the storage tier, with several directories the least; -1: unknown
+	free     atomic.Int64 // free bytes of the fullest filesystem of the storage tier; -1: unknown
 	stopped  atomic.Int64 // ns of the load in which this process did not run
-	drained  atomic.Int64 // ns in which the workers ended after the window
+	drained  atomic.Int64 // ns from the end of the window until the last worker ended
 
 	watchdog
 
-	// What the process and the kernel had counted when the window opened.
+	// The counters of process and kernel at the start of the window.
 	usage host.Usage
 	stat  host.BlockStat
 }
 
-// directory is one of the directories that the trial works in.
+// directory is a directory of the storage tier.
 type directory struct {
 	path string
-	// Where there are several:
+	// With several directories:
 	device host.Device
-	stat   host.BlockStat // when the window opened
+	stat   host.BlockStat // at the start of the window
 }
 
-// ending is why the trial ended. Any goroutine may end it, also while it is ending.
+// ending is the reason why the trial ended. Any goroutine may set it, also when the trial has ended.
 type ending struct {
 	mu      sync.Mutex
 	failure error
 	by      string
-	over    context.Context // ends with the first reason, or with the caller's context
+	over    context.Context // done with the first reason, or with the caller's context
 	cancel  context.CancelCauseFunc
 }
 
@@ -195,12 +195,12 @@ func (e *ending) replace(failure error) {
 type simulation struct {
 	SimConfig
 	began  time.Time   // wall clock
-	device *sim.Device // unused where all tiers are infinitely fast
-	gpu    *sim.Link   // nil where they are, and without a gpu tier
-	over   bool        // what begins from now on is cut before it moves a byte
+	device *sim.Device // unused if no tier takes time
+	gpu    *sim.Link   // nil without a gpu tier, and if no tier takes time
+	over   bool        // the window is closed: write no more rows of the I/O trace
 }
 
-// free makes tiers take no time, or their own.
+// free makes the tiers take no time if yes is true, else the time of their models.
 func (s *simulation) free(yes bool) {
 	s.device.Free = yes
 	if s.gpu != nil {
@@ -208,14 +208,14 @@ func (s *simulation) free(yes bool) {
 	}
 }
 
-// errEnded is the cause of a load's context after its regular end.
+// errEnded is the cause of the context ending.over after an end without a failure.
 var errEnded = errors.New("the load has ended")
 
-// Fail ends the trial with an error and one of the result's reasons; the first error counts.
+// Fail ends the trial with an error. endedBy is one of the result's reasons. The first error counts.
 func (e *Env) Fail(err error, endedBy string) { e.trial.end(err, endedBy) }
 
-// End ends the window for one of the result's reasons. The first one counts, except that a failure
-// replaces a regular end.
+// End ends the window without an error. by is one of the result's reasons. The first reason counts, but
+// a later Fail replaces it.
 func (e *Env) End(by string) { e.trial.end(nil, by) }
 
 func (t *trial) end(failure error, by string) {
@@ -250,18 +250,18 @@ func (e *Env) Rest(ctx context.Context) error {
 	return e.Clock.Sleep(ctx, settle)
 }
 
-// Showing shows a stage of the given length (0: unknown), at once and each second until the
-// returned function is called, with the storage's unanswered requests.
+// Showing shows a stage on the live line, at once and each second until the caller calls over. total is
+// the length of the stage, 0 = unknown.
 func (e *Env) Showing(stage string, total time.Duration) (over func()) {
 	e.trial.show(Snapshot{Stage: stage, Total: total, Free: -1})
 	return func() { e.trial.stage("") }
 }
 
-// Quiet waits until the device behind the storage tier has no discards left, and returns since
-// when: discards of earlier removals would otherwise run during the next window. A filesystem sends
-// discards when it commits the removal, so the caller has to flush something after a removal;
-// creating the work directory does. Quiet stops with a warning after half a minute. Without a
-// device it does not wait.
+// Quiet waits until the storage tier's device has completed the discards of earlier removals, because
+// these would slow down the next window. It returns the moment of the last discard. A filesystem sends
+// discards when it commits a removal. So after a removal the caller has to flush the filesystem; opening
+// the work directory does. After 30 s Quiet stops waiting, with a warning. Without a device it does not
+// wait.
 func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
 	const longest = 30 * time.Second
 	waiting, stop := context.WithTimeout(ctx, longest)
@@ -274,11 +274,11 @@ func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
 	return since, err
 }
 
-// quiet is Quiet for as long as ctx.
+// quiet is Quiet without the limit of 30 s.
 func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	const (
 		poll  = 20 * time.Millisecond
-		still = 200 * time.Millisecond // without a new discard
+		still = 200 * time.Millisecond // this long without a new discard
 	)
 	since = t.Clock.Now()
 	if t.sim != nil || t.info.DeviceCounters.Device == "" {
@@ -294,7 +294,8 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 			since = now
 		}
 		last = s.DiscardIOs
-		// The requests in flight may be a long discard, or endless I/O of another process.
+		// A request in flight may be a long discard, so wait longer. It may also be I/O of another
+		// process, which may never end.
 		if quiet := now - since; quiet >= still && (s.InFlight == 0 || quiet >= 5*still) {
 			return since, nil
 		}
@@ -304,8 +305,8 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	}
 }
 
-// Looker returns the storage tier if the user or the engine's layout requested lookups, else nil.
-// all: look up each entry of a request, not only until the first missing one.
+// Looker returns the storage tier if the user or the engine's layout wants lookups, else nil. If all is
+// true, a request looks up each of its entries. Otherwise it stops at the first missing entry.
 func (e *Env) Looker() (l tiers.Looker, all bool) {
 	cfg := &e.trial.cfg.Storage
 	if b := cfg.Bucket; b != nil && b.Lookup {
@@ -317,17 +318,18 @@ func (e *Env) Looker() (l tiers.Looker, all bool) {
 	return nil, false
 }
 
-// Succeeded counts operations that the cache does not report by itself: more than one
-// percent of failures among all ends the trial.
+// Succeeded counts successful operations of the workload. The trial ends if more than 1 % of all
+// operations fail. The cache counts its own operations.
 func (e *Env) Succeeded(operations int64) { e.Rec.Succeeded(e.Clock.Now(), operations) }
 
-// Show shows a stage of the preparation on the live line. It is called about once a second.
+// Show shows a snapshot on the live line. The caller calls it about once a second.
 func (e *Env) Show(s Snapshot) {
 	s.Free = e.trial.free.Load()
 	e.trial.show(s)
 }
 
-// Call makes a call that the storage may not answer, like calls of the I/O engine.
+// Call calls f, a call to the storage that may hang. The live line and the result show it while it is in
+// flight, like the calls of the I/O engine.
 func (e *Env) Call(what, where string, f func() error) error {
 	if e.trial.engine == nil {
 		return f()
@@ -335,7 +337,7 @@ func (e *Env) Call(what, where string, f func() error) error {
 	return e.trial.engine.Call(what, where, f)
 }
 
-// place is the storage tier's directory, the first of several, "" where it has none.
+// place returns the first directory of the storage tier, "" if it has none.
 func (t *trial) place() string {
 	if len(t.dirs) == 0 {
 		return ""
@@ -343,8 +345,8 @@ func (t *trial) place() string {
 	return t.dirs[0].path
 }
 
-// lookAtSpace reads the free space of the storage tier's filesystems, and ends the run when it falls below the
-// floor that other users keep.
+// lookAtSpace reads the free space of the storage tier's filesystems. It ends the run if the free space
+// is below the Floor of the Root.
 func (t *trial) lookAtSpace() {
 	least, roots := int64(-1), t.cfg.Storage.roots()
 	for i, d := range t.dirs {

@@ -34,38 +34,39 @@ type Config struct {
 	First, Count int
 
 	Chunk     int64 // bytes of a request, a multiple of 4096
-	Buffers   int   // of each accelerator, at least 2
-	Producers int   // of all
-	Writers   int   // chunks of a file in flight
-	Depth     int   // the same for reading, at most Buffers: of all Readers
-	Readers   int   // ranges of a file that are read concurrently, 0 = one
+	Buffers   int   // per accelerator, at least 2
+	Producers int   // threads that generate content, for all accelerators of this client
+	Writers   int   // chunks of a file in flight while it is written
+	Depth     int   // chunks of a file in flight while it is read, over all Readers; at most Buffers
+	Readers   int   // ranges of a file that are read concurrently, 0 = 1
 
-	// Keep is the largest number of checkpoints, the newest, that exist while more are written; 0 =
-	// all.
+	// Keep is the number of checkpoints that stay while more are written. The oldest is removed first. 0
+	// = all.
 	Keep int
-	// Stay keeps the files of a run that has written all of them. A run that reads another run's
-	// files keeps them from the start, see StorageConfig.KeepFiles.
+	// Stay: keep the files after all checkpoints are written. A run that only reads keeps the files by
+	// StorageConfig.KeepFiles.
 	Stay bool
-	// Shift: accelerator a reads the files of accelerator (a + Shift) mod all.
+	// Shift: accelerator a reads the files of accelerator (a + Shift) mod Spec.Accelerators.
 	Shift int
 
-	Nonce [16]byte // of the bytes that are written
+	Nonce [16]byte // seed of the written bytes
 }
 
-// Flush is how the page cache is emptied between writing and reading.
+// Flush is the method to empty the page cache between writes and reads.
 type Flush string
 
-// Not at all, file by file, or the machine's whole cache, which needs root.
+// FlushNone empties nothing. FlushFadvise empties file by file. FlushDrop empties the whole page cache
+// of the machine, which needs root.
 const (
 	FlushNone    Flush = "none"
 	FlushFadvise Flush = "fadvise"
 	FlushDrop    Flush = "drop"
 )
 
-// sampleEvery: sampled verification checks one 4 KiB block of so many bytes.
+// sampleEvery: sampled verification checks one block of 4 KiB in every sampleEvery bytes.
 const sampleEvery = 1 << 20
 
-// Load is the workload: one trial of writes or of reads. It is for one trial.
+// Load is the workload of one trial, which writes or reads checkpoints.
 type Load struct {
 	Config
 
@@ -74,26 +75,25 @@ type Load struct {
 	tier    tiers.Tier
 	content *content.Content
 	mark    contents
-	buffers [][]tiers.Buffer // of each accelerator that writes
-	files   [][]files.File   // of each of all accelerators
+	buffers [][]tiers.Buffer // per accelerator of this client, for writes
+	files   [][]files.File   // per accelerator of all clients
 
-	// The outcome. The lock is for reports during the trial.
+	// The outcome. mu guards it, because Report may run during the trial.
 	mu      sync.Mutex
 	runs    []result.CheckpointRun
-	flushes *result.Histogram // of files, or completions of objects, ns
-	longest *int64            // of the flushes of this checkpoint
-	flush   time.Duration     // of the page cache
-	process time.Time         // when it began
-	worked  time.Duration     // of accelerators, summed
-	waited  time.Duration     // for the slowest of this client's, also summed
-	ended   time.Time         // the last one
+	flushes *result.Histogram // times of file flushes or object completions, ns
+	longest *int64            // ns of the longest flush of this checkpoint
+	flush   time.Duration     // time to empty the page cache
+	process time.Time         // start of the process
+	worked  time.Duration     // busy time of the accelerators, summed
+	waited  time.Duration     // waits for the client's slowest accelerator, summed
+	ended   time.Time         // end of the last checkpoint
 	times   times
 }
 
 var _ kvbench.Workload = (*Load)(nil)
 
-// New makes a workload. The fields that a result reports are set from now on: a trial may end
-// before Prepare.
+// New returns a workload. Report works also if the trial ends before Prepare.
 func New(cfg Config) *Load {
 	l := &Load{Config: cfg, process: processBegun, flushes: result.NewHistogram("ns")}
 	for a := range l.Spec.Accelerators {
@@ -107,15 +107,14 @@ type adopter interface {
 	Adopt(ctx context.Context, o tiers.Object) error
 }
 
-// Phase implements kvbench.Workload: it ends with the last checkpoint. Clients meet before each
-// checkpoint, not before the phase.
+// Phase implements kvbench.Workload. The window has no limit: it ends with the last checkpoint.
 func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{} }
 
-// Prepare implements kvbench.Workload: it gives each accelerator its buffers, or finds the files to
-// read and empties the page cache.
+// Prepare implements kvbench.Workload. Before writes it gets the buffers of each accelerator. Before
+// reads it finds the files and empties the page cache.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
-	// The last trial's garbage would be memory of this one, once per rank.
+	// Garbage of the last trial would add to the memory of this trial, in every rank.
 	debug.FreeOSMemory()
 	level, err := e.Level(tiers.Storage)
 	if l.folder = e.Folder(); err != nil || l.folder == nil {
@@ -155,12 +154,12 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	}
 	from := e.Clock.Now()
 	for n := range l.Number {
-		// At least one: an empty phase is no result.
+		// The first checkpoint has no time limit.
 		if l.Within > 0 && n > 0 && e.Clock.Now()-from >= l.Within {
 			break
 		}
-		// The reference sleeps here, too: a training run computes between its checkpoints, and the
-		// device may use the time.
+		// MLPerf Storage also sleeps here. A training run computes between its checkpoints, and the
+		// device may use that time for its own work.
 		if err := e.Clock.Sleep(ctx, l.Pause); err != nil {
 			return err
 		}
@@ -176,8 +175,8 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 		l.runs, l.ended = append(l.runs, run), time.Now()
 		l.mu.Unlock()
 	}
-	// A checkpoint is complete when all clients have written their part. The marker's end is later
-	// than the last of them by some round trips of messages.
+	// A checkpoint is complete when all clients have written their parts. The end in the marker is late
+	// by the time of the barrier.
 	if e.Group.Size() > 1 {
 		if err := e.Group.Barrier(ctx); err != nil {
 			return err
@@ -186,7 +185,8 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 		l.ended = time.Now()
 		l.mu.Unlock()
 	}
-	// Only now may a run read them: a marker without an end belongs to a run that was killed.
+	// The end in the marker allows other runs to read the checkpoints. A marker of a killed run has no
+	// end.
 	if l.Op == tiers.Write && !l.folder.Joined() {
 		kept := len(l.runs)
 		if l.Keep > 0 {
@@ -202,7 +202,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 			return err
 		}
 	}
-	// A run that fails before leaves nothing: half a checkpoint is useless.
+	// A run that failed before removes its files, because an incomplete checkpoint is useless.
 	if l.Stay {
 		l.folder.Stay()
 	}
@@ -210,8 +210,8 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	return nil
 }
 
-// start waits at the group's barrier and returns the moment at which all accelerators of all
-// clients begin, and its wall-clock time. The windows of the clients open there.
+// start waits at the group's barrier and returns the moment after it, on the clock and as wall-clock
+// time. At that moment all accelerators of all clients start.
 func (l *Load) start(ctx context.Context) (time.Duration, time.Time, error) {
 	err := l.env.Group.Barrier(ctx)
 	since, wall := l.env.Clock.Now(), time.Now()
@@ -221,8 +221,8 @@ func (l *Load) start(ctx context.Context) (time.Duration, time.Time, error) {
 	return since, wall, err
 }
 
-// all runs do for all accelerators of this client concurrently. The first failure ends all of them
-// and is returned: a checkpoint needs the files of all.
+// all calls do concurrently for all accelerators of this client. The first error cancels the other
+// calls, and all returns it.
 func (l *Load) all(ctx context.Context, do func(ctx context.Context, i int) error) error {
 	all, each := errgroup.WithContext(ctx)
 	for i := range l.Count {
@@ -231,7 +231,7 @@ func (l *Load) all(ctx context.Context, do func(ctx context.Context, i int) erro
 	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
-// timed is all, with each accelerator's time since a moment.
+// timed calls all and returns the time of each accelerator since the moment since.
 func (l *Load) timed(ctx context.Context, since time.Duration,
 	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
 	took := make([]time.Duration, l.Count)
@@ -249,7 +249,7 @@ func (l *Load) timed(ctx context.Context, since time.Duration,
 	return took, err
 }
 
-// bytes is the size of the files of this client's accelerators.
+// bytes returns the total size of a checkpoint's files of this client.
 func (l *Load) bytes() (n int64) {
 	for _, o := range l.of(0) {
 		n += o.Size
@@ -257,7 +257,7 @@ func (l *Load) bytes() (n int64) {
 	return n
 }
 
-// source is the accelerator whose files accelerator i of this client moves.
+// source returns the accelerator whose files accelerator i of this client writes or reads.
 func (l *Load) source(i int) int {
 	a := l.First + i
 	if l.Op == tiers.Read {
@@ -266,12 +266,12 @@ func (l *Load) source(i int) int {
 	return a % l.Spec.Accelerators
 }
 
-// path is the path of a file.
+// path returns the path of a file.
 func (l *Load) path(o tiers.Object) string { return filepath.Join(l.folder.Path(), o.Key) }
 
-// moved counts a file that was written or read: an operation with its times.
+// moved records a file that was written or read as an operation.
 func (l *Load) moved(a int, o tiers.Object, tm tiers.Timing) {
-	// An operation without a request, like plain I/O's: its time is its file's.
+	// As in plain I/O, the operation also counts as a request with the same time.
 	now := l.env.Clock.Now()
 	l.env.Rec.Request(
 		record.RequestSample{At: now, Shard: a, Storage: tm.IO(),
@@ -284,7 +284,7 @@ func (l *Load) chunk(a int, c tiers.Chunk) {
 	l.env.Rec.Chunk(a, tiers.Storage, record.PlainPhase(c.Op), c)
 }
 
-// verified returns the bytes of a file that are compared when it is read.
+// verified returns the number of bytes that a read of a file of this size verifies.
 func (l *Load) verified(size int64) int64 {
 	switch l.Verify {
 	case content.VerifyNone:
@@ -293,7 +293,7 @@ func (l *Load) verified(size int64) int64 {
 		return size
 	}
 	const block = 4096
-	// Like the transfer: a block in each part of a chunk, and a chunk is no larger than a part.
+	// The transfer verifies one block in each sample, and at least one block in each chunk.
 	every := min(sampleEvery, l.Chunk)
 	return size/every*block + min(block, size%every)
 }
@@ -309,8 +309,8 @@ func (l *Load) Report(in *record.Info) {
 		c.Mode = "subset"
 	}
 	c.Files, c.Bytes = s.Totals()
-	// Accelerators move files from the start of a checkpoint to their last one, and then wait for
-	// the slowest. Pauses between checkpoints are neither work nor wait.
+	// An accelerator is busy from the start of a checkpoint to the end of its last file. Then it is idle
+	// until the slowest accelerator ends. Pauses between checkpoints count as neither.
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, l.Count
 	in.Harness.WorkerBusyNS, in.Harness.WorkerIdleNS = int64(l.worked), int64(l.waited)
 	if l.Count < s.Accelerators {
@@ -318,7 +318,7 @@ func (l *Load) Report(in *record.Info) {
 	}
 	in.IO.ChunkBytes, in.IO.Depth = int(l.Chunk), l.Writers
 	runs := append([]result.CheckpointRun{}, l.runs...)
-	// An interrupted trial reports its data so far: its workers may still run.
+	// Copy the runs: after an interruption workers may still run.
 	facts := l.Facts
 	facts.Runs = runs
 	if l.Op == tiers.Write {
@@ -344,10 +344,10 @@ func (l *Load) Report(in *record.Info) {
 	in.Result.Checkpoint = c
 }
 
-// processBegun is the start of this process, within some milliseconds.
+// processBegun is the start time of this process, exact to some milliseconds.
 var processBegun = time.Now()
 
-// flushed notes how long a flush took.
+// flushed records the time of a flush.
 func (l *Load) flushed(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -357,19 +357,19 @@ func (l *Load) flushed(d time.Duration) {
 	}
 }
 
-// recovery is the time from the last write to the end of the first read.
+// recovery sets the times from the end of the last write to the end of the first read.
 func (l *Load) recovery(c *result.Checkpoint) {
 	if len(c.Reads) == 0 || l.mark.Ended == nil {
 		return
 	}
 	begun, err := time.Parse(time.RFC3339Nano, c.Reads[0].Start)
-	if err != nil { // it was made here
+	if err != nil { // impossible: this program formatted the time
 		return
 	}
-	// The two times may come from two processes, and so from the wall clock: if it was set in
-	// between, the gap is wrong, and a negative one shows it. A run that reads another process's
-	// files counts from its own start: the time of starting, meeting the other clients and finding
-	// the files is the suite's, and a training run would not have it.
+	// The two times may come from two processes, so they are wall-clock times. If the clock was set in
+	// between, the gap is wrong and may be negative. For files of an earlier process the gap ends at the
+	// start of this process. The time to start, to meet the other clients and to find the files does not
+	// count, because a training run would not have it.
 	c.FlushNS = new(int64(l.flush))
 	if c.GapNS = new(int64(begun.Sub(*l.mark.Ended) - l.flush)); l.mark.Ended.Before(l.process) {
 		c.GapNS = new(int64(l.process.Sub(*l.mark.Ended)))
@@ -380,7 +380,7 @@ func (l *Load) recovery(c *result.Checkpoint) {
 	}
 }
 
-// Close frees the load's buffers, except those whose request the device has not completed.
+// Close returns the buffers to the pool, except buffers with a request in flight.
 func (l *Load) Close() error {
 	for _, bufs := range l.buffers {
 		l.env.Pool.Put(bufs...)

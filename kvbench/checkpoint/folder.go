@@ -21,18 +21,18 @@ type contents struct {
 	Model        string `json:"model"`
 	Accelerators int    `json:"accelerators"`
 	Scale        int64  `json:"scale"`
-	Nonce        string `json:"nonce"` // of the bytes, hexadecimal
+	Nonce        string `json:"nonce"` // hexadecimal seed of the bytes
 	Stream       int64  `json:"stream,omitempty"`
 
-	// Set when all are written: the number of the last, how many exist, and the wall-clock times at
-	// which the writing of the first began and of the last ended.
+	// Set when all checkpoints are written: the number of the last checkpoint, how many exist, and the
+	// wall-clock times of the start of the first and the end of the last.
 	Last  int        `json:"last,omitempty"`
 	Kept  int        `json:"kept,omitempty"`
 	Begun *time.Time `json:"begun,omitempty"`
 	Ended *time.Time `json:"ended,omitempty"`
 }
 
-// String distinguishes it from others, for people.
+// String returns a short description for messages.
 func (c contents) String() string {
 	if c.Stream > 0 {
 		return fmt.Sprintf("a stream of %d bytes", c.Stream)
@@ -42,12 +42,12 @@ func (c contents) String() string {
 
 // Folder is the work directory of a run that writes checkpoints or reads existing ones.
 //
-// A run that writes removes the files of an earlier run. A run that reads changes nothing, and
-// refuses a directory without the requested checkpoint. All ranks of a run work in one.
+// A run that writes removes the files of an earlier run. A run that reads changes nothing, and refuses a
+// directory without the requested checkpoint. All ranks of a run share the directory.
 func Folder(s files.Spec, nonce [16]byte, read bool, rank int) *workdir.Folder {
 	wanted := contents{Model: s.Key, Accelerators: s.Accelerators, Scale: s.Scale, Stream: s.Stream,
 		Nonce: hex.EncodeToString(nonce[:])}
-	text, _ := json.Marshal(wanted) // it is plain data
+	text, _ := json.Marshal(wanted) // cannot fail
 	f := &workdir.Folder{Name: s.Folder(), Files: newNames(s, rank), Contents: text}
 	if read {
 		f.Check = wanted.check
@@ -73,7 +73,7 @@ func (wanted contents) check(marker json.RawMessage) error {
 	return nil
 }
 
-// names are the names of the files of all checkpoints of a model, in which the files of a rank lie.
+// names maps objects to the file names of a model's checkpoints.
 type names struct {
 	rank  int
 	paths *regexp.Regexp
@@ -101,8 +101,8 @@ func (n names) Of(o tiers.Object) (dir, file string) {
 // Match implements workdir.Names.
 func (n names) Match(path string) bool { return n.paths.MatchString(path) }
 
-// object returns a numbered file of the checkpoint for tiers and content: its bytes follow from the
-// nonce.
+// object returns the object of a file of checkpoint number step. The nonce and the key determine its
+// bytes.
 func object(step int, f files.File) tiers.Object {
 	return tiers.Object{Key: files.Step(step) + "/" + f.Name, Size: f.Bytes}
 }

@@ -13,17 +13,17 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// pipeline moves the bytes of one checkpoint from producers to the tier. A free buffer goes to a
-// producer with the number of the next chunk, then full to a writer, and becomes free when the tier
-// has completed it. Nothing else is allocated per chunk, and both queues have room for all buffers,
-// so that sending to them never blocks.
+// pipeline moves the bytes of one checkpoint from producers to the tier. A producer gets a free buffer
+// and the offset of the next chunk. A writer gets the full buffer. The buffer is free again when the
+// tier has completed the write. Both queues have room for all buffers, so that sending to them never
+// blocks.
 //
-// A line is the files of one accelerator, one at a time. All lines share the producers.
+// A line writes the files of one accelerator, one file at a time. All lines share the producers.
 type pipeline struct {
 	clock   clock.Clock
 	fill    func(buf []byte, o tiers.Object, off int64)
-	free    chan *slot // with the chunk that each is for
-	writers int        // of a line
+	free    chan *slot // free buffers, each with the chunk to generate
+	writers int        // per line
 	chunk   int64
 	times   *times
 }
@@ -39,34 +39,34 @@ type slot struct {
 	stuck bool
 }
 
-// line is an accelerator's path: its buffers, and the file that is being written.
+// line has an accelerator's buffers and the file that is being written.
 type line struct {
 	p      *pipeline
 	slots  []*slot
-	full   chan *slot  // chunks for write
-	filled func(*slot) // takes a chunk from its producer
+	full   chan *slot  // generated chunks, for write
+	filled func(*slot) // a producer calls it with a generated chunk
 
-	// Of the file.
+	// The current file:
 	o    tiers.Object
 	to   tiers.Submitter
-	next atomic.Int64 // chunks given out
-	busy *clock.Busy  // writes in flight, and the flush
+	next atomic.Int64 // chunks given to producers
+	busy *clock.Busy  // the time with a write or the flush in flight
 	done func(tiers.Chunk)
-	late bool // its bytes count at the flush
-	// completing: the file is being flushed, or the object completed.
+	late bool // the bytes count at the flush
+	// completing: the flush of the file, or the completion of the object, is in progress.
 	completing bool
 }
 
-// times are the work and the waits of producers and writers, of all lines and checkpoints.
+// times has the work and the waits of producers and writers, over all lines and checkpoints.
 type times struct {
-	generation, producerWait, writerWait atomic.Int64 // summed
-	generating, io, closing              clock.Busy   // at least one of them
+	generation, producerWait, writerWait atomic.Int64 // ns, summed over threads
+	generating, io, closing              clock.Busy   // time in which at least one is in progress
 	chunks                               atomic.Int64
-	total                                time.Duration // of the checkpoints
-	producers, writers                   int           // threads: of all lines
+	total                                time.Duration // duration of the checkpoints
+	producers, writers                   int           // number of threads over all lines
 }
 
-// newPipeline makes one line for each part of the buffers, which stay the caller's.
+// newPipeline returns a pipeline with a line for each element of buffers. The caller keeps the buffers.
 func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers int, t *times) (
 	*pipeline, []*line) {
 	p := &pipeline{clock: c, chunk: chunk, writers: writers, times: t}
@@ -82,13 +82,13 @@ func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers i
 		l.filled = func(s *slot) { l.full <- s }
 		lines, n = append(lines, l), n+len(part)
 	}
-	// With room for all of them, so that returning one never blocks, even in a completion.
+	// free has room for all buffers, so that the return of a buffer never blocks.
 	p.free = make(chan *slot, n)
 	return p, lines
 }
 
-// produce fills free buffers until there are no more. Its time from its last buffer to the end of
-// the checkpoint is a wait for the storage, too: with many buffers it is the only one.
+// produce fills free buffers until free is closed. The time from its last buffer to the end of the
+// checkpoint also counts as producerWait. With many buffers this is the only wait.
 func (p *pipeline) produce(ctx context.Context) {
 	for {
 		from := p.clock.Now()
@@ -112,7 +112,7 @@ func (p *pipeline) produce(ctx context.Context) {
 	}
 }
 
-// chunks is the number of a file's chunks.
+// chunks returns the number of chunks of a file.
 func (p *pipeline) chunks(size int64) int64 { return (size + p.chunk - 1) / p.chunk }
 
 // give returns a buffer to the producers for the next chunk, if there is one.
@@ -123,8 +123,8 @@ func (l *line) give(s *slot) {
 	}
 }
 
-// write moves a file's chunks to the tier and returns when all are completed, or with the first
-// failure. After a failure, or the end of ctx, the line is unusable: the tier may own its buffers.
+// write writes a file's chunks to the tier. It returns when all writes are completed, or with the first
+// error. After an error the line is unusable, because the tier may own its buffers.
 func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) error {
 	l.o, l.to = o, to
 	l.next.Store(0)
@@ -132,12 +132,11 @@ func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) er
 	for _, s := range l.slots[:min(int64(len(l.slots)), chunks)] {
 		l.give(s)
 	}
-	// The writer of the last chunk ends the others, which wait for a chunk.
+	// The writer of the last chunk closes over, which ends the other writers.
 	var taken atomic.Int64
-	over := make(chan struct{}) // all chunks are with a writer
+	over := make(chan struct{}) // closed when writers have taken all chunks
 	all, each := errgroup.WithContext(ctx)
-	// A writer is a goroutine that waits: with chunks of MiB that costs nothing, and the waiting
-	// time of each is known.
+	// Each writer is a goroutine with one write in flight, so that its waiting time is known.
 	for range min(int64(l.p.writers), chunks) {
 		all.Go(func() error {
 			for {
@@ -164,7 +163,7 @@ func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) er
 
 // put writes one chunk and waits for its completion, for at most tiers.Grace once ctx has ended.
 func (l *line) put(ctx context.Context, s *slot) error {
-	// The last chunk is shorter. Its buffer is not, so that direct I/O finds its padding there.
+	// The last chunk is shorter than its buffer. Direct I/O writes the rest of the buffer as padding.
 	n := min(l.p.chunk, l.o.Size-s.off)
 	s.io.Buf, s.io.Off, s.io.N = s.buf, s.off, int(n)
 	s.io.Buf.B = s.buf.B[:n]
@@ -184,7 +183,7 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	// Through the page cache the bytes have not reached the device yet: the flush counts them.
 	c := tiers.Chunk{Op: tiers.Write, Bytes: n, Begun: s.io.Begun, Ended: s.io.Ended, Asked: asked,
 		Done: now}
-	if c.Ended == 0 { // the tier does not know
+	if c.Ended == 0 { // the tier does not measure the request
 		c.Begun, c.Ended = asked, now
 	}
 	if l.late {
@@ -196,8 +195,8 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	return nil
 }
 
-// commit flushes a file. A flush that fails is not tried again: the kernel has dropped what it
-// could not write, and the next fsync would report success.
+// commit flushes a file. It does not repeat a flush that failed: the kernel has dropped the dirty pages,
+// and the next fsync would report success.
 func (l *line) commit(ctx context.Context, o tiers.Object, w tiers.Writer) error {
 	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: l.p.clock.Now()}
 	l.complete(true)
@@ -215,7 +214,7 @@ func (l *line) commit(ctx context.Context, o tiers.Object, w tiers.Writer) error
 	return nil
 }
 
-// complete begins or ends the time in which a file is flushed or an object completed.
+// complete starts or ends the busy time of a flush or of the completion of an object.
 func (l *line) complete(begins bool) {
 	now := l.p.clock.Now()
 	switch {
@@ -257,7 +256,7 @@ func (l *line) exit(now time.Duration) {
 	l.p.times.io.Exit(now)
 }
 
-// report summarises the times. Waits are of one thread, on average.
+// report returns the times for the result. Waits are means over the threads.
 func (t *times) report() *result.Pipeline {
 	p := &result.Pipeline{Producers: t.producers, Writers: t.writers, Chunks: t.chunks.Load(),
 		GenerationNS: t.generation.Load(), GenerationWallNS: int64(t.generating.Total()),

@@ -12,7 +12,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// oldest is the number of the first checkpoint to read.
+// oldest returns the number of the oldest checkpoint that exists, which is read first.
 func (l *Load) oldest() int { return l.mark.Last - l.mark.Kept + 1 }
 
 // prepareReads finds all files before the first read, and drops their pages from the page cache.
@@ -22,7 +22,7 @@ func (l *Load) prepareReads(ctx context.Context) error {
 		return fmt.Errorf("the marker's nonce %q is none", l.mark.Nonce)
 	}
 	l.content = content.New([16]byte(nonce), 0)
-	// If the time limit decided how many were written, it decides how many can be read.
+	// With a time limit fewer checkpoints than requested may exist.
 	if l.Within > 0 {
 		l.Number = min(l.Number, l.mark.Kept)
 	}
@@ -30,8 +30,8 @@ func (l *Load) prepareReads(ctx context.Context) error {
 		return fmt.Errorf("-checkpoint-reads: at most %d, as many checkpoints as there are in %s, "+
 			"given %d", l.mark.Kept, l.folder.Path(), l.Number)
 	}
-	// A tier knows its own files. These were written by another tier, perhaps in another process,
-	// and are only found by their names.
+	// The files were written by another tier, perhaps in another process. So this tier adopts them by
+	// name.
 	tier, ok := l.tier.(adopter)
 	if files := tiers.FilesOf(l.tier); files != nil {
 		tier, ok = files.(adopter)
@@ -40,8 +40,7 @@ func (l *Load) prepareReads(ctx context.Context) error {
 		return fmt.Errorf("%s does not take over files of an earlier run",
 			l.tier.Traits().Description)
 	}
-	// All of them, before the first byte: a missing file of the last checkpoint would otherwise
-	// cost the reads of all others.
+	// Adopt all files before the first read, so that a missing file ends the trial at once.
 	var all []tiers.Object
 	for n := range l.Number {
 		all = append(all, l.of(l.oldest()+n)...)
@@ -51,7 +50,7 @@ func (l *Load) prepareReads(ctx context.Context) error {
 			return err
 		}
 	}
-	// The rules count emptying the caches as part of the recovery.
+	// The rules count the time to empty the caches as part of the recovery.
 	begun := l.env.Clock.Now()
 	switch l.Flush {
 	case FlushDrop:
@@ -86,11 +85,10 @@ func (l *Load) of(step int) (list []tiers.Object) {
 
 // read reads one checkpoint back and verifies it.
 func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, err error) {
-	// Checked right before, and not timed: pages that are in the page cache now would be read from
-	// there.
+	// Count cached pages before the time starts, because reads get these pages from the page cache.
 	cached := l.cached(l.of(step))
 	tier := l.tier
-	if files := tiers.FilesOf(tier); files != nil { // whose parts are read concurrently
+	if files := tiers.FilesOf(tier); files != nil { // read ranges of a file concurrently
 		tier = transfer.New(files, &transfer.Settings{Pool: l.env.Pool, Chunk: int(l.Chunk),
 			Depth: l.Depth, Stretches: l.Readers, Clock: l.env.Clock})
 	}
@@ -99,7 +97,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	if err != nil {
 		return run, err
 	}
-	before := l.env.DeviceStat() // nil: reads are judged by the page cache alone
+	before := l.env.DeviceStat() // nil: only the page cache shows whether reads are cold
 	took, err := l.timed(ctx, since, func(ctx context.Context, i int) error {
 		for _, f := range l.files[l.source(i)] {
 			o, a := object(step, f), l.First+i
@@ -123,8 +121,8 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 		run.VerifiedBytes += l.verified(o.Size)
 	}
 	run.CachedBytes = cached
-	// The device's reads include the other clients' reads: merge, which combines the clients' results,
-	// compares them with the bytes of all.
+	// The device's counters include the reads of other clients. Package merge compares them with the
+	// bytes of all clients.
 	alone := run
 	if l.env.Group.Size() > 1 {
 		alone.DeviceBytes = nil
@@ -134,9 +132,9 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	return run, nil
 }
 
-// cached returns how many bytes of some files are in the page cache, nil where that is unknown.
+// cached returns how many bytes of the files are in the page cache, nil if unknown.
 func (l *Load) cached(all []tiers.Object) *int64 {
-	if l.env.Dir == nil { // objects are read over the network, and pass no page cache here
+	if l.env.Dir == nil { // objects of a store do not pass the page cache
 		return nil
 	}
 	sum := int64(0)
@@ -149,7 +147,7 @@ func (l *Load) cached(all []tiers.Object) *int64 {
 		if err != nil {
 			return nil
 		}
-		sum += min(n, o.Size) // of whole pages
+		sum += min(n, o.Size) // n is in whole pages
 	}
 	return &sum
 }

@@ -11,21 +11,20 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// Facts are the inputs of the rules: facts of a trial, and facts that the command line knows of the
-// run.
+// Facts has the inputs of the rules: facts of a trial, and parameters of the run.
 type Facts struct {
 	Spec   files.Spec
 	Op     tiers.Op
 	Verify content.Verify
 	Flush  Flush // before the first read
 
-	Writes, Reads int   // that were requested
-	PerHost       int   // accelerators
-	Apart         bool  // results lie on another filesystem
-	Memory        int64 // bytes of an accelerator's, 0 = not given
+	Writes, Reads int   // requested checkpoints
+	PerHost       int   // accelerators per host
+	Apart         bool  // the results directory is on another filesystem
+	Memory        int64 // bytes of an accelerator's memory, 0 = not given
 	HostMemory    int64 // bytes, 0 = unknown
-	Buffered      bool
-	Objects       bool // instead of files
+	Buffered      bool  // I/O through the page cache
+	Objects       bool  // objects of a store instead of files
 
 	// Known after the trial.
 	Runs []result.CheckpointRun
@@ -34,15 +33,16 @@ type Facts struct {
 
 // The numbers of the rules (MLPerf Storage rules, "Checkpointing").
 const (
-	ruleRuns    = 10               // writes, and reads
-	rulePerHost = 4                // more accelerators than these
-	ruleGap     = 30 * time.Second // from the last write to the first read
-	ruleMemory  = 3                // times a host's memory is written, or the page cache emptied
+	ruleRuns    = 10               // number of writes, and of reads
+	rulePerHost = 4                // a host needs more accelerators than this
+	ruleGap     = 30 * time.Second // maximum from the last write to the first read
+	ruleMemory  = 3                // times the memory of a host, written bytes that empty its page cache
 )
 
-// Rules lists the closed division's requirements and what was found. All are reported, kept or not.
+// Rules returns the rules of the closed division, each with the value found and whether the run meets
+// it.
 func (f Facts) Rules() (list []result.CheckpointRule) {
-	if f.Spec.Stream > 0 { // the rules know none
+	if f.Spec.Stream > 0 { // the rules have no streams
 		return []result.CheckpointRule{}
 	}
 	add := func(ok *bool, name, required, format string, args ...any) {
@@ -50,7 +50,7 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 			Found: fmt.Sprintf(format, args...), OK: ok})
 	}
 	count := func(n int) *bool { return new(n == ruleRuns || n == 0) }
-	// The newest rules have a subset of the smallest model only, of that number.
+	// The newest rules allow a subset only for the smallest model, with this number of accelerators.
 	full := f.Spec.Model.Accelerators()
 	add(new(f.Spec.Scale == 1), "scale", "1", "1/%d", f.Spec.Scale)
 	add(new(f.Spec.Accelerators == full), "accelerators", fmt.Sprint(full), "%d",
@@ -80,7 +80,7 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 	if f.Op != tiers.Read {
 		return list
 	}
-	// A negative gap comes from clocks that differ: it proves nothing.
+	// A negative gap means that clocks differ, so the rule is not met.
 	if f.Gap == nil {
 		add(nil, "gap", "at most 30 s", "unknown")
 	} else {
@@ -92,7 +92,7 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 	return list
 }
 
-// Notes are facts about the workload that a reader needs.
+// Notes returns remarks on the workload.
 func (f Facts) Notes() (list []string) {
 	if f.Spec.Subset() {
 		list = append(list, fmt.Sprintf("%d of %d accelerators: not valid under the newest rules",
@@ -105,7 +105,7 @@ func (f Facts) Notes() (list []string) {
 	return list
 }
 
-// Warnings are reasons to doubt the numbers, in any division.
+// Warnings returns reasons to doubt the numbers, in any division.
 func (f Facts) Warnings() (list []string) {
 	if f.Op != tiers.Read {
 		return nil
@@ -121,11 +121,11 @@ func (f Facts) Warnings() (list []string) {
 				gap.Seconds())
 		}
 	}
-	// A proof counts. Without one the rules' own measure applies: the written bytes compared with
-	// the memory.
+	// ok is nil if there is no proof that the reads were cold. Then the rule on memory applies: compare
+	// the written bytes with the host's memory.
 	ok, found := result.ColdReads(f.Runs)
 	_, bytes := f.Spec.Totals()
-	// Of the bytes of all hosts, this one's memory can only hold its own accelerators' part.
+	// This host's page cache can hold only the part of its own accelerators.
 	here := float64(min(f.PerHost, f.Spec.Accelerators)) / float64(max(1, f.Spec.Accelerators))
 	written := int64(float64(bytes) * here * float64(f.Writes))
 	switch {

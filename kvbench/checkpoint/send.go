@@ -46,9 +46,9 @@ type sending struct {
 	mu   sync.Mutex
 	come *sync.Cond // wakes reads when a chunk has come, or ctx has ended
 	got  []*slot    // by number, from its generation until its acknowledgement
-	sent []bool     // the store has read from it at least once
+	sent []bool     // by number: the store has read from the chunk at least once
 
-	parts int // that are acknowledged; done, which counts them, is called for one request at a time
+	parts int // acknowledged parts; needs no lock, because calls of done do not overlap
 }
 
 // filled takes a chunk from a producer.
@@ -59,12 +59,12 @@ func (s *sending) filled(b *slot) {
 	s.come.Broadcast()
 }
 
-// errAcknowledged is the error of a read by an abandoned attempt, after another attempt has been
-// acknowledged. The buffer holds other bytes by then.
+// errAcknowledged is the error of a Fill by an abandoned attempt after the store has acknowledged
+// another attempt. The buffer may have other bytes by then.
 var errAcknowledged = errors.New("the part has been acknowledged")
 
-// Fill implements tiers.Source with bytes of one part: it waits for the part's chunk and copies from
-// it. The lock keeps its buffer from being freed meanwhile.
+// Fill implements tiers.Source. It waits for the part's chunk and copies bytes from it. The lock keeps
+// the chunk's buffer from being freed meanwhile.
 func (s *sending) Fill(_ tiers.Object, off int64, p []byte) error {
 	l := s.line
 	chunk, at := off/l.p.chunk, off%l.p.chunk
@@ -79,8 +79,8 @@ func (s *sending) Fill(_ tiers.Object, off int64, p []byte) error {
 	if waited {
 		l.p.times.writerWait.Add(int64(now - from))
 	}
-	// An abandoned attempt may still read when another attempt's part has been acknowledged, or the
-	// whole has failed.
+	// An abandoned attempt may call Fill after the store has acknowledged another attempt, or after Put
+	// has failed.
 	b := s.got[chunk]
 	switch {
 	case s.ctx.Err() != nil:
@@ -120,8 +120,8 @@ func (s *sending) done(c tiers.Chunk) {
 	l.done(c)
 }
 
-// end ends the busy time of parts that were not acknowledged. Their buffers are free: ctx has ended,
-// so read copies nothing more from them, even if a connection still calls it.
+// end ends the busy time of parts that were not acknowledged. Their buffers are free: ctx has ended, so
+// Fill copies no more bytes from them.
 func (s *sending) end() {
 	s.line.complete(false)
 	s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// write makes one checkpoint.
+// write writes checkpoint number step.
 func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, err error) {
 	if err := l.drop(ctx, step-l.Keep); err != nil {
 		return run, err
@@ -21,15 +21,15 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	p, lines := newPipeline(l.env.Clock, l.buffers, l.Chunk, l.Writers, &l.times)
 	p.fill = l.content.Fill
 	l.times.producers, l.times.writers = l.Producers, l.Writers*l.Count
-	// In any case the producers have ended before the buffers are reused.
+	// The producers end before the buffers are reused, also after an error.
 	producing, stop := context.WithCancel(ctx)
 	var producers sync.WaitGroup
 	defer func() { stop(); producers.Wait() }()
 	for range l.Producers {
 		producers.Go(func() { p.produce(producing) })
 	}
-	// Buffers and threads exist: only the checkpoint is timed. The reference times the start of its
-	// processes, too.
+	// The time starts after the allocation of buffers and the start of threads. MLPerf Storage's time
+	// includes the start of its processes.
 	since, wall, err := l.start(ctx)
 	if err != nil {
 		return run, err
@@ -55,10 +55,10 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 					return err
 				}
 			}
-			if l.env.Dir == nil { // an object exists with its name
+			if l.env.Dir == nil { // a store needs no flush of a directory
 				return nil
 			}
-			// A file whose name is lost is no checkpoint.
+			// Flush the directory, so that the files' names are durable.
 			return l.env.Dir.Sync(files.Step(step))
 		})
 	}
@@ -81,18 +81,18 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 // file is a file to write.
 type file struct {
 	o    tiers.Object
-	w    tiers.Writer // none for an object of a store
-	busy *clock.Busy  // so far
-	took time.Duration
+	w    tiers.Writer  // nil for an object of a store
+	busy *clock.Busy   // the time with a call or write in flight, so far
+	took time.Duration // of the creation
 }
 
 // make creates the files of an accelerator.
 //
-// With direct I/O this allocates their blocks, so that a full disk shows here. It is work of the
-// storage: for files in memory it is most of the work, because all pages are cleared. All files are
-// created before the first byte is written: a filesystem reads its free-block maps from the device,
-// and behind 256 MiB of writes each of these reads took 50 to 110 ms on an ext4, up to 380 ms for a
-// file, while the accelerator wrote nothing.
+// With direct I/O the creation allocates the blocks, so a full disk shows here. The creation counts as
+// work of the storage. For files in memory it is most of the work, because it clears all pages. make
+// creates all files before the first write. Otherwise the filesystem would read its free-block maps
+// behind the writes: behind 256 MiB of writes each of these reads took 50 to 110 ms on ext4, up to 380
+// ms per file, while the accelerator wrote nothing.
 func (l *Load) make(ctx context.Context, n *line, step int, list []files.File) (made []file,
 	err error) {
 	own := tiers.FilesOf(l.tier)
@@ -114,13 +114,11 @@ func (l *Load) make(ctx context.Context, n *line, step int, list []files.File) (
 	return made, nil
 }
 
-// file writes one file through a line, and makes it durable. An object is durable when it is
-// complete.
+// file writes one file and flushes it. An object needs no flush: it is durable when it is complete.
 func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 	begun := l.env.Clock.Now() - f.took
 	n.busy, n.late = f.busy, l.tier.Traits().CountsAtCommit
-	// Completing an object joins its parts and takes the place of a flush: the object does not
-	// exist before. An object of a single part has no completion.
+	// The completion of a multipart object counts as its flush. An object of one part has no completion.
 	n.done = func(c tiers.Chunk) {
 		if l.chunk(a, c); c.Flush {
 			l.flushed(c.Ended - c.Begun)
@@ -140,16 +138,16 @@ func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 	return nil
 }
 
-// drop removes the files of a checkpoint beyond Keep.
+// drop removes the files of checkpoint number step, unless Keep is 0 or there is no such checkpoint.
 func (l *Load) drop(ctx context.Context, step int) error {
 	if l.Keep == 0 || step < 1 {
 		return nil
 	}
-	// Not timed: it belongs to the pause before a checkpoint.
+	// The removal is not timed. It counts as part of the pause before a checkpoint.
 	return l.tier.Remove(ctx, l.of(step)...)
 }
 
-// forget leaves buffers with unfinished requests to the tier.
+// forget drops the buffers with a request in flight, which the tier owns.
 func (l *Load) forget(lines []*line) {
 	for i, n := range lines {
 		l.buffers[i] = slices.Clone(l.buffers[i][:0])

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// clause is one alternative of what a parameter applies to, printed as "synthetic users, Tier with
-// -enable-rag and -autoscaler-mode=qos".
+// clause is one alternative of the benchmarks and conditions to which a parameter applies. It is printed
+// as "synthetic users, Tier with -enable-rag and -autoscaler-mode=qos".
 type clause struct {
 	benchmarks []string // names, also of groups and situations; "": all
-	// Each condition is a parameter that has another value than its default, or NAME=VALUE; a star
-	// ends the beginning of a value. After "without" no parameter may have another value.
+	// A condition is the name of a parameter that must not have its default value, or NAME=VALUE, where
+	// VALUE may be a prefix with a star. After "without" the parameters must have their default values.
 	conditions []string
 	without    bool
 }
@@ -27,7 +27,7 @@ var groups = map[string]func(Bench) bool{
 	"all with storage":  func(b Bench) bool { return b.Name != "DataGen" },
 }
 
-// situations are conditions of rules that follow from several parameters.
+// situations are named conditions that depend on several parameters.
 var situations = map[string]func(*Values) bool{
 	"an engine's -layout":    func(v *Values) bool { _, is := v.EngineLayout(); return is },
 	"a -layout of the suite": func(v *Values) bool { _, is := v.EngineLayout(); return !is },
@@ -85,7 +85,7 @@ func (c clause) holds(v *Values) bool {
 	})
 }
 
-// in is the clause as it reads in a message about a benchmark.
+// in returns the text of the clause in a message about a benchmark.
 func (c clause) in(b Bench) string {
 	var list []string
 	for _, name := range c.benchmarks {
@@ -103,20 +103,20 @@ func (c clause) in(b Bench) string {
 // appliesTo names the benchmarks to which a parameter applies.
 func (p *parameter) appliesTo() string { return cmp.Or(p.scope, "all") }
 
-// Applies reports whether a parameter, or a key of the YAML file, can change anything of a run with
-// these values.
+// Applies reports whether a parameter or a key of the YAML file has an effect on a run with these
+// values.
 func (v *Values) Applies(name string) bool {
 	clauses := byName[name].applies
 	return len(clauses) == 0 || slices.ContainsFunc(clauses,
 		func(c clause) bool { return c.covers(v) && c.holds(v) })
 }
 
-// Unused reports what the user set or swept and what applies to no run of the plans: all benchmarks
-// that were selected, at all points of their sweeps, those that will skip included. A flag is
-// refused, because it is given for this run. The environment and the YAML file are noted, because
-// they serve other runs too; so is a sweep that applies to some of the benchmarks.
+// Unused returns the parameters that the user set or swept and that have no effect on any of the plans.
+// plans has all selected benchmarks at all points of their sweeps. A flag without effect is a violation.
+// A variable or a key of the YAML file without effect is only a note, because it may be for other runs.
+// A sweep that applies to some of the benchmarks is also a note.
 //
-// In the closed division a value that the division requires anyway passes, as in [Set.Resolve].
+// In the closed division a value that the division requires is no violation, as in [Set.Resolve].
 func Unused(plans []*Values) (bad Violations, notes []string) {
 	var selected []string
 	for _, v := range plans {
@@ -156,7 +156,7 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 	return bad, notes
 }
 
-// unusedSweep are the values of a sweep that does not apply to some benchmarks, and their names.
+// unusedSweep returns the values of a sweep, and the benchmarks to which the sweep does not apply.
 func unusedSweep(plans []*Values, name string) (values, benchmarks []string) {
 	for _, v := range plans {
 		for _, a := range v.Unswept {
@@ -186,8 +186,8 @@ func some(names []string) string {
 	return text
 }
 
-// whyUnused says why a parameter does not apply to the selected benchmarks: a condition is not met,
-// or it never applies.
+// whyUnused returns why a parameter does not apply to the selected benchmarks: a condition is not met,
+// or the parameter never applies to them.
 func (p *parameter) whyUnused(selected []string, plans []*Values) string {
 	for _, v := range plans {
 		for _, c := range p.applies {

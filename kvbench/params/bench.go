@@ -37,8 +37,8 @@ const (
 
 var loads = []string{"", "users", "trace", "replay"}
 
-// Bench is one benchmark. What it sets gives it its character (in every division) and its size (in
-// one).
+// Bench is a benchmark. It sets some parameters in every division, and others, such as its size, in one
+// division.
 type Bench struct {
 	Name   string // without the word Benchmark
 	Option int    // the MLPerf option, 0 = none
@@ -105,10 +105,10 @@ func (b Bench) settings(d Division) map[string]string {
 	return m
 }
 
-// Blocks reports whether its requests are those of a block trace.
+// Blocks reports whether the requests are from a block trace.
 func (b Bench) Blocks() bool { return b.Needs == "block-trace-path" }
 
-// Checkpoints reports whether it writes and reads checkpoints, of a model or as one stream.
+// Checkpoints reports whether the benchmark writes and reads checkpoints of a model, or one stream.
 func (b Bench) Checkpoints() bool { return b.Name == "Checkpoint" || b.Name == streamBench }
 
 const streamBench = "CheckpointStream"

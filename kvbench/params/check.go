@@ -16,9 +16,9 @@ import (
 	"kvbench/workloads/model"
 )
 
-// model finds the model that was named: one of the file, which may redefine those that are built
-// in, or a config.json as Hugging Face publishes it. A word without a slash or .json is taken for a
-// slip of the finger in a key rather than for a missing file.
+// model finds the named model: a model of the YAML file, which may redefine a built-in model, a built-in
+// model, or a config.json of Hugging Face. For an unknown name without a slash and without .json the
+// error lists the known names.
 func (r *resolver) model() {
 	var keys []string
 	for _, m := range slices.Concat(r.v.Models, model.BuiltIn()) {
@@ -56,7 +56,7 @@ func (r *resolver) model() {
 // maxGPUGiB is the largest gpu tier in GiB, of one card and of all.
 const maxGPUGiB = 65536
 
-// check applies the rules that tie parameters together or ask the file system.
+// check applies the rules between parameters, and the rules that need the filesystem.
 func (r *resolver) check() {
 	v := r.v
 	r.want(v.TensorParallel <= v.GPUs, "tensor-parallel", "in 1…%d, the number of -num-gpus", v.GPUs)
@@ -65,7 +65,7 @@ func (r *resolver) check() {
 	if _, err := compute.On(v.Model.Key, v.GPU); v.GPU != "" && !v.refused["model"] {
 		r.want(err == nil, "gpu", "%v", err)
 	}
-	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
+	// Direct I/O needs whole sectors, and the largest sectors of drives have 4 KiB.
 	r.want(v.ChunkSize%4096 == 0, "chunk-size", "a multiple of 4KiB")
 	// The temporary directory is the suite's own and needs no check.
 	for _, dir := range v.CacheDirs {
@@ -88,7 +88,7 @@ func (r *resolver) check() {
 		"which ranks them")
 	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
 	r.checkpoint()
-	// Where waiting costs nothing, a trace that is replayed without end would never end.
+	// In virtual time an endless replay without gaps would never end.
 	ends := v.TraceSpeedup > 0 || v.RequestRate > 0 || v.ReplayCycles > 0 || v.MaxRequests > 0
 	r.want(!v.Simulated() || v.Bench.Load != LoadTrace || ends, "replay-cycles",
 		"at least 1 with -trace-speedup 0 in virtual time, where it would never end")
@@ -106,8 +106,8 @@ func (r *resolver) check() {
 	}
 }
 
-// traceFiles wants at least one file behind a trace path, and all of them readable. Whether it is a
-// trace is seen when it is read; a path that leads nowhere must not cost a window first.
+// traceFiles checks that a trace path leads to at least one file and that all files are readable. It
+// does not check their content.
 func (r *resolver) traceFiles(names ...string) {
 	for _, name := range names {
 		text := r.v.Text(name)

@@ -19,7 +19,7 @@ const autoRange = 4
 // otherHost is a shift by the accelerators of a host: each reads what another host has written.
 const otherHost = automatic
 
-// CheckpointShift is by how many accelerators readers are shifted.
+// CheckpointShift returns the shift of the readers in accelerators.
 func (v *Values) CheckpointShift(s checkpoint.Spec) int {
 	if v.Checkpoint.Shift == otherHost {
 		_, count := v.CheckpointShare(s)
@@ -28,13 +28,13 @@ func (v *Values) CheckpointShift(s checkpoint.Spec) int {
 	return v.Checkpoint.Shift
 }
 
-// CheckpointShare is the accelerators of this client: the number of its first one, and how many.
+// CheckpointShare returns the accelerators of this client: the number of the first one, and their count.
 func (v *Values) CheckpointShare(s checkpoint.Spec) (first, count int) {
 	count = s.Accelerators / max(1, v.Ranks)
 	return v.Rank * count, count
 }
 
-// StreamProducers is how many threads make content in this process.
+// StreamProducers returns how many threads generate content in this process.
 func (v *Values) StreamProducers() int {
 	if v.Stream.Producers == automatic {
 		cores, _ := host.Procs(runtime.NumCPU())
@@ -58,7 +58,7 @@ func (v *Values) StreamDepth() int {
 	return v.Stream.Readers * int(max(1, v.StreamRange()/v.Stream.Chunk))
 }
 
-// CheckpointSpec is the checkpoint that is meant.
+// CheckpointSpec returns the checkpoint that the parameters describe.
 func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
 	if v.Bench.Name == streamBench {
 		return checkpoint.NewStream(v.Stream.Bytes)
@@ -70,8 +70,8 @@ func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
 	return checkpoint.New(m, v.Checkpoint.Accelerators, v.Checkpoint.Scale)
 }
 
-// CheckpointRuns is how many checkpoints are written and read, and for how long they may begin, 0 =
-// as long as it takes. A number as -benchtime sets both, except the one that is 0.
+// CheckpointRuns returns how many checkpoints are written and read, and the time after which no more
+// start; 0 = no limit. A count in -benchtime replaces both numbers, except a number that is 0.
 func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 	writes, reads = v.Checkpoint.Writes, v.Checkpoint.Reads
 	if !v.Typed("benchtime") || v.Division == Closed { // where it is the length of the options
@@ -83,8 +83,8 @@ func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 	return writes, reads, v.Window.Length
 }
 
-// accelerators are the memory in bytes of the types that the rules know; H100 and A100 are not
-// among the types of the closed division.
+// accelerators has the memory in bytes of each accelerator type. H100 and A100 are not types of the
+// closed division.
 var accelerators = map[string]int64{"b200": 180e9, "mi355": 288e9, "h100": 80e9, "a100": 80e9}
 
 // AcceleratorMemory is the memory of the type in bytes, 0 without a type.
@@ -127,7 +127,7 @@ const (
 	mostParts    = 10_000
 )
 
-// checkpointObjects checks what checkpoints cannot have on an object store, where a chunk is a part.
+// checkpointObjects checks the parameters of checkpoints on an object store, where a chunk is a part.
 func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
 	v := r.v
 	if !v.OnObjects() || v.refused["cache-dir"] {

@@ -11,8 +11,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// closed refuses overrides in the closed division. A value that is given and equals the required
-// one is no override: a script may spell all of them out.
+// closed refuses overrides in the closed division. A given value that equals the required value is no
+// override.
 func (r *resolver) closed() {
 	if r.v.Division != Closed {
 		return
@@ -44,7 +44,7 @@ func (r *resolver) closed() {
 	}
 }
 
-// optionSettings is what an option requires, each something else, but all of the same parameters.
+// optionSettings has the parameters that every MLPerf option sets. Their values differ between options.
 var optionSettings = benchmarks[0].settings(Closed)
 
 // rehearsal has the defaults that a rehearsal changes. Only these may be overridden. The window is
@@ -55,7 +55,7 @@ var rehearsal = map[string]string{"benchtime": "30s", "settle": "0s"}
 // 6.3.2.1 before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
 const OptionPause = 90 * time.Second
 
-// Notice returns what every output must say, empty for quick and open.
+// Notice returns the notice that every output must have. It is empty for quick and open.
 func (v *Values) Notice() string {
 	switch {
 	case v.Rehearse:
@@ -85,23 +85,23 @@ func ClosedNeeds(plans []*Values) string {
 		"except time and space within minutes)", needs-OptionPause, units.Plural(options, "option"))
 }
 
-// closedNeeds is what the closed division requires with checkpoints: accelerators that could hold
-// them.
+// closedNeeds is the parameter that the closed division requires for checkpoints: a type of accelerator
+// whose memory could hold them.
 const closedNeeds = "checkpoint-accelerator-type"
 
 // closedModel reports whether the closed division has the benchmark, once
 // -checkpoint-accelerator-type is given.
 func (b Bench) closedModel() bool { return b.Name == "Checkpoint" }
 
-// inClosed reports whether the closed division has the benchmark; in that division itself only with
-// the parameter that it needs.
+// inClosed reports whether the benchmark is part of the closed division. In a closed run it also needs
+// the parameter closedNeeds.
 func (v *Values) inClosed() bool {
 	return v.Bench.Option > 0 || v.Bench.closedModel() &&
 		(v.Division != Closed || v.Checkpoint.AcceleratorType != "")
 }
 
-// required is what the closed division requires of a parameter, and whether it requires anything.
-// What an option decides is free in a benchmark that is none.
+// required returns the value that the closed division requires of a parameter, and whether it requires
+// one. A parameter of optionSettings is free in a benchmark that is no MLPerf option.
 func (v *Values) required(p *parameter) (text string, fixed bool) {
 	_, option := optionSettings[p.name]
 	text, set := v.Bench.settings(Closed)[p.name]
@@ -113,8 +113,7 @@ func (v *Values) required(p *parameter) (text string, fixed bool) {
 		v.Rehearse && rehearsable || option && !set && v.Bench.Option == 0)
 }
 
-// requiredAnyway reports whether a parameter has the value that the closed division requires: all
-// benchmarks that are in it.
+// requiredAnyway reports whether a parameter has the value that the closed division requires.
 func (v *Values) requiredAnyway(p *parameter) bool {
 	text, fixed := v.required(p)
 	_, option := optionSettings[p.name]
@@ -122,8 +121,8 @@ func (v *Values) requiredAnyway(p *parameter) bool {
 		!(option && v.Bench.Option == 0 && v.inClosed())
 }
 
-// Recorded compares the parameters that a result has on record with the closed division, which these
-// values are of, and returns a violation for each difference.
+// Recorded compares the parameters of a result with these values of the closed division. It returns a
+// violation for each difference.
 func (v *Values) Recorded(list []result.Parameter) (bad Violations) {
 	closed := *v
 	for _, r := range list {
@@ -190,9 +189,8 @@ func (v *Values) Differences() []result.Difference {
 	return list
 }
 
-// Comparable reports whether a parameter decides what a run measures: results in which it differs
-// cannot be compared. Directories, ranks, output options and Go's own flags do not decide it; nor
-// does a name that is no parameter.
+// Comparable reports whether results can be compared only if they have the same value of a parameter. It
+// returns false for directories, ranks, output options, Go's own flags, and names that are no parameter.
 func Comparable(name string) bool {
 	p := find(name)
 	return p != nil && !p.has(action, place, goFlag)

@@ -14,18 +14,18 @@ import (
 	"kvbench/workloads/model"
 )
 
-// engine is an inference server as it comes: which of its ways to keep entries is taken for it, and
-// which entries it keeps where. Its name is the word of -engine.
+// engine has the default settings of an inference engine: its layout of entries and its policy. The name
+// is a value of -engine.
 type engine struct {
 	name, layout string
-	// Policy and promotion between memory and storage. All engines write behind the requests, and
-	// hold an entry in memory until it is written: memory is the bound.
+	// Policy and promotion between memory and storage. All engines write behind the requests and hold an
+	// entry in memory until it is written, so that the size of the memory limits the queue.
 	policy, promote string
-	// keys is the word of -s3-keys for its objects in a bucket; "": it has none, or none that are known.
+	// keys is the value of -s3-keys for the engine's objects; "": the engine has no known names.
 	keys string
-	// requests is how many it has in flight at the store: vLLM's io_threads. LMCache has no bound,
-	// and requests all keys of a batch at once; it has the number of its client's event loops here
-	// (s3_num_io_threads), or a batch of thousands would be a run of its own.
+	// requests is how many requests the engine has in flight at the store: vLLM's io_threads. LMCache
+	// has no limit and requests all keys of a batch at once. Here it has the number of its client's
+	// event loops (s3_num_io_threads), because a batch may have thousands of keys.
 	requests int
 }
 
@@ -51,7 +51,7 @@ func engineNames() []string {
 	return names
 }
 
-// imitated is the engine in force, the zero engine if there is none.
+// imitated returns the engine in force, the zero engine if there is none.
 func (v *Values) imitated() engine {
 	for _, e := range engines {
 		if e.name == v.Engine {
@@ -104,8 +104,8 @@ func (v *Values) engineSettings(e engine) map[string]string {
 	return set
 }
 
-// PolicyWithoutMemory is the policy of the engine in force where it has no meaning, because there
-// is no tier above the storage; "" where it is in force, or the user set another.
+// PolicyWithoutMemory returns the engine's policy if it has no effect, because there is no tier above
+// the storage. It returns "" if the policy is in force or the user set another policy.
 func (v *Values) PolicyWithoutMemory() string {
 	policy := v.imitated().policy
 	if policy == "" || v.GPUTierBytes() > 0 || v.CPUBytes > 0 || v.Typed("tier-policy") {
@@ -132,8 +132,7 @@ func (v *Values) layoutSettings() map[string]string {
 	return set
 }
 
-// CutTokens is how many tokens an object has of those into which an engine cuts prompts, 0 without
-// one.
+// CutTokens returns the number of tokens in an engine's object, 0 without an engine's layout.
 func (v *Values) CutTokens() int {
 	_, files := v.EngineLayout()
 	if !files && !(v.OnObjects() && v.imitated().keys != "") {
@@ -142,7 +141,8 @@ func (v *Values) CutTokens() int {
 	return v.ObjectTokens
 }
 
-// Sizer gives the bytes of an entry on this rank, or on all that store, see StoringRanks.
+// Sizer returns the function from tokens to bytes of an entry, on this rank or on all ranks that store,
+// see StoringRanks.
 func (v *Values) Sizer() model.Sizer {
 	s, pages := v.paged()
 	if pages == nil {
@@ -178,8 +178,8 @@ func (v *Values) Paged() bool {
 	return pages != nil
 }
 
-// NotCounted is what the model keeps of a sequence and entries do not have, "" if they have all. An
-// engine would write it too, once for each place from which a sequence is to go on.
+// NotCounted returns a text on the state of a sequence that entries do not include, "" if they include
+// all. An engine would also write this state, once for each position from which a sequence may continue.
 func (v *Values) NotCounted() string {
 	n := v.Model.FixedBytes()
 	if n == 0 || v.Paged() || v.Bench.Load == LoadNone {
@@ -210,8 +210,8 @@ func (r *resolver) pages() {
 // worker.
 const mostObject = 256 << 20
 
-// ObjectSizes are of how many tokens the objects of the engine in force can be: of multiples of
-// step, up to most, which is 0 where even the smallest is too large.
+// ObjectSizes returns the sizes in tokens that the engine's objects may have: multiples of step, up to
+// most. most is 0 if even the smallest object is too large.
 func (v *Values) ObjectSizes() (step, most int) {
 	step = 1
 	if _, pages := v.paged(); pages != nil && v.Model.StateBytes > 0 {
@@ -221,8 +221,8 @@ func (v *Values) ObjectSizes() (step, most int) {
 	return step, int(mostObject/each) * step
 }
 
-// objectBytes is the size of an object of so many tokens: of one of them where each group of layers
-// has its own.
+// objectBytes returns the size in bytes of an object of so many tokens. If each group of layers has an
+// object, it is the size of one of them.
 func (v *Values) objectBytes(tokens int) int64 {
 	return v.Sizer().Bytes(tokens) / int64(max(1, len(v.Tails())))
 }
@@ -317,7 +317,7 @@ func (r *resolver) tensorRanks() {
 		"at most %d with -tp-io all, where each rank has files of its own", mostRanks)
 }
 
-// layerwise checks which runs can keep objects layer by layer.
+// layerwise checks whether the run can store objects layer by layer.
 func (r *resolver) layerwise() {
 	v := r.v
 	if !v.Layerwise {
@@ -339,7 +339,7 @@ func (r *resolver) layerwise() {
 // maxDepth is how many objects of a request may be in flight, each of which may have an open file.
 const maxDepth = 64
 
-// engineLayout checks what an engine, or its layout, cannot have.
+// engineLayout refuses parameters that an engine or its layout does not support.
 func (r *resolver) engineLayout() {
 	v := r.v
 	l, is := v.EngineLayout()

@@ -13,20 +13,19 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// The storage tier takes 95 % of what is free and leaves at least 5 %
-// of the filesystem, and 10 GiB, to others.
+// The storage tier takes at most 95 % of the free space, and leaves at least 5 % of the filesystem and
+// at least 10 GiB free.
 const (
 	freeShare = 0.95
 	minFree   = 10 << 30
 	leastRoom = 1 << 20 // a filesystem with less is full
 )
 
-// ChooseCapacity decides the size of the storage tier in dir, which lies on fs.
-// Given 0 it is derived from the free space and divided by the ranks of this
-// host; on the root and on shared filesystems, where free space is not ours to
-// take, it must be given. A given size must fit. byDefault says that it is a
-// default: then it shrinks to half of what is free instead of being refused. The
-// floor is what must stay free while running, 0 = not watched.
+// ChooseCapacity returns the capacity in bytes of the storage tier in dir, which is on fs. If given is
+// 0, the capacity is a part of the free space, divided by the ranks of this host. On the root filesystem
+// and on shared filesystems given must not be 0. A given capacity must fit. If byDefault is true, given
+// is a default: a default that does not fit is reduced to half of the free space. floor is the free
+// space in bytes below which the run ends, 0 = no limit.
 func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	byDefault bool) (bytes, floor int64, err error) {
 	// The clients of a host take the same decision at the same time, each for its share.
@@ -78,8 +77,8 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 // room for 55 %.
 const skewShare = 0.1
 
-// Share is what a directory may take of a storage tier at most, and what of its filesystem must
-// stay free, in bytes; a Floor of 0 is not watched.
+// Share has a directory's maximum part of a storage tier (Room) and the free space of its filesystem
+// below which the run ends (Floor), in bytes. A Floor of 0 means no limit.
 type Share struct{ Room, Floor int64 }
 
 // ChooseShares decides the size of a storage tier of one or several directories by [ChooseCapacity]:
@@ -142,14 +141,15 @@ func MostBuffers(localRanks int, l host.Limits) int64 {
 	return have / int64(max(1, localRanks)) / bufferPart
 }
 
-// Memory is what a run needs at most, whatever its length and the size of its entries.
+// Memory is the maximum memory of a run in bytes. It depends neither on the length of the run nor on the
+// size of its entries.
 type Memory struct {
 	Pool    int64 `json:"pool_bytes"` // buffers that chunks pass through
 	CPUTier int64 `json:"cpu_tier_bytes"`
 	Harness int64 `json:"harness_bytes"` // histograms of all shards, runtime, source
 }
 
-// Total is the sum.
+// Total returns the sum in bytes.
 func (m Memory) Total() int64 { return m.Pool + m.CPUTier + m.Harness }
 
 // EstimateMemory is what a run would need with buffers and a cpu tier of that many bytes, and a
@@ -184,7 +184,8 @@ func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
 
-// DecodePopulation is what decode-only writes before its window: entries of so many tokens.
+// DecodePopulation returns the number of entries that decode-only writes before the window, and their
+// tokens.
 func (v *Values) DecodePopulation() (entries, tokens int) {
 	return workloads.PopulationPerUser * v.Users, workloads.PopulationTokens
 }

@@ -20,8 +20,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// configFile is what a YAML file says: the texts of each parameter or key, with their lines. What
-// they mean is decided together with all other layers.
+// configFile has the texts of each parameter or key of a YAML file, with their lines. Resolve decides
+// about them together with all other layers.
 //
 // The decoder resolves aliases and <<, and refuses keys that are there twice. Keys are compared
 // with the known ones here: the decoder would name the first unknown field without the nearest
@@ -36,8 +36,8 @@ type configFile struct {
 // maxConfigBytes is the largest configuration file that is read; real ones have a few KiB.
 const maxConfigBytes = 4 << 20
 
-// readConfig reads and checks the file at path. Problems are in bad, all of them; what could be
-// read is there nevertheless, so that other checks can go on.
+// readConfig reads and checks the file at path. The field bad has all problems. The other fields have
+// the valid part of the file, so that other checks can continue.
 func readConfig(path string) *configFile {
 	f, err := os.Open(path)
 	var text []byte
@@ -151,7 +151,7 @@ func (c *configFile) section(n *yaml.Node, path string) {
 	}
 }
 
-// children lists what may stand in a section, "" being the top of the file.
+// children returns the keys that a section may have. "" is the top of the file.
 func children(section string) (names []string) {
 	for full := range fileKeys {
 		rest, below := strings.CutPrefix("."+full, strings.TrimSuffix("."+section, ".")+".")
@@ -162,8 +162,8 @@ func children(section string) (names []string) {
 	return slices.Sorted(slices.Values(names))
 }
 
-// unknown reports a key that is not in section. A misspelt key that is ignored would make a run of
-// defaults that looks configured, so none is.
+// unknown reports a key that section does not have. If it were ignored, a misspelt key would start a run
+// with defaults that looks configured.
 func (c *configFile) unknown(e entry, section string) {
 	where, name := "in section "+section, e.key
 	best, _ := units.Nearest(e.key, children(section))
@@ -300,7 +300,7 @@ func (c *configFile) entries(n *yaml.Node, path string) (list []entry) {
 	return list
 }
 
-// follow replaces an alias by what it stands for.
+// follow returns the node to which an alias refers.
 func follow(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -18,8 +18,8 @@ func EnvName(parameter string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(parameter, "-", "_"))
 }
 
-// Set collects what was typed. Flags keep their text until Resolve, so that the flag package does
-// not stop at the first bad one.
+// Set has the texts of the flags on the command line. Resolve parses them, so that the flag package does
+// not stop at the first bad flag.
 type Set struct {
 	given map[string][]string
 }
@@ -79,9 +79,9 @@ func (s *Set) Typed() (names []string) {
 	return names
 }
 
-// UnknownEnvironment refuses variables that begin like the variables of parameters and are none: one
-// that is ignored would make a run of defaults that looks configured. They are as os.Environ has
-// them; an empty one counts as not set.
+// UnknownEnvironment returns a violation for each variable with EnvPrefix that belongs to no parameter.
+// If such a variable were ignored, a run with defaults would look configured. environ has the format of
+// os.Environ. An empty variable counts as not set.
 func UnknownEnvironment(environ []string) (bad Violations) {
 	var known []string
 	for _, p := range table {

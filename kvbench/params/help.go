@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// defaults are the divisions' defaults as people read them, one where all have the same, "" where
-// the help has them.
+// defaults returns the text of the divisions' defaults, one value if all are equal, "" if the help text
+// has them.
 func (p *parameter) defaults(format string) string {
 	switch {
 	case p.has(action):
@@ -124,9 +124,8 @@ const (
 	meaningLess = 48
 )
 
-// writeTable aligns rows by what stands in them and folds the text of the last column into lines
-// below each other. A longer cell, such as a path, ends its line: the rest follows on the next. A
-// row of one cell is a heading.
+// writeTable writes rows with aligned columns and folds the text of the last column. After a cell that
+// is too long, such as a path, the row continues on the next line. A row of one cell is a heading.
 func writeTable(w io.Writer, rows [][]string) {
 	last := len(rows[0]) - 1
 	ends := make([]int, last) // of the columns before the last

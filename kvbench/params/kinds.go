@@ -19,10 +19,10 @@ import (
 	"kvbench/workloads/model"
 )
 
-// kind is what a parameter, a key of the YAML file or a pair of -simulate-device may be. parse reads
-// any spelling and refuses values outside of the limits, with an error that completes the sentence
-// "must be …". format is the canonical spelling, which is printed, compared and recorded, and which
-// parse reads back to the same value.
+// kind is the type of a parameter, of a key of the YAML file or of a pair of -simulate-device. parse
+// reads any spelling. It returns an error for values outside of the limits, which completes the sentence
+// "must be …". format returns the canonical spelling, which is printed, compared and recorded. parse
+// reads it back to the same value.
 type kind struct {
 	parse  func(string) (any, error)
 	format func(any) string
@@ -188,8 +188,8 @@ func list(item kind, rising bool) kind {
 	}, func(x any) string { return fmt.Sprint(x) }, reflect.Slice}
 }
 
-// automatic is what the field of a number holds that is left to the workers, the launcher or the
-// engine until it is known.
+// automatic is the value of a number that is not yet known, because the workers, the launcher or the
+// engine determine it.
 const automatic = -1
 
 // words are what the field holds of a kind that a word may replace: of numbers [automatic], of

@@ -29,8 +29,8 @@ func (r *resolver) launched() {
 	}
 }
 
-// unsized is the error of a launcher that sets the rank and not the number of ranks: four clients
-// that each take themselves for the only one would each take all of the free space.
+// unsized returns the error for a launcher that sets the rank but not the number of ranks. Without the
+// error each of four clients would take all of the free space.
 func unsized(from *group.Launched) string {
 	if from.SizeVariable == "" {
 		return fmt.Sprintf("-ranks: must be given with %s, which says that this is rank %s (%s) "+
@@ -41,8 +41,8 @@ func unsized(from *group.Launched) string {
 		from.SizeVariable, from.Rank.Variable, from.Launcher)
 }
 
-// place decides rank, ranks and local-ranks where neither the user nor a launcher did. The user may
-// give only some of the three; the launcher's numbers fill the others.
+// place sets rank, ranks and local-ranks if neither the user nor a launcher has set them. The launcher's
+// numbers complete the numbers that the user gives.
 func (r *resolver) place() {
 	v, from := r.v, r.v.Launcher
 	// With -rank given the launcher's variables are not needed.
@@ -83,7 +83,7 @@ func (r *resolver) place() {
 // mostStarted is the largest number of ranks that a run starts.
 const mostStarted = 1024
 
-// CheckFilesystems refuses what ranks cannot run together that do not share a filesystem.
+// CheckFilesystems returns an error if the parameters need a filesystem that all ranks share.
 func (v *Values) CheckFilesystems() error {
 	if !v.Bench.Checkpoints() || v.Filesystems < 2 {
 		return nil
@@ -101,7 +101,7 @@ func (v *Values) CheckFilesystems() error {
 	return nil
 }
 
-// Starts reports whether this process starts the other ranks, of which it is rank 0.
+// Starts reports whether this process is rank 0 and starts the other ranks.
 func (v *Values) Starts() bool { return v.starts }
 
 // Meets reports whether this process is one of several ranks that a launcher or a user has started,
@@ -114,7 +114,7 @@ func (v *Values) AllHere() bool {
 		v.Launcher != nil && v.Launcher.Local.Given())
 }
 
-// parseAddress reads where ranks meet.
+// parseAddress parses the address at which ranks meet.
 func parseAddress(text string) (string, error) {
 	if text == "auto" || text == "none" {
 		return text, nil

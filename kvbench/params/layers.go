@@ -51,8 +51,8 @@ type setting struct {
 	origin Origin
 }
 
-// violation reports what was given for a flag, named with its dash, or a dotted YAML key, and what
-// would be right.
+// violation returns a message with the name of a flag (with its dash) or of a dotted YAML key, the given
+// value and the required value.
 func violation(name string, given setting, required string) string {
 	verb := "given"
 	if given.origin.Kind < FromLauncher { // the suite's own
@@ -77,8 +77,8 @@ func (vs Violations) About(names ...string) bool {
 	})
 }
 
-// Except leaves the violations of parameters that others do not mention: a problem of a default
-// that took the place of a refused text would only confuse.
+// Except returns the violations about parameters that others does not mention. If a refused value was
+// replaced by a default, a message about that default would be confusing.
 func (vs Violations) Except(others Violations) Violations {
 	return slices.DeleteFunc(vs, func(v string) bool {
 		flag, _, _ := strings.Cut(v, ":")
@@ -243,8 +243,8 @@ func (r *resolver) refuse(name, required string, args ...any) {
 	r.violate(p, setting{r.v.text(p), r.v.Origin(name)}, required, args...)
 }
 
-// want refuses the value in force of a parameter unless it is right, or was refused already: its
-// default would be reported as if it had been given.
+// want refuses the value in force of a parameter unless right is true. It does nothing if the parameter
+// was refused before, because the value in force is then a default that the user did not give.
 func (r *resolver) want(right bool, name, required string, args ...any) {
 	if !right && !r.v.refused[name] {
 		r.refuse(name, required, args...)

@@ -11,7 +11,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// ObjectStore is how a bucket is used that CacheDirs name; sizes are bytes.
+// ObjectStore has the settings for a bucket that CacheDirs name. Sizes are in bytes.
 type ObjectStore struct {
 	// Address and identity. Endpoint is as it was given: other variables may set it, too.
 	Endpoint, Region, Addressing, CAFile string
@@ -101,8 +101,8 @@ func parseBalance(s string) (string, error) {
 	return x.(string), err
 }
 
-// others are the variables of other programs that set a parameter. The endpoints' may be more than
-// one text: see package endpoint.
+// others has the variables of other programs that set a parameter. A variable with endpoints may have
+// several, see package endpoint.
 var others = map[string][]string{
 	"s3-region":  {"AWS_REGION", "AWS_DEFAULT_REGION"},
 	"s3-ca-file": {"AWS_CA_BUNDLE"},
@@ -135,7 +135,7 @@ func (r *resolver) onObjects() {
 // smallestRange is the smallest -s3-range-size but 0: below it a read is requests and little else.
 const smallestRange = 64 * units.KiB
 
-// objects checks what the storage tier cannot be, or must have, on an object store.
+// objects checks the parameters of a storage tier on an object store.
 func (r *resolver) objects() {
 	v := r.v
 	if !v.OnObjects() || v.Simulated() || v.refused["cache-dir"] ||

@@ -56,7 +56,8 @@ func (v *Values) OfSessions() bool {
 // else LMCache's chunks of 256.
 func (v *Values) SessionBlock() int { return cmp.Or(v.CutTokens(), 256) }
 
-// sessions checks what sessions of a profile cannot have, and the rules between keys of users.
+// sessions refuses parameters that sessions of a profile do not support, and checks the rules between
+// keys of users.
 func (r *resolver) sessions() {
 	p := &r.v.Profile
 	r.want(p.InteractiveShare <= p.ResponsiveThreshold, "qos_distribution.interactive_probability",

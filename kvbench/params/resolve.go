@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Resolve decides every parameter and checks them all. The error is of type Violations and holds
-// every problem at once. The values are returned in any case, with defaults where something was
-// wrong, for -help-parameters: they must not be run when the error is not nil. With a sweep every
-// combination of what applies to the benchmark is checked too.
+// Resolve decides and checks all parameters. The error is of type Violations and has all problems.
+// Resolve also returns values after an error, with defaults for refused texts, for -help-parameters. The
+// caller must not run these values. With a sweep Resolve also checks every combination that applies to
+// the benchmark.
 func (s *Set) Resolve(in Inputs) (*Values, error) {
 	v, bad := s.resolve(in, nil)
 	v.Points = []*Values{v}

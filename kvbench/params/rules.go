@@ -40,8 +40,8 @@ func (rule rule) allows(v *Values, name string) bool {
 	return slices.Contains(words, v.Text(name)) || words[0] == "absent" && !v.Typed(name)
 }
 
-// rules refuses values that break a rule. A benchmark that skips needs not keep the rules that name
-// it, and a refused value is no reason for another refusal.
+// rules refuses values that break a rule. It ignores rules that name a benchmark that skips, and values
+// that are refused already.
 func (r *resolver) rules() {
 	for _, rule := range rules {
 		i := slices.IndexFunc(rule.clauses, func(c clause) bool {
@@ -59,8 +59,8 @@ func (r *resolver) rules() {
 	}
 }
 
-// Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty
-// when it can.
+// Skip returns why the benchmark cannot run with these values, with the flag that it needs. It returns
+// "" if the benchmark can run.
 func (v *Values) Skip() string {
 	// Skipped, not refused: -bench . in any division runs what can run.
 	if v.Division == Closed && v.Bench.Name != "" && !v.inClosed() {

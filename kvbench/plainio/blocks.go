@@ -13,19 +13,18 @@ import (
 	"kvbench/workloads/users"
 )
 
-// Blocks reads or writes blocks of one size at random places inside the storage tier's files, one
-// request each, and one in flight per worker. A completed request is followed by the next in the
-// same buffer and goroutine, as in Ceiling.
+// Blocks reads or writes blocks of one size at random offsets in the storage tier's files. A block is
+// one request. Each worker has one request in flight, and submits the next one with the same buffer.
 type Blocks struct {
 	Op   tiers.Op
-	Size int64 // bytes of a block: a power of two of 4096 at least
-	// Footprint is the bytes of all files; 0 = half of the tier.
+	Size int64 // bytes of a block: a power of two, at least 4096
+	// Footprint is the total size of the files in bytes. 0 = half of the tier's capacity.
 	Footprint int64
 
 	*mover
 	fileSize int64
 	files    []region
-	readable []tiers.Object // the files, where they are read
+	readable []tiers.Object // the files if Op is Read
 	bench    *Bench
 	lease    *lease // the workers' buffers
 	states   []workerState
@@ -44,15 +43,15 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 	return r.equip(ctx)
 }
 
-// equip gives each worker a buffer, and its random stream.
+// equip gives each worker a buffer and a random stream.
 func (r *Blocks) equip(ctx context.Context) (err error) {
 	r.states = seedWorkers(r.bench)
-	r.bench.Transfer.Chunk = int(r.Size) // also of single requests before the window
+	r.bench.Transfer.Chunk = int(r.Size) // also the request size of the unloaded latency
 	r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size)
 	return err
 }
 
-// Step is all requests of a worker.
+// Step submits requests until the window is over.
 func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 	// A local copy, so that workers do not share a cache line.
 	state := r.states[worker]
@@ -70,12 +69,12 @@ func (r *Blocks) Objects() []tiers.Object { return r.readable }
 
 // Finish releases files and buffers.
 func (r *Blocks) Finish(*Bench) {
-	_ = r.lease.free() // memory that is ours alone
+	_ = r.lease.free() // an error would lose no data
 	r.lease = nil
-	_ = r.close() // of files that the run removes
+	_ = r.close() // the run removes the files
 }
 
-// Report says what was used.
+// Report adds footprint, block size, file size and buffers.
 func (r *Blocks) Report(res *result.Result) {
 	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, BlockBytes: r.Size}
 	res.IO.WriteDevice = result.WriteDeviceRequest
@@ -86,25 +85,25 @@ func (r *Blocks) Report(res *result.Result) {
 	r.pool(res, r.lease, r.Size)
 }
 
-// region is one of the files.
+// region is an open file.
 type region struct {
 	tiers.Submitter
 	close func() error
 }
 
-// A field is filled in pieces of fieldFill bytes, fieldFillers at a time and in as many files,
-// whatever its request size: filling page by page would be slow, and a request of 16 MiB is three
-// seconds of a slow drive. Filling with a time limit begins with fieldFirst pieces at a time in one
-// file, and then has as many as the storage writes in a quarter of a second.
+// fill writes the files in requests of fieldFill bytes, whatever the block size. Small requests would be
+// slow, and one request of 16 MiB takes 3 s on a slow drive. Without a time limit fieldFillers requests
+// are in flight in as many files. With a time limit the first file has fieldFirst requests in flight.
+// Later batches have as many requests in flight as the storage writes in 250 ms.
 const (
 	fieldFill    = 1 << 20
 	fieldFillers = 16
 	fieldFirst   = 4
 )
 
-// lay decides on the size of the files, for requests of up to most bytes. They stay open, with
-// requests at any place in them, like the slots of an engine's cache. Writes overwrite written data,
-// so that they change no metadata, and no flush follows them, as none follows a slot's.
+// lay sets the size of the files, for requests of up to most bytes. The files stay open, like a slot
+// file of an engine's cache. Writes overwrite written blocks, so they change no metadata, and no flush
+// follows them. lay returns an error for an object store and for buffered files.
 func (r *Blocks) lay(b *Bench, most int64) error {
 	level, err := b.Level(tiers.Storage)
 	if err != nil {
@@ -133,11 +132,9 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 	return nil
 }
 
-// fill writes files of footprint bytes in all, at least one, and opens them. It begins no file
-// after the first one after until; 0: no limit. close closes them, also after an error.
-//
-// It begins no files that would be late: a batch has as many as fit into half of the time left, at
-// the rate so far.
+// fill writes files with footprint bytes in total, at least one file, and opens them. until is the time
+// limit for all files except the first; 0 = no limit. A batch has as many files as fit into half of the
+// time left, at the rate so far. The caller has to call close, also after an error.
 func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration) error {
 	n := max(1, int(footprint/r.fileSize))
 	l, err := r.buffers(ctx, min(fieldFillers, n*int(r.fileSize/fieldFill)), fieldFill)
@@ -164,8 +161,8 @@ func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration)
 	return errors.Join(err, l.free())
 }
 
-// batch writes files concurrently, piece by piece in turns, and reports whether they are whole:
-// otherwise it removes them.
+// batch writes files concurrently, piece by piece in turns. whole reports whether all files are
+// complete. Otherwise batch removes them.
 func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	until time.Duration) (whole bool, err error) {
 	objects, made := make([]tiers.Object, files), make([]tiers.Writer, files)
@@ -220,7 +217,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	return true, err
 }
 
-// open opens a written file for the field's requests.
+// open opens a written file for requests.
 func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p region, err error) {
 	if r.Op == tiers.Write {
 		return region{w, func() error { return w.Commit(over) }}, nil
@@ -235,7 +232,8 @@ func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p re
 	return region{file, file.Close}, nil
 }
 
-// over has ended: an unmeasured flush gets only the grace of any request after the end.
+// over is a context that has ended. With it the final flush, which is not measured, waits only for
+// tiers.Grace.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -251,8 +249,8 @@ func (r *Blocks) close() (err error) {
 	return err
 }
 
-// anywhere returns requests at random places, from the n-th draw on, all aligned to the request's
-// size, until the function until returns true.
+// anywhere returns a function that makes requests at random offsets, aligned to the request size. *n is
+// the number of draws so far. The function makes no request when until returns true.
 func (r *Blocks) anywhere(draws users.Stream, n *int64, request int64,
 	until func() bool) transfer.Next {
 	places := int(r.fileSize / request)

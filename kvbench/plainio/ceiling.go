@@ -14,23 +14,22 @@ import (
 	"kvbench/tiers"
 )
 
-// Ceiling is plain sequential I/O of the storage tier's files: no cache, no queue, no data
-// generation beyond a stamp that keeps every 4 KiB block unique. The engine's rates are compared
-// with it, so it does not use the engine's transfer.
+// Ceiling is plain sequential I/O of the storage tier's files: without cache and queue, and without data
+// generation except for a stamp that keeps every 4 KiB block unique. Its rate is the upper bound for the
+// rates of other benchmarks, so it does not use their transfer code.
 //
-// Streams write or read whole files chunk by chunk, one chunk in flight each, and flush what they
-// have written. The first file of each stream is shorter by a different part, so that from the
-// first moment on some write, some flush and some create, as in the middle of a long run. A short
-// window then has the rate of a long one.
+// A stream writes or reads whole files chunk by chunk, with one chunk in flight, and flushes each
+// written file. The first file of each stream has a different length. So the streams create, write and
+// flush at different times, as in the middle of a long run, and a short window has the rate of a long
+// window.
 type Ceiling struct {
-	ReadShare float64 // of the bytes: 0 writes only, 1 reads only
-	// Churn begins with a full footprint, and each file written removes the oldest one, like a full
-	// cache. Without it nothing is removed within the window, which ends when the footprint is
-	// full.
+	ReadShare float64 // share of reads in the bytes: 0 = only writes, 1 = only reads
+	// Churn: the footprint is full at the start, and each new file replaces the oldest, as in a full
+	// cache. Without Churn no file is removed, and the window ends when the footprint is full.
 	Churn     bool
-	Footprint int64 // bytes that may lie in the tier; 0 = half of its capacity
-	// InFlight is the number of streams; 0 = the smallest number that a sweep with steps of length
-	// StepTime shows to be enough.
+	Footprint int64 // maximum bytes in the tier; 0 = half of the tier's capacity
+	// InFlight is the number of streams. 0 = the smallest number that is enough in a sweep with steps of
+	// length StepTime.
 	InFlight int
 	StepTime time.Duration
 
@@ -38,21 +37,21 @@ type Ceiling struct {
 	*mover
 	mix   mix
 	bench *Bench
-	lease *lease // of the streams
-	files int    // to read, at least
+	lease *lease // buffers of the streams
+	files int    // minimum number of files to read
 	sweep []result.SweepStep
 }
 
 var _ Routine = (*Ceiling)(nil)
 
-// filesPerStream is the number of files of each stream: in a window they differ in phase.
+// filesPerStream is the minimum number of files that each stream has room to write.
 const filesPerStream = 4
 
-// The sweep begins with few in flight and doubles them.
+// The sweep starts with firstDepth requests in flight and doubles them in each step.
 const (
 	firstDepth = 4
-	// A step within enoughShare of the fastest needs no more in flight; two steps without a gain
-	// end the sweep.
+	// A step is enough if its rate is at least enoughShare of the fastest step's rate. Two steps without
+	// a gain end the sweep.
 	enoughShare = 0.95
 )
 
@@ -70,7 +69,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	r.bench, r.move, r.mix.share, r.fileSet.chunk = b, r.whole, r.ReadShare, r.mover.chunk
 	r.fileSet.entire, r.own = r.plain == nil, r.owner()
 	read := r.Footprint / 2
-	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has it all
+	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has the whole footprint
 		read = int64(r.ReadShare) * r.Footprint
 	}
 	write := r.Footprint - read
@@ -86,8 +85,8 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.objects, err = r.fileSet.fill(ctx, b, int(read/r.size), fillers); err != nil {
 		return err
 	}
-	// With too little to write for several files of each stream, most of it would be in flight when
-	// the window ends, and its completions would prove nothing.
+	// Each stream needs room for several files. Otherwise most bytes would be in flight at the end of
+	// the window, and few requests would complete.
 	least := filesPerStream * r.mover.chunk
 	if b.Workers = r.InFlight; r.InFlight == 0 {
 		if b.Workers, err = r.find(ctx, b); err != nil {
@@ -118,9 +117,9 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	return r.equip(ctx, b.Workers)
 }
 
-// find runs the sweep with the mix of the window and returns the smallest number in flight that is
-// enough. The files of the sweep are not part of the footprint and stay until the end of the trial:
-// a filesystem that discards removed files would do so within the window.
+// find runs the sweep with the window's mix and returns the smallest number of streams that is enough.
+// The files of the sweep are not part of the footprint. They stay until the end of the trial, so that
+// the filesystem does not discard them during the window.
 func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	room := min(r.Footprint, r.fileSet.level.Capacity-r.Footprint)
 	const steps = 7 // up to 256 in flight, which only a large array needs
@@ -144,8 +143,8 @@ func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	return r.sweep[bestStep(r.sweep, c.request(c.size))].InFlight, nil
 }
 
-// bestStep is the first step that is as fast as the fastest, except for noise. It ignores the steps
-// from the first one on in which too few requests completed.
+// bestStep returns the first step whose rate is at least enoughShare of the fastest step's rate. For the
+// fastest rate it ignores all steps from the first step with too few requests on.
 func bestStep(all []result.SweepStep, request int64) int {
 	most := 0.0
 	for _, r := range all {
@@ -174,11 +173,11 @@ func (r *Ceiling) equip(ctx context.Context, streams int) error {
 
 // Finish frees the buffers.
 func (r *Ceiling) Finish(*Bench) {
-	_ = r.lease.free() // memory that is ours alone
+	_ = r.lease.free() // an error would lose no data
 	r.lease = nil
 }
 
-// Step reads or writes one whole file, whichever keeps the mix.
+// Step reads or writes one file. The mix chooses the direction.
 func (r *Ceiling) Step(ctx context.Context, b *Bench, worker int) error {
 	size := r.size
 	if len(r.objects) > 0 {
@@ -187,8 +186,7 @@ func (r *Ceiling) Step(ctx context.Context, b *Bench, worker int) error {
 	return r.step(ctx, b, worker, r.mix.next(size, r.size))
 }
 
-// whole reads or writes a file, one request at a time: the number of workers is the number in
-// flight.
+// whole reads or writes a file with one request in flight.
 func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error) {
 	start := r.env.Clock.Now()
@@ -214,16 +212,15 @@ func (r *Ceiling) Report(res *result.Result) {
 	}
 }
 
-// CeilingWindow is the shortest window whose rate is a ceiling. In a shorter one the caches of a
-// drive, and the first requests of all streams, weigh too much: later runs reached 110 % of it.
+// CeilingWindow is the shortest window whose rate counts as a ceiling. In a shorter window the drive's
+// cache and the first requests of the streams weigh too much: later runs reached 110 % of such a rate.
 const CeilingWindow = 2 * time.Second
 
-// Reached is the rates of plain I/O with the same parameters, by share of reads.
+// Reached has the best rates of plain I/O with the same parameters, by share of reads.
 type Reached map[float64]result.CeilingPoint
 
-// Note adds the rate of a window: the best of several counts, because a rate that plain I/O has
-// reached once is a bound for other runs. It ignores trials that failed or were short. It returns
-// the map, which it makes if there is none.
+// Note adds the rate of a window and returns the map. For a nil map it makes one. The best rate of
+// several windows counts. Note ignores trials that failed or were shorter than CeilingWindow.
 func (m Reached) Note(share float64, r *result.Result) Reached {
 	if m == nil {
 		m = Reached{}
@@ -255,28 +252,27 @@ func (m Reached) Ceiling() *result.Ceiling {
 	return c
 }
 
-// Removal removes its files, all workers concurrently, and waits until the device has no discards
-// left. Then the space is free again for a measurement; a full cache pays that cost for each
-// eviction.
+// Removal measures the removal of files. All workers remove files concurrently. Then Removal waits until
+// the device has completed the discards. A full cache has this cost for each eviction.
 //
-// Between the last removal and the last discard it writes and flushes one small file: filesystems
-// discard removed blocks when they commit the removal, which would otherwise take some seconds.
+// After the last removal it writes and flushes one small file, because a filesystem discards removed
+// blocks when it commits the removal. Without the flush that would take some seconds.
 type Removal struct {
 	Footprint int64 // bytes to remove; 0 = half of the tier's capacity
 
-	Ceiling // for its files
+	Ceiling // writes the files
 	next    atomic.Int64
 	left    atomic.Int64
 	bytes   atomic.Int64
 	begun   time.Duration
 	start   sync.Once
-	unlink  time.Duration // until the last file was gone
-	quiet   time.Duration // and its discards done
+	unlink  time.Duration // from begun to the removal of the last file
+	quiet   time.Duration // from begun to the last discard
 }
 
 var _ Routine = (*Removal)(nil)
 
-// removable is the least number of files, if they can be small enough.
+// removable is the minimum number of files, unless a file would be smaller than a chunk.
 const removable = 64
 
 // Prepare writes the files.
@@ -308,7 +304,7 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 		return nil
 	}
 	r.unlink = b.Clock.Now() - r.begun
-	if r.plain == nil { // which does not report what it has deferred
+	if r.plain == nil { // an object store does not report deferred work
 		r.quiet = r.unlink
 		b.Stop(result.EndedByInput)
 		return nil
@@ -331,12 +327,12 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 func (r *Removal) Report(res *result.Result) {
 	r.Ceiling.Report(res)
 	if r.bench == nil {
-		return // it could not be prepared
+		return // Prepare failed
 	}
-	// Its workers have nothing to do but to remove, and to wait for the device to discard.
+	// The workers only remove files and wait for discards.
 	res.Harness.Busy.RemovalNS = res.Harness.WorkerBusyNS
 	took := r.quiet
-	if start, end := r.bench.Rec.Window(); took == 0 && start < end { // the window was over before
+	if start, end := r.bench.Rec.Window(); took == 0 && start < end { // the window ended first
 		took = end - r.begun
 	}
 	files := int64(len(r.objects)) - r.left.Load()

@@ -11,8 +11,8 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// concurrently calls f n times, each with its number, and waits for all of them. After the first
-// failure it ends ctx and returns that failure. Once ctx has ended, f may wait only for I/O.
+// concurrently calls f(ctx, i) for i from 0 to n-1 concurrently and waits for all calls. The first error
+// ends ctx, and concurrently returns it. Once ctx has ended, f may wait only for I/O.
 func concurrently(ctx context.Context, e *kvbench.Env, n int,
 	f func(ctx context.Context, i int) error) error {
 	if n == 0 {
@@ -44,22 +44,21 @@ func concurrently(ctx context.Context, e *kvbench.Env, n int,
 	return failure
 }
 
-// measurement is the time that streams are measured for, from the start of all to end, after which
-// nothing counts.
+// measurement is the time in which the bytes of streams count, from the start of all streams to end.
 type measurement struct {
 	clock clock.Clock
 	begun time.Duration
 	over  atomic.Bool
-	ended func() // called at the end; nil: nothing
+	ended func() // called at the end; may be nil
 	once  sync.Once
-	took  time.Duration // known when end has returned
+	took  time.Duration // set by end
 }
 
 func newMeasurement(c clock.Clock) measurement {
 	return measurement{clock: c, begun: c.Now()}
 }
 
-// end ends the measurement; the first call counts.
+// end ends the measurement. Further calls have no effect.
 func (m *measurement) end() {
 	m.once.Do(func() {
 		m.over.Store(true)
@@ -70,20 +69,19 @@ func (m *measurement) end() {
 	})
 }
 
-// tally counts what one stream has moved, by time of completion, in parts of equal length. It is
-// the stream's own: streams do not wait for each other to count.
+// tally counts the bytes of one stream by the time of completion, in parts of equal length. Each stream
+// has a tally, so that streams need no lock to count.
 type tally struct {
-	part  time.Duration // 0: nothing is counted yet
+	part  time.Duration // length of a part; 0: no bytes are counted yet
 	bytes [tallyParts]int64
 	n     int64 // requests
 }
 
-// The number of parts. At least half are in use, unless the whole takes fewer microseconds than
-// there are parts.
+// tallyParts is the number of parts. After tallyParts µs at least half of the parts are in use.
 const tallyParts = 256
 
-// add counts a completion at that time since the beginning. If the time is beyond the last part,
-// parts become twice as long.
+// add counts a completion at the time at since the start. If at is beyond the last part, add doubles the
+// length of the parts.
 func (t *tally) add(at time.Duration, bytes int64) {
 	t.part = max(t.part, time.Microsecond)
 	for ; at >= tallyParts*t.part; t.part *= 2 {
@@ -96,14 +94,14 @@ func (t *tally) add(at time.Duration, bytes int64) {
 	t.n++
 }
 
-// mean is the bytes per second of all tallies from the beginning to that time.
+// mean returns the rate of all tallies in bytes per second, from the start to took.
 //
-// It is weighted over time by Hann's window, 1 - cos: the middle weighs most and both ends nothing.
-// Bytes ÷ time would lose the requests in flight at the end; with large requests on a saturated
-// device they are a quarter of four. And limited devices give bytes in slices (cgroups: 100 ms),
-// with a credit at first: one slice is a third of 300 ms. Periodic completions get their true rate
-// from two periods on, because the window's transform vanishes at whole numbers from 2 on (Harris,
-// On the use of windows for harmonic analysis, 1978).
+// It weights the bytes over time with the Hann window, 1 - cos: the middle weighs most, and both ends
+// weigh nothing. Bytes ÷ time would lose the requests in flight at the end. With large requests on a
+// saturated device these are a quarter of four requests. Devices with a rate limit move bytes in slices
+// (cgroups: 100 ms), with a credit at the start, and one slice is a third of 300 ms. Periodic
+// completions have their true rate from two periods on, because the window's transform vanishes at whole
+// numbers from 2 on (Harris, On the use of windows for harmonic analysis, 1978).
 func mean(all []tally, took time.Duration) (rate float64) {
 	for i := range all {
 		t := &all[i]

@@ -11,28 +11,28 @@ import (
 	"kvbench/workloads/users"
 )
 
-// fileSet is the objects of a routine in one tier: objects to read, which stay, and a capacity for
-// objects that it writes. When the capacity is full the window ends: continuing would mean removing
-// objects, which on many filesystems and drives takes longer than writing them, and is measured
-// separately. In a fileSet that cycles each new object replaces the oldest.
+// fileSet has the objects of a routine in one tier: objects to read, which stay, and room for objects to
+// write. When the room is full the window ends, because the removal of objects takes longer than writing
+// on many filesystems, and Removal measures it separately. In a fileSet with places each new object
+// replaces the oldest.
 type fileSet struct {
 	level cache.Level
 	own   remover // removes objects
 	size  int64   // of an object
-	// chunk > 0: the first operation of each worker is shorter by a different part of an object, in
-	// whole chunks, so that files begin and are flushed at different moments. Otherwise every
-	// operation is on a whole object.
+	// chunk > 0: the first operation of each worker moves a different part of an object, in whole
+	// chunks, so that the workers create and flush files at different moments. 0: every operation moves
+	// a whole object.
 	chunk int64
-	// entire: objects are read from their start to their end.
+	// entire: reads are always of whole objects.
 	entire  bool
 	move    moveFunc
-	objects []tiers.Object // to read
-	states  []workerState  // of the workers
-	room    atomic.Int64   // bytes that may still be written
-	places  chan tiers.Object
+	objects []tiers.Object    // to read
+	states  []workerState     // of the workers
+	room    atomic.Int64      // bytes that may still be written
+	places  chan tiers.Object // the written objects, oldest first; nil: no object is replaced
 }
 
-// moveFunc moves an object, from an offset on.
+// moveFunc reads or writes an object from an offset on.
 type moveFunc func(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error)
 
@@ -42,7 +42,7 @@ type workerState struct {
 	n     int64 // operations begun
 }
 
-// fill writes objects, several at a time.
+// fill writes objects with several writers.
 func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
 	made := make([]tiers.Object, objects)
 	return made, fill(ctx, b.Env, objects, writers, func(ctx context.Context, w, i int) error {
@@ -62,8 +62,8 @@ func (s *fileSet) Objects() []tiers.Object {
 	return s.objects
 }
 
-// seedWorkers gives each worker its random stream: what it reads follows from the seed, not from the
-// workers' speed.
+// seedWorkers returns a random stream per worker. So the seed alone determines which objects a worker
+// reads.
 func seedWorkers(b *Bench) []workerState {
 	states := make([]workerState, b.Workers)
 	for w := range states {
@@ -72,7 +72,7 @@ func seedWorkers(b *Bench) []workerState {
 	return states
 }
 
-// cycle makes places, which some objects have taken, oldest first.
+// cycle makes places and puts the taken objects into them, oldest first.
 func (s *fileSet) cycle(places int, taken []tiers.Object) {
 	s.places = make(chan tiers.Object, places)
 	for i := range places {
@@ -84,9 +84,7 @@ func (s *fileSet) cycle(places int, taken []tiers.Object) {
 	}
 }
 
-// step reads a random object, or writes a new one.
-//
-// Objects are read in random order: in the order of their writing a drive would read ahead.
+// step reads a random object, or writes a new object. The random order defeats read-ahead.
 func (s *fileSet) step(ctx context.Context, b *Bench, worker int, op tiers.Op) error {
 	h := &s.states[worker]
 	h.n++
@@ -125,7 +123,7 @@ func (s *fileSet) step(ctx context.Context, b *Bench, worker int, op tiers.Op) e
 	if op == tiers.Write && s.places != nil {
 		s.places <- o
 	}
-	o.Size = size // of it, what was moved
+	o.Size = size // the moved bytes
 	b.Done(worker, s.level.Kind, op, o, t, 0, t.IO())
 	return nil
 }

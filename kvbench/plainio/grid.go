@@ -10,19 +10,19 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// The grid has requests of 4 KiB to 4 MiB, four times as large from one size to the next, with 1 to
-// 128 of them in flight. 64 MiB in flight are 8 GiB/s where a request takes 8 ms.
+// The grid has request sizes from 4 KiB to 4 MiB in factors of 4, with 1 to 128 requests in flight. 64
+// MiB in flight give 8 GiB/s if a request takes 8 ms.
 const (
 	pageSize   = 4096     // bytes of the smallest requests
 	KneeSize   = 4 << 20  // bytes of the largest requests
-	KneeFlight = 64 << 20 // bytes in flight
-	kneeMost   = 128      // requests in flight
-	kneeStep   = 4        // from one size to the next
+	KneeFlight = 64 << 20 // maximum bytes in flight
+	kneeMost   = 128      // maximum requests in flight
+	kneeStep   = 4        // factor between sizes
 	kneeRounds = 3        // measurements of each cell
-	kneeWithin = 0.95     // of the best cell is as fast
+	kneeWithin = 0.95     // share of the best rate that counts as equally fast
 )
 
-// cell is one point of the grid, and what was measured of it.
+// cell is one point of the grid, with its measurements.
 type cell struct {
 	size  int64
 	n     int
@@ -36,8 +36,8 @@ func newCell(size int64, n int) *cell {
 
 func (c *cell) inFlight() int64 { return c.size * int64(c.n) }
 
-// allCells returns the cells of the grid in the order of their bytes in flight, and of equally many
-// in the order of their requests. Numbers in flight differ by the factor step.
+// allCells returns the cells of the grid, sorted by smaller. step is the factor between numbers in
+// flight.
 func allCells(smallest int64, step int) (cells []*cell) {
 	for size := int64(KneeSize); size >= smallest; size /= kneeStep {
 		for n := 1; n <= kneeMost && int64(n)*size <= KneeFlight; n *= step {
@@ -53,9 +53,9 @@ func smaller(a, b *cell) int {
 	return cmp.Or(cmp.Compare(a.inFlight(), b.inFlight()), cmp.Compare(a.n, b.n))
 }
 
-// newGrid returns the cells whose rounds all fit into the time that is left, leaving out those that
-// take longest: at 5 MiB/s one measurement of 64 MiB in flight would take most of a minute. If more
-// than a quarter would be left out, the grid has every second number in flight.
+// newGrid returns the cells whose rounds fit into the time left. It leaves out the cells that take
+// longest: at 5 MiB/s one measurement with 64 MiB in flight takes most of a minute. If it had to leave
+// out more than a quarter, it takes only every second number in flight.
 func newGrid(smallest int64, p pace, left time.Duration) []*cell {
 	fit := func(cells []*cell) []*cell {
 		slices.SortStableFunc(cells, func(a, b *cell) int {
@@ -77,16 +77,16 @@ func newGrid(smallest int64, p pace, left time.Duration) []*cell {
 	return fit(allCells(smallest, 4))
 }
 
-// pace is a storage's speed of completing requests, by a probe.
+// pace is the speed of the storage according to probe.
 type pace struct {
-	least    time.Duration // of a measurement
+	least    time.Duration // minimum length of a measurement
 	latency  time.Duration // of one request alone
 	bytes    float64       // per second
 	requests float64       // per second
 }
 
-// time estimates the duration of a measurement of a cell, in which each request in flight is
-// followed by three others.
+// time estimates the length of a measurement of a cell, in which kneeCompleted requests per request in
+// flight complete.
 func (p pace) time(c *cell) time.Duration {
 	wave := max(p.latency, seconds(float64(c.inFlight())/p.bytes),
 		seconds(float64(c.n)/p.requests))
@@ -96,7 +96,7 @@ func (p pace) time(c *cell) time.Duration {
 // seconds converts to a duration without overflow.
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e6) * float64(time.Second)) }
 
-// order returns every cell once per round, each round in a random order of its own.
+// order returns every cell once per round. Each round has its own random order.
 func order(cells []*cell, seed uint64) (all []*cell) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range kneeRounds {
@@ -124,13 +124,13 @@ func points(cells []*cell) (out []result.KneePoint) {
 	return out
 }
 
-// choose takes as the knee the first of the points whose median is within 5 % of the best: the one
-// with the fewest bytes in flight, and of several with equally many the one with the fewest
-// requests, which costs the least CPU. It reports whether there are any points.
+// choose sets the knee: the first point whose median rate is at least kneeWithin of the best rate. This
+// is the point with the fewest bytes in flight, and then with the fewest requests, which cost the least
+// CPU time. choose returns false if there is no such point.
 //
-// The best is the largest rate that a cell reached in each of its measurements. The largest median
-// of forty cells would belong to a cell which was lucky twice: on a loop device that a cgroup held
-// to 200 MiB/s, on a busy machine, burst credit made one 277 MiB/s, and its lowest was 200.
+// The best rate is the largest minimum of a cell's measurements. The largest median of forty cells would
+// be an outlier: on a loop device with a cgroup limit of 200 MiB/s, burst credit gave one cell a median
+// of 277 MiB/s and a minimum of 200 MiB/s.
 func choose(k *result.Knee) bool {
 	for _, p := range k.Points {
 		k.Best = max(k.Best, p.Min)

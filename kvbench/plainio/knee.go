@@ -15,23 +15,23 @@ import (
 	"kvbench/workloads/users"
 )
 
-// Knee measures a fixed grid, request size times requests in flight, at random places inside files,
-// and finds the fewest bytes in flight that move nearly as much as the best cell of the grid. Its
-// window measures that cell. See grid.go for the grid and for which cell is the knee.
+// Knee measures a grid of request sizes and numbers of requests in flight, at random offsets in files.
+// The knee is the cell with the fewest bytes in flight that is within 5 % of the best rate, see choose.
+// The window measures the knee.
 //
-// Each cell is measured in three rounds, and each round has its own random order. A disturbance of
-// the device, and the burst credit that a cgroup's limit saves up during a slow cell, then hit a
-// different cell in each round, and the median of the three leaves them out.
+// Each cell is measured in three rounds, and each round has its own random order. So a disturbance, or
+// the burst credit that a cgroup saves up during a slow cell, hits a different cell in each round. The
+// median of the three rounds leaves such outliers out.
 type Knee struct {
 	Blocks
-	// Limit bounds the filling and the grid together, except for the measurement in progress; 0 =
-	// 50 s. The first file is filled however long it takes.
+	// Limit is the maximum time for the filling and the grid, plus the measurement in progress. 0 = 50
+	// s. The first file has no time limit.
 	Limit time.Duration
-	// Brief measures every second depth, for half as long each.
+	// Brief halves the length of a measurement.
 	Brief bool
 
 	shared   *lease // buffers of KneeSize each
-	measured int    // measurements so far: each draws its own places
+	measured int    // measurements so far: each has its own random offsets
 	knee     result.Knee
 }
 
@@ -39,10 +39,10 @@ var _ Routine = (*Knee)(nil)
 
 const (
 	kneeLimit = 50 * time.Second
-	// A measurement has two of the slices of 100 ms in which cgroups give bytes: see mean.
+	// A measurement takes at least two of the slices of 100 ms in which cgroups give bytes, see mean.
 	kneeTime = 200 * time.Millisecond
-	// A measurement goes on, for at most eight times as long, until three requests for each one in
-	// flight have completed; it is extended by quarters of its time.
+	// A measurement continues until kneeCompleted requests per request in flight have completed, for at
+	// most kneeExtend times its length. It is extended by 1/kneeParts of its length.
 	kneeExtend    = 8
 	kneeParts     = 4
 	kneeCompleted = 3
@@ -76,8 +76,8 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 	return r.equip(ctx)
 }
 
-// grid measures all cells in three rounds and finds the knee. Also after an error the result has
-// the cells that were measured until then.
+// grid measures all cells in three rounds and finds the knee. After an error the result has the cells
+// measured so far.
 func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
 	least := kneeTime
 	if r.Brief {
@@ -91,7 +91,7 @@ func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	smallest := max(pageSize, int64(r.level.Tier.Traits().Align))
-	// A fifth of the time is kept for a machine that has other work.
+	// A fifth of the time is a reserve for a busy machine.
 	cells = newGrid(smallest, pace, (limit-r.env.Clock.Now())*4/5)
 	ended := result.KneeGrid
 	for i, c := range order(cells, r.bench.Seed) {
@@ -115,8 +115,8 @@ func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// probe estimates how long measurements take: with small requests and with large ones, 1, 4, 16 and
-// 64 in flight, as long as more in flight moves more and completes in time.
+// probe estimates the speed of the storage. It measures small requests and requests of 1 MiB, with 1, 4,
+// 16 and 64 in flight, as long as the rate grows.
 func (r *Knee) probe(ctx context.Context, least time.Duration) (p pace, err error) {
 	p.least = least
 	size := max(pageSize, int64(r.level.Tier.Traits().Align))
@@ -152,8 +152,8 @@ func (r *Knee) Report(res *result.Result) {
 	}
 }
 
-// measure returns the bytes per second of a cell (see mean), 0 if fewer than two requests of a
-// stream completed.
+// measure returns the rate of a cell in bytes per second, see mean. It returns 0 if fewer than two
+// requests of a stream completed.
 func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate float64,
 	err error) {
 	r.measured++

@@ -16,23 +16,22 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// mover moves objects of one tier chunk by chunk, one request at a time in a buffer, without cache
-// and transfer, without data generation beyond a stamp, and without verification. The number of
-// buffers in use is the number in flight. On a tier without files a request is a whole object, or,
-// where the tier splits large ones itself, one part at a time.
+// mover reads and writes objects of one tier chunk by chunk, with one request in flight per buffer. It
+// uses no cache and no transfer, generates no data except for a stamp, and verifies nothing. On a tier
+// without files a request is a whole object, or one part at a time if the tier splits large objects.
 type mover struct {
 	env   *kvbench.Env
 	level cache.Level
 	chunk int64 // bytes of a request, or of a piece of one
-	// plain are the files of the tier. Without any, a request is a whole object.
+	// plain has the files of the tier; nil for an object store.
 	plain tiers.Files
 	name  string
-	made  atomic.Int64 // objects
-	huge  string       // what kind of memory the last buffers are
+	made  atomic.Int64 // number of objects
+	huge  string       // the huge pages of the last buffers
 	stamp atomic.Uint64
 }
 
-// newMover returns a mover whose keys begin with a name that no other writer of the run uses.
+// newMover returns a mover whose keys start with name. No other writer of the run may use name.
 func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	if l.Tier == nil {
 		return nil, fmt.Errorf("the %s tier takes no time: there is nothing to measure", l.Kind)
@@ -49,9 +48,9 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	return m, nil
 }
 
-// largest is the largest size of an object: an entry of thousands of tokens. It is smaller
-// where bytes count only when the last one has completed. The objects of other benchmarks of stores
-// have some MiB, too.
+// largest returns the largest size of an object in bytes. A file has the size of an entry of thousands
+// of tokens. An object of a store is smaller, because its bytes count only when the whole object has
+// completed.
 func (m *mover) largest() int64 {
 	if m.plain == nil {
 		return 8 << 20
@@ -59,7 +58,7 @@ func (m *mover) largest() int64 {
 	return 64 << 20
 }
 
-// request is the bytes of one completion of an object of that size.
+// request returns the bytes of one request to an object of a size.
 func (m *mover) request(size int64) int64 {
 	if m.plain == nil {
 		return size
@@ -67,9 +66,9 @@ func (m *mover) request(size int64) int64 {
 	return m.chunk
 }
 
-// buffers makes n buffers of a size, full of incompressible data. They are the mover's own: a run's
-// pool has only the workers' buffers, and their number is not known yet. A tier without bytes needs
-// none.
+// buffers returns n buffers of a size with incompressible data. They are not from the run's pool,
+// because the number of workers is not known yet. For a tier that stores no bytes the buffers have no
+// memory.
 func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) {
 	l := &lease{bufs: make([]leased, n)}
 	l.users.Store(1)
@@ -95,7 +94,7 @@ func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) 
 	return l, nil
 }
 
-// pool reports the buffers that a routine has for its window.
+// pool writes the buffers of the window into the result.
 func (m *mover) pool(res *result.Result, l *lease, size int64) {
 	if m.holds() {
 		res.IO.Pool = result.Pool{Buffers: l.len(), BufferBytes: int(size), HugePages: m.huge,
@@ -103,7 +102,7 @@ func (m *mover) pool(res *result.Result, l *lease, size int64) {
 	}
 }
 
-// fill writes n objects, several at a time, each by a function that gets the number of its writer.
+// fill calls write for n objects from several writers.
 func fill(ctx context.Context, e *kvbench.Env, n, writers int,
 	write func(ctx context.Context, writer, i int) error) error {
 	return concurrently(ctx, e, min(writers, n), func(ctx context.Context, w int) (err error) {
@@ -114,12 +113,12 @@ func fill(ctx context.Context, e *kvbench.Env, n, writers int,
 	})
 }
 
-// lease is the buffers of streams, in use until the last request has completed: a device that does
-// not answer may write into one long after its caller has returned.
+// lease has the buffers of streams until the last request has completed. A device that does not answer
+// may write into a buffer long after the caller has returned.
 type lease struct {
-	pool  *buffer.Pool // nil: of a tier without bytes
+	pool  *buffer.Pool // nil for a tier that stores no bytes
 	bufs  []leased
-	users atomic.Int64 // its holder, and the passes whose buffer may be the device's
+	users atomic.Int64 // the holder, and the passes with a request that may be in flight
 }
 
 // leased is one buffer of a lease.
@@ -128,7 +127,7 @@ type leased struct {
 	of *lease
 }
 
-// len is the number of buffers, 0 for a nil lease.
+// len returns the number of buffers, 0 for a nil lease.
 func (l *lease) len() int {
 	if l == nil {
 		return 0
@@ -136,7 +135,7 @@ func (l *lease) len() int {
 	return len(l.bufs)
 }
 
-// take keeps the buffers for another user, unless they are gone.
+// take adds a user of the buffers. It returns false if they are freed.
 func (l *lease) take() bool {
 	for n := l.users.Load(); n > 0; n = l.users.Load() {
 		if l.users.CompareAndSwap(n, n+1) {
@@ -146,7 +145,7 @@ func (l *lease) take() bool {
 	return false
 }
 
-// free returns the buffers; the memory is freed now, or when the device has completed its requests.
+// free removes a user of the buffers. The last user frees their memory.
 func (l *lease) free() error {
 	if l == nil || l.users.Add(-1) > 0 || l.pool == nil {
 		return nil
@@ -157,17 +156,17 @@ func (l *lease) free() error {
 	return l.pool.Close()
 }
 
-// pass is a transfer.Pass through the buffer.
+// pass calls transfer.Pass with the buffer.
 func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
 	count counter) error {
 	io.Buf = b.Buffer
 	b.of.users.Add(1)
 	return transfer.Pass(ctx, c, io, next, count, func() {
-		_ = b.of.free() // memory that is ours alone
+		_ = b.of.free() // an error would lose no data
 	})
 }
 
-// holds reports whether the tier stores bytes, rather than only taking their time.
+// holds reports whether the tier stores bytes.
 func (m *mover) holds() bool { return m.level.Tier.Traits().Holds }
 
 // object returns a new object.
@@ -176,9 +175,9 @@ func (m *mover) object(size int64) tiers.Object {
 	return tiers.Object{Key: evenly(m.plain, m.name, n), Gen: uint64(n), Size: size}
 }
 
-// evenly returns a key for the n-th object of a name that spreads the objects over all directories
-// of a tier in turn. The entries of a run are numerous enough for a hash. Of sixteen files a hash
-// may put ten into one of two directories, which would then be the limit.
+// evenly returns a key for the n-th object of a name, such that the objects go to the directories of a
+// tier in turn. A hash spreads few objects badly: of sixteen files it may put ten into one of two
+// directories, and that directory would limit the rate.
 func evenly(files tiers.Files, name string, n int64) string {
 	key := fmt.Sprint(name, n)
 	many, some := files.(interface{ Home(key string) (at, of int) })
@@ -196,7 +195,7 @@ type remover interface {
 	Remove(ctx context.Context, objs ...tiers.Object) error
 }
 
-// owner is where the mover's objects are: in the files, or in a tier without any.
+// owner returns the remover of the mover's objects.
 func (m *mover) owner() remover {
 	if m.plain != nil {
 		return m.plain
@@ -204,18 +203,18 @@ func (m *mover) owner() remover {
 	return m.level.Tier
 }
 
-// wholeChunks rounds a size down, but to one chunk at least.
+// wholeChunks rounds a size down to whole chunks, at least one chunk.
 func (m *mover) wholeChunks(size int64) int64 { return max(m.chunk, size/m.chunk*m.chunk) }
 
-// io is the first request of an object.
+// io returns the first request of an object, at the offset off.
 func (m *mover) io(off int64, o tiers.Object) *tiers.IO {
 	return &tiers.IO{Off: off, N: int(min(m.chunk, o.Size-off))}
 }
 
-// counter gets each request and flush, and reports whether there are to be more requests.
+// counter is called after each request and flush. It returns false to end the operation.
 type counter func(tiers.Chunk) (more bool)
 
-// read reads an object from an offset on, which is a multiple of the chunk, and drops the data.
+// read reads an object from an offset on and drops the data. The offset is a multiple of the chunk.
 func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64,
 	count counter) error {
 	if m.plain == nil {
@@ -230,10 +229,9 @@ func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64
 	return errors.Join(err, f.Close())
 }
 
-// write writes an object and flushes it. Bytes that count at the commit alone, behind a page cache,
-// are reported with the flush. An object that count cut short stays, and is flushed: its removal
-// would make the filesystem discard blocks during the next measurement. After the end of ctx
-// nothing of it is left.
+// write writes an object and flushes it. The bytes of buffered files count with the flush. If count ends
+// the write early, the object stays and is flushed, because a removal would cause discards during the
+// next measurement. If ctx ends, write removes the object.
 func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	if m.plain == nil {
 		return m.put(ctx, buf, o, count)
@@ -269,8 +267,8 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	return nil
 }
 
-// stampBlocks makes every 4 KiB block unique with one store each: drives and filesystems that
-// deduplicate find nothing, and generating data takes no time.
+// stampBlocks writes a unique number into every 4 KiB block, so that deduplication finds no equal
+// blocks.
 func (m *mover) stampBlocks(buf []byte) {
 	blocks := uint64(len(buf) / 4096)
 	n := m.stamp.Add(blocks)
@@ -279,14 +277,14 @@ func (m *mover) stampBlocks(buf []byte) {
 	}
 }
 
-// mix chooses the direction that is behind its share of the bytes. It counts the bytes before they
-// move, so that parallel streams do not all choose the same.
+// mix chooses reads or writes, so that reads have their share of the bytes. It counts the bytes before
+// they move, so that concurrent streams do not all choose the same direction.
 type mix struct {
 	share float64 // of reads
 	begun [tiers.NumOps]atomic.Int64
 }
 
-// next gets how many bytes would be read or written.
+// next returns the next direction and counts its bytes: read bytes or write bytes.
 func (m *mix) next(read, write int64) (op tiers.Op) {
 	begun, wrote := float64(m.begun[tiers.Read].Load()), float64(m.begun[tiers.Write].Load())
 	if m.share > 0 && begun <= (begun+wrote)*m.share {

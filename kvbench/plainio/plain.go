@@ -16,43 +16,40 @@ import (
 	"kvbench/workloads"
 )
 
-// Routine is a benchmark without requests: every worker repeats Step until the window is over. It
-// reports its bytes and operations to its Bench.
+// Routine is a benchmark without inference requests. Every worker repeats Step until the window is over.
+// A Routine reports its bytes and operations to its Bench.
 type Routine interface {
 	// Prepare runs once before the window.
 	Prepare(ctx context.Context, b *Bench) error
-	// Step does one operation. It is called by many goroutines, each with its
-	// own worker number. An error that is not the context's fails the trial.
+	// Step does one operation. Many goroutines call it, each with its own worker number. An error fails
+	// the trial, unless ctx has ended.
 	Step(ctx context.Context, b *Bench, worker int) error
-	// A Routine that keeps buffers of the pool also has Finish(b *Bench), called when the workers
-	// have ended or Prepare failed. A Routine with numbers of its own has Report(r *result.Result),
-	// called after the window.
+	// A Routine may also have Finish(b *Bench), which is called when the workers have ended or Prepare
+	// failed, and Report(r *result.Result), which is called after the window.
 }
 
 // Config describes the window of a routine.
 type Config struct {
 	Workers       int
-	Seed          uint64 // of what is read, rank included
-	kvbench.Phase        // with a window of 0 until the routine ends; Limit counts operations
+	Seed          uint64 // of the random choice of objects; different for each rank
+	kvbench.Phase        // Window 0: until the routine ends; Limit counts operations
 }
 
-// Bench is a Routine's environment, and the Workload that repeats it.
-//
-// A routine does not use cache, queue and requests: it measures a tier. The difference to a run
-// with requests on the same tier is the engine's cost.
+// Bench is the Workload that repeats a Routine, and the Routine's environment. A Routine measures a tier
+// without cache, queue and requests.
 type Bench struct {
 	*kvbench.Env
 	Config
 
 	routine Routine
-	drained clock.Event // fired by a routine that has come to its own end
-	// prepared: the routine has come back from that, whatever came of it.
+	drained clock.Event // fired when a routine ends the window itself
+	// prepared: the routine's Prepare has returned.
 	prepared atomic.Bool
-	over     atomic.Bool // an operation ended after the window: no more begins
-	// The last write generation: no two objects have the same content, also when one replaces
-	// another, so that a stale read is detected.
+	over     atomic.Bool // the window is over: start no more operations
+	// gen is the last write generation. Each write has its own generation and content, so that a stale
+	// read is detected.
 	gen  atomic.Uint64
-	last sync.Mutex // serializes completions where their number ends the window
+	last sync.Mutex // serializes completions if Limit ends the window
 }
 
 var (
@@ -60,7 +57,7 @@ var (
 	_ kvbench.Filled   = (*Bench)(nil)
 )
 
-// New makes a routine the workload of one trial; its unit of completion is the operation.
+// New returns the workload of one trial that repeats a routine.
 func New(cfg Config, r Routine) *Bench {
 	return &Bench{Config: cfg, routine: r}
 }
@@ -68,8 +65,8 @@ func New(cfg Config, r Routine) *Bench {
 // Phase implements Workload.
 func (b *Bench) Phase() kvbench.Phase { return b.Config.Phase }
 
-// Prepare implements Workload. It waits first until the device is idle: the drive's work for
-// earlier users would slow the filling.
+// Prepare implements Workload. It first waits for the settle time, so that work of the drive for earlier
+// runs does not slow down the filling.
 func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env) error {
 	b.Env, b.drained = e, e.Clock.NewEvent()
 	if err := e.Rest(ctx); err != nil {
@@ -80,8 +77,8 @@ func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env) error {
 	return b.routine.Prepare(ctx, b)
 }
 
-// Run implements Workload: every worker steps through the window. The loop is closed: a worker
-// begins an operation when its last one has ended, so throughput is what this many workers reach.
+// Run implements Workload. Every worker calls Step in a closed loop: it starts an operation when its
+// last operation has ended.
 func (b *Bench) Run(ctx context.Context, e *kvbench.Env) error {
 	for w := range b.Workers {
 		e.Go(fmt.Sprint("worker ", w), func() {
@@ -96,7 +93,7 @@ func (b *Bench) Run(ctx context.Context, e *kvbench.Env) error {
 	return b.drained.Wait(ctx)
 }
 
-// Stop ends the window for one of the result's reasons; no more operations begin.
+// Stop ends the window. by is one of the result's reasons. No more operations start.
 func (b *Bench) Stop(by string) {
 	b.over.Store(true)
 	if start, _ := b.Rec.Window(); start == workloads.Never {
@@ -107,12 +104,12 @@ func (b *Bench) Stop(by string) {
 	b.End(by)
 }
 
-// Report implements Workload. Workers without requests are never idle, unless the routine reports
-// it: a verdict of "load-limited" would be meaningless.
+// Report implements Workload. Workers count as busy for the whole window, unless the routine reports
+// idle time: a closed loop is never load-limited.
 func (b *Bench) Report(in *record.Info) {
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, b.Workers
 	if !b.prepared.Load() {
-		return // the trial ended before: Prepare did not begin, or still runs
+		return // Prepare was not called, or still runs
 	}
 	if start, end := b.Rec.Window(); start < end {
 		in.Harness.WorkerBusyNS = int64(b.Workers) * int64(end-start)
@@ -122,7 +119,7 @@ func (b *Bench) Report(in *record.Info) {
 	}
 }
 
-// Objects implements [kvbench.Filled]: a routine may implement it, too.
+// Objects implements [kvbench.Filled]. It returns the objects of the routine if the routine is Filled.
 func (b *Bench) Objects() []tiers.Object {
 	if r, ok := b.routine.(kvbench.Filled); ok {
 		return r.Objects()
@@ -130,9 +127,7 @@ func (b *Bench) Objects() []tiers.Object {
 	return nil
 }
 
-// Close lets the routine free its buffers.
-//
-// The workers have ended: only now are their buffers free.
+// Close calls the routine's Finish. The workers have ended, so their buffers are free.
 func (b *Bench) Close() error {
 	if f, ok := b.routine.(interface{ Finish(*Bench) }); ok {
 		f.Finish(b)
@@ -140,7 +135,7 @@ func (b *Bench) Close() error {
 	return nil
 }
 
-// Object returns a new object: keys are never written again, as with content-addressed entries.
+// Object returns a new object with a new key.
 func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
 	return tiers.Object{Key: evenly(l.Files(), "plain/", int64(gen)), Gen: gen, Size: size}
@@ -164,19 +159,19 @@ func (b *Bench) Chunk(worker int, l tiers.Kind, c tiers.Chunk) {
 	b.Rec.Chunk(worker, l, record.PlainPhase(c.Op), c)
 }
 
-// Block counts a request of the storage tier that is a whole operation. Where the number of
-// operations ends the window, the ending one is the last in every count.
+// Block counts a request to the storage tier that is a whole operation. If Limit ends the window, no
+// later operation is in any count.
 func (b *Bench) Block(worker int, c tiers.Chunk) {
 	if b.Limit > 0 {
 		b.last.Lock()
 		defer b.last.Unlock()
 	}
 	if start, _ := b.Rec.Window(); !b.Rec.Block(worker, c) && c.Done >= start {
-		b.over.Store(true) // else it was of the warm-up
+		b.over.Store(true) // else the request was in the warm-up
 	}
 }
 
-// Cut counts an operation that did not complete because ctx had ended, with its time until then.
+// Cut counts an operation that ctx ended before its completion, with its time until then.
 func (b *Bench) Cut(ctx context.Context, worker int, l tiers.Kind, op tiers.Op, o tiers.Object,
 	t tiers.Timing) {
 	if ctx.Err() != nil {
@@ -186,10 +181,10 @@ func (b *Bench) Cut(ctx context.Context, worker int, l tiers.Kind, op tiers.Op, 
 	}
 }
 
-// Done counts a completed operation, its wait before it began, and its time including the wait.
+// Done counts a completed operation. queue is its wait before the start, and endToEnd includes queue.
 func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue,
 	endToEnd time.Duration) {
-	if b.Limit > 0 { // the one that ends the window is the last in every count
+	if b.Limit > 0 { // the operation that ends the window is the last in every count
 		b.last.Lock()
 		defer b.last.Unlock()
 	}

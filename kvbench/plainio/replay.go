@@ -26,54 +26,53 @@ import (
 
 // Replay executes the rows of an I/O trace on the storage tier.
 //
-// One reader goes through the file in order. It decides about every row on metadata alone, with an
-// LRU of the tier's capacity: a write evicts the least recently used objects, a read of a missing
-// object costs no I/O. So hits and victims are a function of the trace and the capacity, whatever
-// the speed. The workers then execute the operations: operations on one key in the order of the
-// file, operations on different keys concurrently.
+// One reader reads the file in order. It decides about every row on metadata alone, with an LRU list of
+// the tier's capacity. A write evicts the least recently used objects. A read of a missing object makes
+// no I/O. So hits and victims depend only on the trace and the capacity. The workers execute the
+// operations: operations on one key in the order of the file, operations on different keys concurrently.
 type Replay struct {
 	Path   string
-	Speed  float64 // divides the trace's gaps; 0 = as fast as the workers are
+	Speed  float64 // divides the gaps between rows; 0 = no gaps
 	Cycles int     // passes through the file, 0 = until the window ends
-	Allow  bool    // more than 1 % malformed rows
-	// Tiers and Phases to execute; nil means Tier-2 alone, and every phase.
+	Allow  bool    // accept more than 1 % malformed rows
+	// Tiers and Phases select the rows to execute. nil: only Tier-2, and every phase.
 	Tiers  []int
 	Phases []string
 
 	level cache.Level
 	rows  *iotrace.Reader
 	begin sync.Once
-	ahead *semaphore.Weighted // held by each operation that is decided and not complete
+	ahead *semaphore.Weighted // one unit per decided operation that is not complete
 	ready chan *replayOp      // decided operations, for the workers
 	idle  atomic.Int64        // ns that workers waited for an operation
 
-	lru  *simplelru.LRU[string, tiers.Object] // the tier's content, as decided
-	used int64                                // its bytes
-	// seen is the keys that have been written, in constant memory whatever the length of the trace:
-	// it takes some other keys for written, with ten million written keys two in 100,000.
+	lru  *simplelru.LRU[string, tiers.Object] // the tier's content after the decided operations
+	used int64                                // bytes of the objects in lru
+	// seen has the keys that have been written, in constant memory. Its rate of false positives is 2 in
+	// 100,000 with ten million keys.
 	seen *bloom.BloomFilter
 
-	mu       sync.Mutex           // guards what follows: reader, workers and report meet there
-	latest   map[string]*replayOp // of each key, while it is not complete
-	deletion *replayOp            // the latest one, also
+	mu       sync.Mutex           // guards the fields below, for reader, workers and Report
+	latest   map[string]*replayOp // the latest operation on each key, until it is complete
+	deletion *replayOp            // the latest deletion, until it is complete
 	count    result.Replay
 	input    workloads.TraceReport
 }
 
-// replayOp is one operation and what has to complete before it. Operations form a graph. Its edges
-// are added at the decision and removed at completion; an operation without edges goes to the
-// workers. No worker waits for another operation, so a hot key blocks none.
+// replayOp is one operation in a graph of dependencies. Edges are added at the decision and removed at
+// completion. An operation that waits for no other goes to the workers. So no worker waits for another
+// operation, and a hot key blocks no worker.
 type replayOp struct {
 	kind   iotrace.Operation
 	object tiers.Object
-	count  *int64        // counts it when it is complete
-	due    time.Duration // on the clock; never: as soon as possible
-	waits  int           // operations that it waits for
-	next   []*replayOp   // that wait for it
+	count  *int64        // incremented at completion
+	due    time.Duration // on the clock; clock.Never: as soon as possible
+	waits  int           // number of operations that have to complete before this one
+	next   []*replayOp   // operations that wait for this one
 }
 
-// replayAhead is how many operations may be decided and not complete: enough to find work on other
-// keys when one is hot.
+// replayAhead is the maximum number of decided operations that are not complete. It is large enough to
+// find work on other keys if one key is hot.
 const replayAhead = 4096
 
 var _ Routine = (*Replay)(nil)
@@ -113,9 +112,8 @@ func (r *Replay) Report(in *result.Result) {
 	in.Input = record.Input(r.input)
 }
 
-// Step executes one operation. The first worker starts the reader, so that its time is the
-// window's. A worker that finds no ready operation counts as idle: a slow trace shows nothing about
-// the storage.
+// Step executes one operation. Worker 0 starts the reader, so that the trace starts with the load. A
+// worker counts as idle while no operation is ready.
 func (r *Replay) Step(ctx context.Context, b *Bench, worker int) error {
 	if worker == 0 {
 		r.begin.Do(func() { b.Go("the reader", func() { r.feed(ctx, b) }) })
@@ -152,8 +150,7 @@ func (r *Replay) execute(ctx context.Context, b *Bench, worker int, op *replayOp
 		b.Cut(ctx, worker, r.level.Kind, kind, o, t)
 		return fmt.Errorf("replaying a %s of %s: %w", kind, o.Key, err)
 	}
-	// A row has a time of its own, from which its latency counts, so that a stall cannot hide the
-	// queue behind it.
+	// The latency counts from the row's due time, so that a stall does not hide the queue behind it.
 	due := min(op.due, began)
 	b.Done(worker, r.level.Kind, kind, o, t, began-due, b.Clock.Now()-due)
 	return nil
@@ -180,11 +177,8 @@ func (r *Replay) complete(op *replayOp, succeeded bool) {
 	r.ahead.Release(1)
 }
 
-// feed goes through the file, pass after pass, and ends the window when all decided operations are
-// complete.
-//
-// Rows keep the gaps of the file, divided by the speed, from pass to pass: each begins a
-// millisecond after the last row of the one before.
+// feed reads the file pass after pass, and fires drained when all operations are complete. A pass starts
+// a millisecond of trace time after the last row of the pass before.
 func (r *Replay) feed(ctx context.Context, b *Bench) {
 	origin := b.Clock.Now()
 	last, err := r.pass(ctx, b, origin, 0)
@@ -195,7 +189,7 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 		}
 	}
 	if errors.Is(err, io.EOF) {
-		err = r.ahead.Acquire(ctx, replayAhead) // no other operation holds any: all are complete
+		err = r.ahead.Acquire(ctx, replayAhead) // succeeds when all operations are complete
 	}
 	switch {
 	case err == nil:
@@ -205,13 +199,13 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 	}
 }
 
-// pass decides about the rows of one pass, each at its time, which counts from base in the
-// trace's time. It returns the time of the last row, and why it ended, io.EOF as a rule.
+// pass decides about the rows of one pass, each at its due time. base is the trace time of the pass's
+// start. pass returns the trace time of the last row and the error that ended it, io.EOF at the end of
+// the file.
 func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration) (
 	last time.Duration, err error,
 ) {
-	// A result reports the input once, however often it was read: malformed rows of a second
-	// pass are the same rows.
+	// The result has the counts of the first pass, because later passes have the same rows.
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -244,15 +238,13 @@ func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration)
 	return last, context.Cause(ctx)
 }
 
-// decide turns a row into operations: its own, after the evictions that it needs.
-//
-// The decision follows the order of the file and metadata alone; the bytes move later and in
-// another order. So two drives get the same operations.
+// decide makes the operations of a row: the evictions that it needs, and its own operation. The decision
+// depends only on the order of the file and on metadata, so two drives get the same operations.
 func (r *Replay) decide(ctx context.Context, b *Bench, row iotrace.Row, due time.Duration) error {
 	r.tally(&r.count.Rows)
 	key := row.Key
 	if row.Tier != int(tiers.Storage) {
-		// the same entry in another tier is another one
+		// An entry in another tier is a different object.
 		key = fmt.Sprintf("Tier-%d/%s", row.Tier, key)
 	}
 	held, there := r.lru.Peek(key)
@@ -286,8 +278,8 @@ func (r *Replay) tally(count *int64) {
 	*count++
 }
 
-// write evicts objects and writes. A write of an existing object replaces it: the old one is
-// deleted first, because both may not fit.
+// write evicts objects until o fits, and writes o. If the key exists, the old object is deleted first,
+// because both may not fit.
 func (r *Replay) write(ctx context.Context, o tiers.Object, due time.Duration) error {
 	if old, there := r.lru.Peek(o.Key); there {
 		if err := r.remove(ctx, old, &r.count.Overwrites); err != nil {
@@ -313,9 +305,9 @@ func (r *Replay) remove(ctx context.Context, o tiers.Object, count *int64) error
 	return r.queue(ctx, &replayOp{kind: iotrace.Delete, object: o, count: count})
 }
 
-// queue puts an operation behind those that have to complete before it: the latest one on its key,
-// and, except for reads, the latest deletion. So deletions run one after the other, and a write
-// waits for its evictions: the tier never holds more than was decided.
+// queue adds an operation that waits for the latest operation on its key. A write or deletion also waits
+// for the latest deletion. So deletions run one after the other, a write waits for its evictions, and
+// the tier never holds more bytes than decided.
 func (r *Replay) queue(ctx context.Context, op *replayOp) error {
 	if err := r.ahead.Acquire(ctx, 1); err != nil {
 		return err
@@ -336,7 +328,7 @@ func (r *Replay) queue(ctx context.Context, op *replayOp) error {
 	return nil
 }
 
-// after makes op wait for another one, nil for none. Callers hold mu.
+// after makes op wait for before, if before is not nil. Callers hold mu.
 func (op *replayOp) after(before *replayOp) {
 	if before != nil {
 		before.next = append(before.next, op)

@@ -12,7 +12,7 @@ import (
 // errEnough ends a stream after enough bytes.
 var errEnough = errors.New("enough has been read")
 
-// store returns the tier without its limit of requests in flight, which is an engine's.
+// store returns the tier without the engine's limit of requests in flight.
 func (m *mover) store(buf leased) tiers.Tier {
 	if s, ok := m.level.Tier.(interface{ Plain(tiers.Buffer) tiers.Tier }); ok {
 		return s.Plain(buf.Buffer)
@@ -20,7 +20,7 @@ func (m *mover) store(buf leased) tiers.Tier {
 	return m.level.Tier
 }
 
-// enough is a sink that drops what it gets, and ends the read when there is to be no more.
+// enough is a sink that drops the bytes. If it is true, it ends the read.
 type enough bool
 
 // Take implements tiers.Sink.
@@ -31,7 +31,7 @@ func (e *enough) Take(tiers.Object, int64, []byte) error {
 	return nil
 }
 
-// get is read of a tier without files, from the object's start.
+// get reads an object of a tier without files, from its start.
 func (m *mover) get(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	var over enough // one buffer is one request at a time, so that no other call runs meanwhile
 	c := tiers.Call{Observe: func(c tiers.Chunk) { over = enough(!count(c)) }}
@@ -42,8 +42,8 @@ func (m *mover) get(ctx context.Context, buf leased, o tiers.Object, count count
 	return err
 }
 
-// put is write for a tier without files: all bytes are the buffer's, stamped while they are sent. An
-// object cannot be cut short: the end of ctx ends the call.
+// put writes an object to a tier without files. The bytes are the buffer's, with a stamp in each block.
+// Only the end of ctx ends put early.
 func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	blocks := uint64(o.Size/stampedBlock) + 1
 	all := stamped{buf, m.stamp.Add(blocks) - blocks + 1}
@@ -54,8 +54,8 @@ func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count count
 // stampedBlock is the block size in which drives and filesystems deduplicate.
 const stampedBlock = 4096
 
-// stamped is an object of any size: the bytes of a buffer again and again, in blocks that begin
-// with numbers of their own. Each read of a byte returns the same value, in whatever pieces.
+// stamped is a source for an object of any size: it repeats the bytes of a buffer. Each block starts
+// with a unique number. A byte has the same value in every call of Fill.
 type stamped struct {
 	leased
 	first uint64 // number of the first block

@@ -15,43 +15,43 @@ import (
 	"kvbench/workloads/users"
 )
 
-// sweepConfig describes a queue-depth sweep: plain I/O on a tier in short steps, each with twice the
-// requests in flight of the step before.
+// sweepConfig has the settings of a queue-depth sweep: plain I/O on a tier in short steps. Each step has
+// twice as many requests in flight as the step before.
 type sweepConfig struct {
 	level cache.Level
-	// objects to read. They are in the tier and stay there during the sweep, and are read in an
-	// order drawn from seed, from any chunk on. Without reads none is needed.
+	// objects are the objects to read. They stay in the tier during the sweep. The seed determines their
+	// order and the chunk at which a read starts. Empty if readShare is 0.
 	objects   []tiers.Object
-	readShare float64 // of the bytes, 0 to 1
+	readShare float64 // share of reads in the bytes, 0 to 1
 	seed      uint64
 
 	inFlight int // requests in flight in the first step, at least 1
-	steps    int // at most
-	// A step ends when it has moved bytes or taken time, whichever comes first. Both are positive.
+	steps    int // maximum number of steps
+	// A step ends after bytes or after time, whichever comes first. Both are positive.
 	bytes int64
 	time  time.Duration
 
-	// The sweep writes new files of fileSize bytes at most (smaller if the capacity is too small for
-	// two of each stream), capacity bytes in all, which must be free in the tier. They stay.
+	// The sweep writes new files of at most fileSize bytes, and at most capacity bytes in total. The
+	// files are smaller if capacity has no room for two files of each stream. They stay in the tier.
 	fileSize, capacity int64
 }
 
-// sweep is a queue-depth sweep in progress. It has fewer steps than requested where the capacity for
-// files or the memory for buffers ends, and none where the tier takes no time.
+// sweep is a queue-depth sweep in progress. It ends early if the capacity for files or the memory for
+// buffers is used up. It has no steps if the tier takes no time.
 //
-// Bytes count as requests complete, from the start of all streams to the end of the step, the
-// middle of that time most (see mean). Requests in flight at the end complete before the next step
-// begins. Files are flushed as in a run. A step is short: differences of a few percent are noise.
+// The bytes of a step count at completion, see mean. Requests in flight at the end of a step complete
+// before the next step starts. Files are flushed as in a run. Because a step is short, differences of a
+// few percent are noise.
 type sweep struct {
 	*mover
 	sweepConfig
-	size int64 // of the files
-	// enough ends the sweep before its last step.
+	size int64 // bytes of a file
+	// enough, if not nil, returns true to end the sweep after a step.
 	enough func([]result.SweepStep) bool
 	drawn  int // steps so far: each has its own random draws
 
 	mu   sync.Mutex
-	used int64 // of the capacity
+	used int64 // bytes of the capacity
 }
 
 func newSweep(e *kvbench.Env, cfg sweepConfig) (*sweep, error) {
@@ -74,12 +74,12 @@ func newSweep(e *kvbench.Env, cfg sweepConfig) (*sweep, error) {
 	return c, nil
 }
 
-// slower is the factor by which a step takes longer on a tier that streams: its requests are whole
-// objects, and a request to a distant store takes some hundred milliseconds.
+// slower is the factor for the length of a step on an object store. Its requests are whole objects, and
+// a request to a distant store takes some hundred milliseconds.
 const slower = 4
 
-// sizeOf rounds a size to whole requests, at least one, but never more than fileSize: a tier of
-// slots may store no more.
+// sizeOf rounds a size down to whole requests, at least one request and at most fileSize. A slot holds
+// no more.
 func (c *sweep) sizeOf(size int64) int64 {
 	size = c.wholeChunks(min(size, c.fileSize, c.largest()))
 	if c.fileSize > 0 {
@@ -88,7 +88,7 @@ func (c *sweep) sizeOf(size int64) int64 {
 	return size
 }
 
-// most is the number in flight in the last step, whose buffers are bounded as a run's are.
+// most returns the number of requests in flight in the last step. BufferBound limits the buffers.
 func (c *sweep) most() int {
 	n := c.inFlight
 	for range c.steps - 1 {
@@ -100,7 +100,7 @@ func (c *sweep) most() int {
 	return n
 }
 
-// run makes the steps and returns those that completed.
+// run runs the steps and returns the completed steps.
 func (c *sweep) run(ctx context.Context) (steps []result.SweepStep, err error) {
 	most := c.most()
 	for n := c.inFlight; n <= most; n *= 2 {
@@ -142,7 +142,7 @@ func (c *sweep) step(ctx context.Context, bufs []leased) (*sweepStep, error) {
 	for op := range r.tallies {
 		r.tallies[op] = make([]tally, len(bufs))
 	}
-	if c.plain == nil { // its requests in flight, whole objects, end by ctx
+	if c.plain == nil { // cancel the objects in flight at the end of the step
 		r.ended = func() { cut(errEnough) }
 	}
 	r.clock.At(r.begun+c.time, r.end)
@@ -157,7 +157,7 @@ func (c *sweep) step(ctx context.Context, bufs []leased) (*sweepStep, error) {
 	return r, err
 }
 
-// count counts one direction of a stream and ends the step when it has moved its bytes.
+// count returns the counter for one direction of stream i. The counter ends the step after bytes.
 func (r *sweepStep) count(op tiers.Op, i int) counter {
 	return func(c tiers.Chunk) (more bool) {
 		if r.over.Load() {
@@ -171,8 +171,8 @@ func (r *sweepStep) count(op tiers.Op, i int) counter {
 	}
 }
 
-// stream is stream i of n: object after object, through one buffer. The first object of each stream
-// is shorter by a different part, so that flushes of many streams do not coincide.
+// stream runs stream i of n: it moves object after object with one buffer. The first written object of
+// each stream has a different length, so that the streams do not flush at the same time.
 func (r *sweepStep) stream(ctx context.Context, buf leased, i, n int) error {
 	draws := users.NewStream(r.seed, r.drawn<<16+i)
 	size := r.sizeOf(r.size * int64(i+1) / int64(n))

@@ -9,14 +9,13 @@ import (
 	"kvbench/tiers/cache"
 )
 
-// Tier reads or writes entries of one size in one tier, through the cache's transfer, without
-// cache, queue or requests.
+// Tier reads or writes entries of one size in one tier with the transfer code of the cache, but without
+// cache, queue and requests.
 type Tier struct {
 	Level tiers.Kind
 	Op    tiers.Op
 	Size  int64 // bytes per entry
-	// Footprint bounds the bytes in the tier; 0 = half of its capacity. It is many times an entry,
-	// so that a drive's own memory does not serve all reads.
+	// Footprint is the maximum number of bytes in the tier. 0 = half of the tier's capacity.
 	Footprint int64
 
 	fileSet
@@ -24,9 +23,9 @@ type Tier struct {
 
 var _ Routine = (*Tier)(nil)
 
-// Prepare fills the tier for reading; for a write benchmark the tier starts empty. A full footprint
-// ends the window of the storage tier. A memory tier is full within moments and overwrites its
-// oldest entries: removing them costs nearly nothing.
+// Prepare fills the tier for reads. For writes the tier is empty at the start. On the storage tier a
+// full footprint ends the window. A memory tier is full soon and replaces its oldest entries, because
+// their removal takes nearly no time.
 func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.level, err = b.Level(r.Level); err != nil {
 		return err

@@ -9,10 +9,10 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// prompts splits the prompts into found tokens, new tokens, which no cache can have, and missing
-// ones; they add up to all. For a block trace the missing tokens are split by its ideal hits: first
-// requests show nothing about the size of the cache. Turns that overtook the one before them are
-// reported separately: no cache could have had their history.
+// prompts splits the prompt tokens into found, new and missing tokens. No cache can have new tokens. For
+// a block trace it also splits the missing tokens by the ideal hits, because the first request of a
+// block misses in a cache of any size. It reports the history of turns that overtook the turn before
+// separately, because no cache could have it.
 func prompts(r *result.Result) (s Section) {
 	p := r.Prompt
 	if p == nil || p.Tokens == 0 {
@@ -45,9 +45,9 @@ func prompts(r *result.Result) (s Section) {
 	return s
 }
 
-// firstRequests is the number of missing tokens that no cache could have had, because their blocks
-// were requested for the first time. The ideal hits are those of all dispatched requests, so the
-// number is unknown if others than these completed, unless the cache found every possible hit.
+// firstRequests returns the number of missing tokens whose blocks were requested for the first time. The
+// ideal hits are of all dispatched requests. So the number is unknown if the completed requests are not
+// the dispatched requests, unless the cache found every possible hit.
 func firstRequests(r *result.Result, missing int64) (first int64, known bool) {
 	c := r.BlockCache
 	switch {
@@ -77,8 +77,8 @@ func promptKinds(p *result.Prompt) string {
 	return strings.Join(parts, ", ")
 }
 
-// blocks compares the hit ratio of a block trace with the ideal one of a cache without bounds:
-// policies differ in the fourth digit.
+// blocks compares the hit ratio of a block trace with the ideal hit ratio of an unbounded cache. It
+// shows four digits, because policies differ in the fourth.
 func blocks(r *result.Result) (s Section) {
 	c := r.BlockCache
 	if c == nil {
@@ -115,8 +115,9 @@ func blocks(r *result.Result) (s Section) {
 	return s
 }
 
-// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where they
-// converge the cache is warm. The ideal is unknown where an interval's is.
+// blocksOverTime shows the hit ratio and the ideal hit ratio in each tenth of the window. When they
+// converge, the cache is warm. The ideal ratio of a tenth is unknown if it is unknown in one of its
+// intervals.
 func blocksOverTime(r *result.Result) (s Section) {
 	const parts = 10
 	if r.BlockCache == nil {
@@ -207,9 +208,8 @@ func policy(r *result.Result) (s Section) {
 	return s
 }
 
-// validation compares the measured with the recorded numbers: a simulation or another machine can
-// be believed only if it repeats known numbers. A number that one of the runs lacks is shown and
-// not judged.
+// validation compares the measured numbers with the numbers of a recorded run. It shows a number that
+// only one of the runs has, without a judgement.
 func validation(r *result.Result) (s Section) {
 	v := r.Recording
 	if v == nil {
@@ -231,9 +231,9 @@ func validation(r *result.Result) (s Section) {
 	return s
 }
 
-// served is the offered requests and their outcomes, by class and in total. A p95 is marked as a
-// lower bound where the slowest requests were still waiting at the end; a class without a target
-// has no compliance. The served share is the number to look at when a trial is oversubscribed.
+// served has the offered requests and their outcomes, by class and in total. It marks a p95 as a lower
+// bound if the slowest requests were still waiting at the end. A class without a target has no
+// compliance. The served share shows whether a trial is oversubscribed.
 func served(r *result.Result) (s Section) {
 	total := r.Load["total"]
 	if r.CompletionUnit == result.UnitOperation ||
@@ -266,8 +266,8 @@ func served(r *result.Result) (s Section) {
 	return s
 }
 
-// unserved says why some requests did not complete. With an empty queue none waited for the
-// storage: the rest was in flight at the window's end.
+// unserved returns a text on why some requests did not complete. With an empty queue they were in flight
+// at the end of the window.
 func unserved(o result.ClassOutcome) string {
 	if o.Queued > 0 || o.InFlight == 0 {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// checkpoints report what was written or read, how fast, what limited it, and which rules of the
-// closed division were kept, with a row for each checkpoint.
+// checkpoints reports the bytes and rates of the checkpoints, what limited them, and which rules of the
+// closed division the run met. The table has a row for each checkpoint.
 func checkpoints(r *result.Result) (s Section) {
 	c := r.Checkpoint
 	if c == nil {
@@ -72,7 +72,7 @@ func checkpoints(r *result.Result) (s Section) {
 	return s
 }
 
-// recovery is what a training run would have waited for, had it died with its last checkpoint.
+// recovery reports the time after which a training run could continue from its last checkpoint.
 func (s *Section) recovery(c *result.Checkpoint) {
 	switch {
 	case c.GapNS == nil:
@@ -90,10 +90,9 @@ func (s *Section) recovery(c *result.Checkpoint) {
 	}
 }
 
-// spread is how long checkpoints took, and their rates: means and standard deviations.
+// spread returns the means and standard deviations of the checkpoints' times and rates.
 func spread(c *result.Checkpoint, runs []result.CheckpointRun) string {
-	// A mean hides the one checkpoint for which a training run stood still: the slowest is reported
-	// too, with its accelerator.
+	// The text also has the slowest checkpoint, with its slowest accelerator, because a mean hides it.
 	s := result.Sum(runs)
 	slowest := slices.MaxFunc(runs, func(a, b result.CheckpointRun) int {
 		return int(a.DurationNS - b.DurationNS)
@@ -108,8 +107,7 @@ func spread(c *result.Checkpoint, runs []result.CheckpointRun) string {
 		rate(s.RateWorst), by)
 }
 
-// flushes is how long a file's fsync took: the longest, where there were too few of them for a
-// percentile.
+// flushes returns the time of a file's fsync, or the longest time if there are too few for a percentile.
 func flushes(c *result.Checkpoint) string {
 	if c.FlushP95NS != nil {
 		return ns(*c.FlushP95NS) + " p95"
@@ -133,8 +131,8 @@ func origin(c *result.Checkpoint, runs []result.CheckpointRun, network *result.N
 	return text
 }
 
-// cold reports where the bytes of files came from, as far as it is known: what lay in the page cache
-// before, and what the device's counters show. Each is reported without the other.
+// cold reports where the bytes of files came from: the bytes in the page cache before the reads, and the
+// device's counters. It reports the number that is known if the other one is unknown.
 func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	word := "cold"
 	// They are all warm, or none is. One unknown makes all of them unproven.
@@ -162,7 +160,7 @@ func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	return text + ", the device's counters are not known"
 }
 
-// cached is how much of what was read lay in the page cache before, nil where that is not known.
+// cached returns how many of the read bytes were in the page cache before, nil if unknown.
 func cached(runs []result.CheckpointRun) *int64 {
 	sum := new(int64)
 	for _, r := range runs {
@@ -174,10 +172,9 @@ func cached(runs []result.CheckpointRun) *int64 {
 	return sum
 }
 
-// pipeline reports which side waited for the other: whether the rate is the storage's, or the client
-// could not generate the bytes fast enough.
+// pipeline reports whether the writes or the generation of the bytes limited the rate.
 func pipeline(p *result.Pipeline) string {
-	// Of the time of the checkpoints, not of the window: that has pauses in it.
+	// A share is of the time of the checkpoints. The window also has pauses.
 	share := func(wait int64) string {
 		return percent(new(float64(wait) / float64(max(p.TotalNS, 1))))
 	}
@@ -198,8 +195,8 @@ func pipeline(p *result.Pipeline) string {
 	return text + fmt.Sprintf("overhead %s; %s", percent(p.Overhead), limit)
 }
 
-// rulesText names the rules that were kept, those that are unknown, and those that were not kept, with
-// what is required.
+// rulesText lists the rules that the run met, the unknown rules, and the rules that it did not meet,
+// with their requirements.
 func rulesText(checked []result.CheckpointRule) string {
 	var kept, not, unknown []string
 	for _, r := range checked {
@@ -222,5 +219,5 @@ func rulesText(checked []result.CheckpointRule) string {
 	return strings.TrimPrefix(text, "; ")
 }
 
-// seconds is a time to the tenth, which is how the rules count.
+// seconds returns a time in seconds with one decimal, as the rules give it.
 func seconds(n int64) string { return fmt.Sprintf("%.1f s", time.Duration(n).Seconds()) }

@@ -8,10 +8,10 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// firstTokens is the time to the first token and its parts, whose means add up to it; the time that
-// the cache saved; and the length from which on loading is worth it. Without a rate of computing it
-// says that misses were free: a reader who compares capacities has to know. The JSON has the times
-// per class.
+// firstTokens has the time to the first token and its parts, the time that the cache saved, and the
+// prompt length from which on loading is faster than computing. The means of the parts add up to the
+// mean of the whole. Without a prefill rate it says that misses cost no time, so that nobody compares
+// times of two capacities. The JSON has the times per class.
 func firstTokens(r *result.Result) (s Section) {
 	s.Title, s.Topic = "First Token", "first token"
 	f := r.FirstToken
@@ -51,9 +51,8 @@ func firstTokens(r *result.Result) (s Section) {
 	return s
 }
 
-// foundParts says whether loading was worth it, at which rate it is, and for how many requests it
-// was. The rate is each request's own: a storage has to give it to each of the requests that load
-// concurrently.
+// foundParts reports whether loading was faster than computing, from which rate on it is, and for how
+// many requests it was. The rate is per request: the storage has to give it to each concurrent request.
 func foundParts(f *result.FirstToken) string {
 	p := &f.Found
 	where := "anything"
@@ -79,8 +78,8 @@ func foundParts(f *result.FirstToken) string {
 	return text
 }
 
-// saved is the time that the cache saved of a request's first token. Saved and loaded stand next to
-// each other without a judgement: the storage's time includes its queue, and an idle GPU has none.
+// saved returns a text with the computing time that the cache saved per request, and the time of
+// loading. It does not compare the two, because the time of loading includes the storage's queue.
 func saved(f *result.FirstToken) string {
 	s, n := &f.Sums, f.Requests
 	text := fmt.Sprintf("computing every prompt of %s whole takes an idle GPU %s a request; what "+
@@ -97,7 +96,8 @@ func saved(f *result.FirstToken) string {
 	return text
 }
 
-// worth is the length from which on loading is faster than computing, at its median and at its p95.
+// worth returns the prompt length from which on loading is faster than computing, by the median and by
+// the p95 of loading.
 func worth(f *result.FirstToken) string {
 	b := f.BreakEven
 	if b.P50 == nil {
@@ -135,7 +135,7 @@ func breakEven(b *result.BreakEven, measured []result.LoadingTime) string {
 	return fmt.Sprintf("beats computing from %s tokens on", count(*b.Tokens)) + doubt
 }
 
-// lengths is the range of lengths measured.
+// lengths returns the range of the measured prompt lengths.
 func lengths(measured []result.LoadingTime) string {
 	text := count(int64(measured[0].Tokens))
 	if n := len(measured); n > 1 {
@@ -144,7 +144,7 @@ func lengths(measured []result.LoadingTime) string {
 	return text + " tokens"
 }
 
-// costText is the cost of computing, and the source of that number.
+// costText returns the cost of computing a prompt, and the source of the cost.
 func costText(c result.PrefillCost) string {
 	// People give a rate, and fit seconds per token.
 	text := fmt.Sprintf("%g·n + %g·n² s", c.PerToken, c.PerTokenSquare)

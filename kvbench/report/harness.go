@@ -8,8 +8,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// harness is the cost of measuring, and the shares behind the verdict. A share that could not be
-// measured is unknown and has decided nothing.
+// harness has the CPU and memory that the benchmark itself used, and the shares behind the verdict. The
+// verdict does not use an unknown share.
 func harness(r *result.Result) (s Section) {
 	h := r.Harness
 	s.Title, s.Folded = "Harness", true

@@ -9,7 +9,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// knee lists the cells of the grid in which the knee was found, and says what it means.
+// knee lists the cells of the grid and the knee, and gives matching settings of inference engines.
 func knee(r *result.Result) (s Section) {
 	if r.PlainIO == nil || r.PlainIO.Knee == nil {
 		return s
@@ -42,10 +42,9 @@ func knee(r *result.Result) (s Section) {
 	return s
 }
 
-// kneeGrid is the same for the text: a row for each number in flight, a column for each request
-// size. Each cell has the median and, in brackets, the lowest and the highest measurement, all in
-// one unit; an asterisk marks the knee, and an equals sign the cells that equal it within the
-// spread.
+// kneeGrid returns the grid for the text, with a row per number in flight and a column per request size.
+// A cell has the median and, in brackets, the lowest and the highest measurement, all in one unit. An
+// asterisk marks the knee. An equals sign marks the cells that equal the knee within the spread.
 func kneeGrid(k *result.Knee) *Section {
 	var sizes []int64
 	var depths []int

@@ -13,9 +13,9 @@ const enough = 0.95
 // meaning reports where the knee is, and what that means in the settings of inference engines. A
 // grid that was not measured to its end has no knee, and no settings.
 //
-// An engine's threads each read or write one object after the other: its threads are requests in
-// flight, and its objects are their size. The settings and their defaults are those of the engines'
-// main branches of September 2026.
+// An engine's thread reads or writes one object after the other. So the number of threads is the number
+// of requests in flight, and the object size is the request size. The settings and their defaults are
+// from the engines' main branches of September 2026.
 func (s *Section) meaning(r *result.Result, k *result.Knee) {
 	cells := units.Plural(len(k.Points), "cell")
 	what := fmt.Sprintf("%d of %s, %s in flight: %s", k.InFlight, bytes(k.RequestBytes),

@@ -17,11 +17,10 @@ func (s *Section) distribution(name string, d result.Distribution) {
 	}
 }
 
-// latencies lists the latencies of entries. Below them stand first reads and re-reads, which a
-// cache in the drive may serve, an operation's device time where the rest is more than a hundredth
-// of it, moves between tiers and the latency per 100 MiB: together they show whether the drive is
-// slow or the entries are large. p99.9 needs ten thousand samples: it is unknown in most trials,
-// and is for long ones.
+// latencies lists the latencies of entries. Rows below have first reads and re-reads (a cache in the
+// drive may serve re-reads), the device time if the rest of the operation is more than 1 % of it, moves
+// between tiers, and the latency per 100 MiB. Together they show whether the drive is slow or the
+// entries are large. p99.9 needs ten thousand samples, so only long trials have it.
 func latencies(r *result.Result) Section {
 	s := Section{Title: "Latencies", Topic: "latency", Folded: true,
 		Columns: columns("per entry", units.Count, "samples", units.Nanoseconds, "mean", "p50",
@@ -62,9 +61,9 @@ func (s *Section) part(name string, n, ns, whole int64, d result.Distribution) {
 	s.add(name, float64(ns)/float64(n), units.Ratio(ns, whole), d.P50, d.P95, d.P99, d.P999, d.Max)
 }
 
-// requestTime splits the time of requests. All parts are of all completed requests, so that their
-// means add up to the mean of the whole; percentiles do not add up. Parts below a ten-thousandth of
-// the time are left out. Waiting is one part, and its kinds are listed above a hundredth.
+// requestTime splits the time of requests into parts. A part's mean is over all completed requests, so
+// the means add up to the mean of the whole. Percentiles do not add up. It leaves out parts below 0.01 %
+// of the time. Waiting is one part, and kinds of waiting above 1 % have rows of their own.
 func requestTime(r *result.Result) (s Section) {
 	n, l, sum := r.Requests.Completed, r.Latency.Request, r.Requests.Time
 	if r.CompletionUnit == result.UnitOperation || n == 0 {
@@ -107,8 +106,8 @@ func requestTime(r *result.Result) (s Section) {
 	return s
 }
 
-// bySize shows the slowest tier only: the trial is about it, and lines are few. Entries of a class
-// differ by at most four, so that their latencies can be read without scaling them.
+// bySize has the latencies by size class, for the slowest tier only. The sizes in a class differ by at
+// most a factor of four, so that their latencies are comparable.
 func bySize(r *result.Result) (s Section) {
 	if len(r.Tiers) == 0 {
 		return s
@@ -142,8 +141,8 @@ func bySize(r *result.Result) (s Section) {
 	return s
 }
 
-// contexts is the time of loading the KV of contexts from the slowest tier under the run's load,
-// compared with the time of computing it again.
+// contexts compares the time to load the KV cache of contexts from the slowest tier under the run's load
+// with the time to compute it again.
 func contexts(r *result.Result) (s Section) {
 	if r.CompletionUnit == result.UnitOperation || len(r.Tiers) == 0 || r.FirstToken != nil {
 		return s
@@ -166,12 +165,11 @@ func contexts(r *result.Result) (s Section) {
 	return s
 }
 
-// shownStalls is how many of the 16 in the JSON are printed, the longest: a hanging device leaves
-// as many as were in flight, which are alike.
+// shownStalls is how many of the 16 longest stalls in the JSON are printed. The stalls of a device that
+// hangs are alike.
 const shownStalls = 3
 
-// stalls are calls that the storage completed late, or not at all. They stand below the numbers,
-// which include them, and above the warnings.
+// stalls lists calls that the storage completed late or not at all.
 func stalls(r *result.Result) (s Section) {
 	all := r.Stalls
 	if all == nil {

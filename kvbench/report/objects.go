@@ -11,8 +11,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// objectStore says which store it was and how it was used: two results that differ in pieces, parts
-// or protection of bodies measured different clients, whatever the store.
+// objectStore reports the store and the client's settings: pieces, parts and protection of bodies.
+// Results with different settings are not comparable.
 func (s *Section) objectStore(r *result.Result) {
 	o := &r.Objects.Store
 	where := "no endpoint"
@@ -52,10 +52,9 @@ func (s *Section) objectStore(r *result.Result) {
 		o.Payload, bytes(r.IO.ChunkBytes), depth)
 }
 
-// objects has a row for each kind of request to a store: their number, and their time to success
-// with attempts and pauses. Bytes include failed attempts: the table can be compared with the
-// store's access log, and shows late responses that the client discarded. Cells
-// without a meaning in a row are empty, which is neither 0 nor unknown.
+// objects has a row for each kind of request to a store, with the number of requests and their time to
+// success, including retries and pauses. Bytes include failed attempts, so that the table can be
+// compared with the store's access log. A cell without a meaning in a row is empty.
 func objects(r *result.Result) (s Section) {
 	o := r.Objects
 	if o == nil {

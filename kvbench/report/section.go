@@ -11,8 +11,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Section is a part of a result: facts in words, and a table. Text, page and workbook print the
-// same sections with the same names; they differ in how they write a value.
+// Section is a part of a report: lines of text and a table. Text, HTML page and workbook have the same
+// sections with the same names. They differ in the format of values.
 type Section struct {
 	Title   string // above it on the page; the name of its sheet in the workbook
 	Topic   string // in the margin of the text
@@ -28,15 +28,16 @@ type Section struct {
 // Line is one fact with its topic; a line without a topic continues the one before.
 type Line struct{ Topic, Text string }
 
-// Column is one cell of each row. A unit stands with every value and not in the heading: 900 ms and
-// 1.20 s are easier to compare than 0.900 and 1.200 s. In the workbook values are bare, and heads
-// have the units. The names of a table are unique, and the first column names its rows.
+// Column is a column of a table. Text and page write the unit with every value: 900 ms and 1.20 s are
+// easier to compare than 0.900 and 1.200 s. The workbook writes the unit in the heading. The names of a
+// table's columns are unique. The first column has the names of the rows.
 type Column struct {
 	Name string
 	Unit units.Unit
 }
 
-// Sections are the parts of a result in the order of reading; what does not apply is left out.
+// Sections returns the sections of a result in the order of the report, without sections that do not
+// apply.
 func Sections(r *result.Result) []Section {
 	all := append(slices.Concat(groups(r)...), stalls(r), failures(r))
 	for i := range all {
@@ -65,8 +66,8 @@ func groups(r *result.Result) [][]Section {
 	return all
 }
 
-// Joined is the sections of one title of several results: all lines, and all rows below the columns
-// that any of them has, with the result of each.
+// Joined merges the sections of several results that have the same title. It has all their lines,
+// columns and rows, and the index of the result of each line and row.
 type Joined struct {
 	Section
 	LineOf, RowOf []int // indexes of results
@@ -89,8 +90,7 @@ func Join(all [][]Section) (list []Joined) {
 	return list
 }
 
-// add takes in the section of a result. A cell that its table does not have is empty, which is not
-// unknown.
+// add adds the section of a result. Cells of columns that the section does not have are empty.
 func (j *Joined) add(of int, s Section) {
 	for _, l := range s.Lines {
 		j.Lines, j.LineOf = append(j.Lines, l), append(j.LineOf, of)
@@ -132,7 +132,7 @@ func columns(first string, others ...any) []Column {
 // add appends a row, with a cell for each column. A text in a column of numbers stays as it is.
 func (s *Section) add(row ...any) { s.Rows = append(s.Rows, row) }
 
-// some adds a row of what was counted, unless there is none of it.
+// some adds a row, unless n is 0.
 func (s *Section) some(name string, n int64, others ...any) {
 	if n > 0 {
 		s.add(append([]any{name, n}, others...)...)
@@ -201,8 +201,8 @@ func (s Section) String() string {
 	return b.String()
 }
 
-// table is the table in columns of text, each as wide as its widest cell; without rows it has no
-// heads. The first column reads from the left, the others from the right.
+// table returns the lines of the table. A column is as wide as its widest cell. The first column is
+// aligned left, the others right. Without rows there is no heading.
 func (s Section) table() (lines []string) {
 	if len(s.Rows) == 0 {
 		return nil

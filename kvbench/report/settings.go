@@ -12,8 +12,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// settings say what ran. A reader who compares two summaries looks here first, so they contain what
-// makes results incomparable: I/O mode, write device time, deviations from the closed division.
+// settings has the settings of the run, also those that make results incomparable: I/O mode, write
+// device time, deviations from the closed division.
 func settings(r *result.Result) (s Section) {
 	s.Title, s.Folded = "Settings", true
 	if m := r.Model; m.RankBytesPerToken > 0 && r.CompletionUnit != result.UnitOperation {
@@ -99,7 +99,7 @@ func (s *Section) workload(r *result.Result) {
 	}
 }
 
-// storage says where entries were kept, and how they were read and written.
+// storage reports the place of the entries and the I/O settings.
 func (s *Section) storage(r *result.Result) {
 	if r.Objects != nil {
 		s.objectStore(r)
@@ -158,9 +158,9 @@ func (s *Section) input(r *result.Result) {
 	}
 }
 
-// simulation is the model of a simulated device and how near it was to its limit. A queue that
-// grows without end means that the device is oversubscribed, whatever its rate. With an autoscaler
-// the model has no sustained users, because the search has its own.
+// simulation reports the model of a simulated device and its load. A queue that grows without end means
+// that the device is oversubscribed. With an autoscaler the section has no sustained users, because
+// section autoscaling has them.
 func simulation(r *result.Result) (s Section) {
 	m := r.Simulation
 	if m == nil {
@@ -278,7 +278,7 @@ func replay(r *result.Result) (s Section) {
 	return s
 }
 
-// together is one line about the number of clients and the spread of their starts, "" for a trial
+// together returns a line with the number of clients and the spread of their starts, "" for a trial
 // without a coordinator.
 func together(r *result.Result) string {
 	c := r.Clients
@@ -298,15 +298,15 @@ func together(r *result.Result) string {
 	return text + ", results of all"
 }
 
-// clients are the hosts and filesystems of a trial of several ranks, and the slowest and the
-// fastest of them.
+// clients lists the hosts and filesystems of a trial of several ranks, and the slowest and the fastest
+// rank.
 func clients(r *result.Result) (s Section) {
 	c := r.Clients
 	if c == nil {
 		return s
 	}
 	s.Title, s.Topic, s.Folded = "Clients", "clients", true
-	// Hosts first: a rank that stands out is often one of a host that does.
+	// Hosts first: an outlier among the ranks is often on an outlier among the hosts.
 	s.put("", together(r))
 	// One line each: a run on many hosts is read for the one that is missing.
 	for _, h := range c.Hosts {

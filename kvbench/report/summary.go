@@ -47,8 +47,8 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	return write(w, parts...)
 }
 
-// WriteShort writes one trial of several: how it ended, what it did and how fast, and what to
-// doubt. WriteSummary writes all of that, too.
+// WriteShort writes a part of WriteSummary for one trial of several: its end, rates and latencies, and
+// warnings.
 func WriteShort(w io.Writer, r *result.Result) error {
 	var head Section
 	head.put("error", r.Error)
@@ -96,7 +96,8 @@ func title(r *result.Result) string {
 		r.Trial+1, max(r.Count, 1), ranks(r), r.Status, ended)
 }
 
-// ranks says which clients the numbers are of: one client, all of a trial, or the remaining ones.
+// ranks returns which clients the numbers are of: one client, all clients of a trial, or the clients
+// that were not lost.
 func ranks(r *result.Result) string {
 	have, all := len(r.MergedRanks), max(r.Ranks, 1)
 	switch {
@@ -165,10 +166,10 @@ func LogLines(r *result.Result) []string {
 	return lines
 }
 
-// verdict is what limited the trial and its completions in the window, in the unit of the
-// benchmark, and their share of plain sequential I/O if a StorageCeiling ran before in the same
-// process. Tokens per second of storage time, a figure of the Python benchmark that adds up the
-// times of parallel requests, is on the benchmark line alone.
+// verdict reports what limited the trial, the completions in the window, and the share of the rate of
+// plain sequential I/O if StorageCeiling ran before in the same process. Tokens per second of storage
+// time are only on the benchmark line: this figure of the Python benchmark adds up the times of parallel
+// requests.
 func verdict(r *result.Result) (s Section) {
 	s.Title = "Verdict"
 	s.line("verdict", "%s: %s", r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
@@ -193,8 +194,8 @@ func verdict(r *result.Result) (s Section) {
 	return s
 }
 
-// warnings are as many as fit on a screen: the JSON has all. They are no section, because the page
-// lists the warnings of all trials together. Warnings of a trace stand with its numbers.
+// warnings lists as many warnings as fit on a screen. The JSON has all warnings. The page lists the
+// warnings of all trials together. The warnings of a trace are in the section of the trace.
 func warnings(r *result.Result, trace *tracing.Trace) (s Section) {
 	const most = 12
 	list := r.Warnings
@@ -211,7 +212,7 @@ func warnings(r *result.Result, trace *tracing.Trace) (s Section) {
 	return s
 }
 
-// failures are the most frequent failed operations: the JSON has all.
+// failures lists the most frequent failed operations. The JSON has all of them.
 func failures(r *result.Result) (s Section) {
 	const most = 5
 	s.Title = "Failures"

@@ -8,8 +8,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// sizes are the sizes of the moved entries: latencies per entry need them. Each tier has its own,
-// since large entries bypass a small tier.
+// sizes has the sizes of the moved entries of each tier. Tiers differ, because large entries bypass a
+// small tier.
 func sizes(r *result.Result) Section {
 	s := Section{Title: "Entry Sizes", Topic: "entry size", Folded: true,
 		Columns: columns("operation", units.Count, "entries", units.Bytes, "mean", "p50", "p95",
@@ -26,10 +26,10 @@ func sizes(r *result.Result) Section {
 // directions name a tier's two directions.
 var directions = [...]string{" read", " write"}
 
-// tiers is the content of each level at the end, in parts that add up to its capacity. One part is
-// the space that writes in flight have reserved, because entries are evicted for it before it is
-// used. Entries that are being deleted still occupy space that is reserved already, so they stand
-// after the sum. The most that was held shows whether the capacity was the limit.
+// tiers has the content of each tier at the end of the window, in parts that add up to the capacity. One
+// part is the space that writes in flight have reserved. Entries that are being deleted occupy space
+// that is already reserved, so they are not part of the sum. The peak shows whether the capacity was the
+// limit.
 func tiers(r *result.Result) (s Section) {
 	if r.CompletionUnit == result.UnitOperation {
 		return s // without a cache their content is unknown

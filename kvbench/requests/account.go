@@ -8,22 +8,21 @@ import (
 	"kvbench/workloads"
 )
 
-// account is the state of all offered requests at a moment.
-//
-// The invariant of every result: of each class, offered = completed + failed + in flight + queued.
+// account has the counts of all offered requests at one moment. In each class, offered = completed +
+// failed + in flight + queued.
 type account struct {
-	at       time.Duration // of the load's time
+	at       time.Duration // load time
 	classes  [workloads.NumClasses]classCounts
 	spent    spent
-	workers  int           // their number
-	input    *result.Input // of a recorded source
-	computed time.Duration // the server's time of computing prompts
+	workers  int           // number of workers
+	input    *result.Input // nil unless the source reads a file
+	computed time.Duration // busy time of the simulated GPU, for prompts
 	windowed
 	digest workloads.Digest
 }
 
-// open opens the window in one step: start makes samples count and returns the moment from which.
-// open returns the account up to that moment.
+// open opens the window: start starts the recording of samples and returns the moment. open returns the
+// account at that moment. No request starts or ends meanwhile.
 func (d *dispatcher) open(start func() time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,10 +32,8 @@ func (d *dispatcher) open(start func() time.Duration) account {
 	return d.accountAt(at)
 }
 
-// accountAt returns everything up to a moment of the clock. Callers hold mu.
-//
-// The source is called last, and under the same lock: its offers and the started requests belong to
-// one moment.
+// accountAt returns the account at a moment of the clock. Callers hold mu. So the source's offers and
+// the dispatcher's counts are of the same moment.
 func (d *dispatcher) accountAt(at time.Duration) account {
 	a := d.countedAt(at)
 	var offered []workloads.ClassLoad
@@ -52,7 +49,7 @@ func (d *dispatcher) accountAt(at time.Duration) account {
 	return a
 }
 
-// countedAt returns the dispatcher's own counts up to a moment. Callers hold mu.
+// countedAt returns the account at a moment of the clock, without the source's offers. Callers hold mu.
 func (d *dispatcher) countedAt(at time.Duration) account {
 	d.pool.pass(min(at, d.windowEnd()))
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
@@ -66,7 +63,7 @@ func (d *dispatcher) countedAt(at time.Duration) account {
 	return a
 }
 
-// close ends the handing out and returns the account at the window's end.
+// close ends the dispatch of requests and returns the account at the end of the window.
 func (d *dispatcher) close(end time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +72,7 @@ func (d *dispatcher) close(end time.Duration) account {
 	return d.accountAt(end)
 }
 
-// account returns everything up to the given moment of the clock.
+// account returns the account at a moment of the clock.
 func (d *dispatcher) account(at time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()

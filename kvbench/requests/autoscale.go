@@ -13,10 +13,10 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Autoscale lets the number of users follow what the storage can do.
+// Autoscale has the settings of the autoscaler, which adapts the number of users to the storage.
 type Autoscale struct {
-	Mode     string
-	Target   float64       // of the saturation, qos only
+	Mode     string        // result.AutoscaleCapacity, else qos
+	Target   float64       // saturation from 0 to 1, qos only
 	Interval time.Duration // of one round
 	MaxUsers int           // 0 = 100000
 }
@@ -24,57 +24,59 @@ type Autoscale struct {
 // Conventions of the two modes.
 const (
 	mostUsers  = 100000
-	minRounds  = 3 // before saturation is known
-	maxRounds  = 10
-	readLimit  = 100.0 // ms per 100 MiB: as slow as saturated
+	minRounds  = 3     // rounds before the saturation is known
+	maxRounds  = 10    // rounds from which the saturation is computed
+	readLimit  = 100.0 // p95 in ms per 100 MiB at which the storage counts as saturated
 	writeLimit = 50.0
-	steadyCV   = 0.1 // of the throughput
-	holdRounds = 3   // after users were taken away
+	steadyCV   = 0.1 // coefficient of variation below which the throughput is steady
+	holdRounds = 3   // rounds without a change after a decrease of users
 
-	// A step of capacity mode is a share of the users, but no fewer than these, or the search
-	// would crawl from one user on, and no more, or it would jump past the knee.
+	// A step of capacity mode is a share of the users, within these limits. Smaller steps would make the
+	// search slow with few users. Larger steps would miss the knee.
 	minStep     = 5
 	maxStep     = 100
-	leastGrowth = 0.01
+	leastGrowth = 0.01 // relative growth of throughput that counts
 
-	noiseErrors   = 2 // standard errors of a round's throughput that are noise
-	flatRounds    = 2 // without growth end the search
-	roundSamples  = 10
-	maxKeptRounds = 4096 // of a result: a run of days with rounds of seconds stays readable
+	noiseErrors   = 2    // standard errors of a round's throughput that count as noise
+	flatRounds    = 2    // rounds without growth after which the search ends
+	roundSamples  = 10   // throughput samples in a round
+	maxKeptRounds = 4096 // rounds in a result, so that a result of a run of days stays readable
 )
 
-// autoscaler decides. It has no clock and starts no worker, so that tests can check its decisions
-// round by round.
+// autoscaler decides how many users the next round has. It has no clock and starts no worker, so that
+// tests can check its decisions round by round.
 type autoscaler struct {
 	cfg Autoscale
 
-	mu      sync.Mutex // the window may end while a round does
-	over    bool       // the search, or the window: no round ends any more
+	mu      sync.Mutex // the window may end while a round ends
+	over    bool       // the search or the window is over: end ignores further rounds
 	kept    []result.Round
-	summary result.AutoscaleSummary // so far; its FinalUsers are those of now
+	summary result.AutoscaleSummary // so far; FinalUsers is the current number of users
 
-	rates, reads []float64 // of the last maxRounds rounds: bytes/s, and p95 latencies
+	rates, reads []float64 // of the last maxRounds rounds: bytes/s; p95 read latency in ms per 100 MiB
 
-	above, hold int     // qos: rounds
-	at, most    int     // qos: the users that were at the target last, and above it twice
-	flat        int     // capacity: rounds
-	best        float64 // capacity: throughput of the last round that grew
+	above, hold int     // qos: rounds above the target; rounds left to hold
+	at, most    int     // qos: users of the last round at the target; of the last decrease
+	flat        int     // capacity: rounds without growth
+	best        float64 // capacity: bytes/s of the last round that grew
 }
 
-// roundNumbers are over which latencies grow.
+// roundNumbers are the x values of the regression of latencies over rounds.
 var roundNumbers = [maxRounds]float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
-// newAutoscaler begins a search. The users sustained are, in capacity mode, those of the last
-// round whose throughput had grown; in qos mode those of the last round that was not above the
-// target. That is found when so many were at the target, or more were above it twice: until then
-// it is only how far the search came.
+// newAutoscaler starts a search with a number of users.
+//
+// In capacity mode SustainedUsers is the number of users of the last round whose throughput grew. In qos
+// mode it is the number of users of the last round that was not above the target. In qos mode the number
+// counts as found if a round with so many users was at the target, or if rounds with more users were
+// above the target twice. Otherwise it is only the last step of the search.
 func newAutoscaler(cfg Autoscale, users int) *autoscaler {
 	return &autoscaler{cfg: cfg, summary: result.AutoscaleSummary{Mode: cfg.Mode,
 		InitialUsers: users, FinalUsers: users, SustainedUsers: users, PeakUsers: users}}
 }
 
-// end closes a round and returns the number of users of the next one; over says
-// that there is none.
+// end adds a round and returns the number of users of the next round. If over is true, the search is
+// over.
 func (a *autoscaler) end(r result.Round) (users int, over bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,17 +121,17 @@ func action(from, to int) string {
 	return result.ScaleHold
 }
 
-// stop ends the search with the window. Afterwards what it has found does not change.
+// stop ends the search. Afterwards summary and kept do not change.
 func (a *autoscaler) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
 }
 
-// saturation is the storage's load as a share of its limit: the worse of its two latencies against
-// their limits. A storage at its limit has a steady throughput and a latency that grows with the
-// load; where either is missing, high latencies have another reason and count half. It is nil while
-// there are too few rounds.
+// saturation returns the saturation of the storage, from 0 to 1: the larger quotient of a p95 latency of
+// the round and its limit. A saturated storage has steady throughput and read latencies that rise. If
+// one of these is missing, the latencies have another cause and count half. saturation returns nil in
+// the first rounds.
 func (a *autoscaler) saturation(last *result.Round) *float64 {
 	if len(a.rates) < minRounds {
 		return nil
@@ -144,9 +146,9 @@ func (a *autoscaler) saturation(last *result.Round) *float64 {
 	return &s
 }
 
-// qos holds the saturation within a tenth of the target. It takes users away only when it was
-// above twice, since one slow round may be a checkpoint of the filesystem, and then holds still:
-// what those users had queued must drain before latencies mean anything.
+// qos returns the number of users that keeps the saturation within 10 % of the target. It removes users
+// after two rounds above the target, because the filesystem's checkpoint may slow down one round. Then
+// it holds for holdRounds, until the requests of the removed users have left the queue.
 func (a *autoscaler) qos(r *result.Round) (next int, why string) {
 	switch {
 	case r.Saturation == nil:
@@ -169,12 +171,12 @@ func (a *autoscaler) qos(r *result.Round) (next int, why string) {
 	return r.Users, "hold: at the target"
 }
 
-// scale multiplies users and rounds up, without being fooled by the last bit.
+// scale returns users × by, rounded up. It ignores rounding errors of the product.
 func scale(users int, by float64) int { return int(math.Ceil(float64(users)*by - 1e-9)) }
 
-// capacity adds users until throughput has not grown for two rounds. To have grown is to be above
-// the best round by more than the noise of one: with few users throughput varies more between
-// rounds than a step adds.
+// capacity adds users until throughput has not grown for flatRounds. Throughput grows if it is above the
+// best round by more than the noise of a round. With few users throughput varies more between rounds
+// than a step adds.
 func (a *autoscaler) capacity(r *result.Round) (next int, why string, over bool) {
 	switch margin := max(leastGrowth*a.best, r.Noise); {
 	case a.best > 0 && r.BytesPerSecond <= a.best+margin:

@@ -16,35 +16,34 @@ import (
 	"kvbench/workloads/compute"
 )
 
-// job is one worker's current request with the decisions about it. Its memory is reused from
-// request to request.
+// job is one worker's current request with the cache's decisions. The next request reuses its memory.
 type job struct {
 	req     *workloads.Request
 	plan    []workloads.Op
-	intent  []int        // plan index -> index of its key's intent
+	intent  []int        // plan index -> index in intents of the operation's key
 	intents []cache.Want // distinct keys in order of first use
 	prompt  prompt
 	lease   cache.Lease
 	usual   cache.Lease          // in the Env's Reference
-	written bool                 // the source knows that the own entry is settled
-	absent  bool                 // the own entry is not available: nothing to decode
+	written bool                 // the source knows that the request's own entry is written or failed
+	absent  bool                 // the request's own entry is missing: nothing to decode
 	arrived time.Duration        // on the clock
-	sample  record.RequestSample // what it took so far
-	waited  time.Duration        // in the dispatcher, for something else than its lock
-	taken   time.Duration        // on the clock: when its queue ended
-	steps   []int                // plan indices in the order of their execution
+	sample  record.RequestSample // the times so far
+	waited  time.Duration        // in the dispatcher, without the wait for the lock
+	taken   time.Duration        // on the clock: end of the time in the queue
+	steps   []int                // plan indices in the order of execution
 }
 
-// dispatcher hands requests to workers, most urgent first, and counts the started ones. A worker takes
-// a request and decides about its keys in one step under one lock. So decisions are made in the order of
-// dispatch, whatever the number of workers and cores.
+// dispatcher gives requests to workers, most urgent first, and counts the started requests. A worker
+// takes a request and decides about its keys in one step under one lock. So decisions are made in the
+// order of dispatch, whatever the number of workers and cores.
 //
 // The same lock makes the counts exact at the window's edges, because no request completes while the window
 // is being opened. So each offered request counts as either completed, failed, in flight or queued.
 type dispatcher struct {
 	*kvbench.Env
 	cfg    *Config
-	origin time.Duration   // zero of the load's time, in which arrivals are given, on the clock
+	origin time.Duration   // load time 0, on the clock; arrivals are in load time
 	over   context.Context // ends with the trial
 
 	mu   sync.Mutex
@@ -53,18 +52,18 @@ type dispatcher struct {
 	asking atomic.Int64 // start of the source's current call, plus one; 0 = no call
 
 	src       workloads.Source
-	opened    bool // the window
-	closed    bool
-	exhausted bool          // the source will give nothing more
+	opened    bool          // the window has opened
+	closed    bool          // no more requests are dispatched
+	exhausted bool          // the source has no more requests
 	wake      time.Duration // load time at which an alarm wakes a worker
 	drained   clock.Event   // exhausted, and nothing is in flight
 	inflight  map[*job]struct{}
 	classes   [workloads.NumClasses]classCounts
 
-	moment time.Duration // of the latest request
-	still  int64         // requests that began at it
+	moment time.Duration // start of the latest request
+	still  int64         // requests that started at moment
 
-	deciding bool // a worker waits for the decision on its blocks: no other may take a request
+	deciding bool // a worker waits for the decision about its blocks: no other worker takes a request
 
 	pool pool
 	gpu  compute.Server
@@ -72,10 +71,10 @@ type dispatcher struct {
 	digest workloads.Digest
 }
 
-// windowed counts requests whose prompts exceed the model's context window, and keeps the longest.
+// windowed counts requests whose prompts exceed the model's context window.
 type windowed struct {
 	passed  int64
-	longest int // tokens
+	longest int // tokens of the longest such prompt
 }
 
 // look counts a request of that many prompt tokens.
@@ -86,8 +85,8 @@ func (w *windowed) look(tokens, window int) {
 	}
 }
 
-// classCounts count requests of a class since the load began. Counts of the window are differences
-// of two accounts, so that nothing is reset while requests are in flight.
+// classCounts has the counts of a class since the start of the load. The counts of the window are the
+// difference of two accounts, so that no count is reset while requests are in flight.
 type classCounts struct {
 	workloads.ClassLoad       // the source's offers
 	started, failed, inFlight int64
@@ -105,12 +104,12 @@ func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
 	return d
 }
 
-// now is the load's time.
+// now returns the load time.
 func (d *dispatcher) now() time.Duration { return d.Clock.Now() - d.origin }
 
-// next blocks until there is a request for this worker; false means that the run is over, or that
-// there are too many workers. No request is handed out after the window's end, though the trial may
-// notice that end a moment later.
+// next waits for a request for this worker. It returns false if the run is over, or if the pool's limit
+// ends this worker. It dispatches no request after the window's end, also if the trial has not yet
+// called close.
 func (d *dispatcher) next(worker int, j *job) bool {
 	j.waited = 0
 	defer d.leave(d.enter(), &j.waited)
@@ -145,11 +144,11 @@ func (d *dispatcher) next(worker int, j *job) bool {
 	return false
 }
 
-// begin plans r and decides about its keys. It returns false when the run ended before the
-// decision. Callers hold mu.
+// begin plans r and decides about its keys. It returns false if the run ended before the decision.
+// Callers hold mu.
 //
-// The decision is taken at dispatch, and not when the bytes move: otherwise hits would depend on
-// the storage's speed, and two drives could not be compared under the same load.
+// The cache decides at dispatch, not when the bytes move. Otherwise the hits would depend on the speed
+// of the storage, and the load of two drives would differ.
 func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	now := d.Clock.Now()
 	j.req, j.written, j.absent, j.taken = r, false, false, now
@@ -157,14 +156,14 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		Shard: worker, Class: r.Class,
 		GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
 	}
-	// The worker has read its clock before the source did: an arrival may lie a moment ahead.
+	// now may be a moment before the arrival, because the source has its own reading of the clock.
 	j.arrived = min(now, d.origin+r.Arrival)
 	j.sample.Time.Queue = int64(now - j.arrived)
 	j.plan = d.cfg.Planner.Plan(j.plan[:0], r)
 	j.intent, j.intents = j.intent[:0], j.intents[:0]
 	for _, op := range j.plan {
 		at := -1
-		if !j.blocks() { // they are distinct
+		if !j.blocks() { // the keys of blocks are distinct
 			at = j.intentOf(op.Key)
 		}
 		if at < 0 {
@@ -184,7 +183,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	if !d.decide(j) {
 		return false
 	}
-	j.sample.Time.Room = int64(d.Clock.Now() - deciding) // for victims in use by other requests
+	j.sample.Time.Room = int64(d.Clock.Now() - deciding) // the wait for victims that other requests use
 	if j.lease.Prefix {
 		d.countBlocks(worker, j)
 	}
@@ -197,13 +196,13 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	return true
 }
 
-// maxStill is how many requests may begin without time moving on. A load that
-// neither thinks nor waits for storage would never reach its deadline.
+// maxStill is the maximum number of requests that start at one moment. A load without think time and
+// without storage time would never reach its deadline.
 const maxStill = 5000 << 12
 
-// watchTime counts the requests that begin at one moment. Only in virtual time are these many. It ends a
-// load under which virtual time stands still, and a load whose trial has ended: a worker that never
-// waits notices neither. Callers hold mu.
+// watchTime counts the requests that start at one moment. Only in virtual time are these many. It ends a
+// load in which virtual time stands still. It also ends a load whose trial has ended, because a worker
+// that never waits does not notice the end. Callers hold mu.
 func (d *dispatcher) watchTime(now time.Duration) {
 	if now != d.moment {
 		d.moment, d.still = now, 0
@@ -220,9 +219,9 @@ func (d *dispatcher) watchTime(now time.Duration) {
 	}
 }
 
-// decide decides about the keys of a request, in the order in which requests are taken: while a
-// decision waits for entries that other requests hold, no other worker takes a request. Only
-// decisions about blocks wait. It returns false when the run ended meanwhile. Callers hold mu.
+// decide decides about the keys of a request, in the order of dispatch. A decision about blocks may wait
+// for entries that other requests hold. Meanwhile no other worker takes a request. decide returns false
+// if the run ended before the decision. Callers hold mu.
 func (d *dispatcher) decide(j *job) bool {
 	decided := d.Cache.Decide(&j.lease, j.intents)
 	for !decided && !d.closed {
@@ -237,13 +236,13 @@ func (d *dispatcher) decide(j *job) bool {
 	return decided
 }
 
-// blocks reports whether the request is made of blocks, some of which are cached.
+// blocks reports whether the plan reads or writes a prefix of blocks.
 func (j *job) blocks() bool {
 	return len(j.plan) > 0 && j.plan[0].Kind == workloads.ReadPrefixOrWrite
 }
 
-// countBlocks counts the decisions about the blocks of a request. Only traces have the hits of an
-// unbounded cache.
+// countBlocks records the decisions about the blocks of a request. Ideal, the hits of an unbounded
+// cache, is -1 unless the request is from a trace of blocks.
 func (d *dispatcher) countBlocks(worker int, j *job) {
 	s := record.BlockSample{At: d.Clock.Now(), Shard: worker, Ideal: -1}
 	if j.req.OfBlocks() {
@@ -270,7 +269,7 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 	}
 }
 
-// lostBlocks subtracts n hits from block at on: their reads failed.
+// lostBlocks subtracts n hits from block at on, because their reads failed.
 func (d *dispatcher) lostBlocks(worker int, j *job, at, n int) {
 	s := record.BlockSample{At: d.Clock.Now(), Shard: worker}
 	for i := at; i < at+n; i++ {
@@ -284,9 +283,8 @@ func (d *dispatcher) lostBlocks(worker int, j *job, at, n int) {
 	d.Rec.LostBlocks(s)
 }
 
-// compare looks up the request's keys in the reference: its blocks, or the earlier entries of its
-// prompt. A turn may overtake the one before it, whose entry is not written yet. Such an entry does
-// not count as looked up, whatever the policy.
+// compare looks up the parts of the request's prompt in the reference. If turns may overtake, the entry
+// of the turn before may not be written yet. Such an entry does not count as a lookup.
 func (d *dispatcher) compare(worker int, j *job) {
 	if d.Reference == nil {
 		return
@@ -318,8 +316,8 @@ func (d *dispatcher) windowEnd() time.Duration {
 	return end
 }
 
-// intentOf finds the intent of a key, the latest first: only a request's own
-// key comes more than once in a plan, and it comes last.
+// intentOf returns the index of a key in intents, -1 if there is none. It searches from the end, because
+// only the request's own key repeats in a plan, and that key is the last.
 func (j *job) intentOf(key string) int {
 	for k := len(j.intents) - 1; k >= 0; k-- {
 		if j.intents[k].Key == key {
@@ -329,8 +327,8 @@ func (j *job) intentOf(key string) int {
 	return -1
 }
 
-// enter locks the dispatcher for a worker. leave unlocks it and counts the worker's time in it,
-// including the wait for the lock and excluding other waits.
+// enter locks the dispatcher for a worker. leave unlocks it and counts the time since enter, including
+// the wait for the lock and without *waited.
 func (d *dispatcher) enter() (begun time.Duration) {
 	begun = d.Clock.Now()
 	d.mu.Lock()
@@ -342,15 +340,15 @@ func (d *dispatcher) leave(begun time.Duration, waited *time.Duration) {
 	d.mu.Unlock()
 }
 
-// ask calls the source, which may read a file that does not answer. Callers hold mu, and keep it
-// meanwhile: nothing is known of the load until the source answers.
+// ask calls question, which calls the source. The source may read a file, and the read may hang. Callers
+// hold mu.
 func (d *dispatcher) ask(now time.Duration, question func()) {
 	d.asking.Store(int64(now) + 1)
 	question()
 	d.asking.Store(0)
 }
 
-// silent is the duration of the source's current call, 0 without one.
+// silent returns the duration of the source's current call, 0 without a call.
 func (d *dispatcher) silent() time.Duration {
 	since := d.asking.Load()
 	if since == 0 {
@@ -369,8 +367,7 @@ func (d *dispatcher) wait(j *job, what doing) {
 	j.waited += max(0, now-max(from, d.pool.opened))
 }
 
-// think sleeps for a GPU's computing time. The worker counts as idle: more such workers would not
-// let the storage do more.
+// think sleeps for the computing time of a GPU. The worker counts as thinking, not as busy with storage.
 func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
 	d.mu.Lock()
 	d.pool.begin(thinking, d.measured())
@@ -382,7 +379,7 @@ func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
 	return err
 }
 
-// measured is the moment up to which workers' time counts: now, or the window's end.
+// measured returns now, or the end of the window if that is earlier. Workers' time counts up to it.
 func (d *dispatcher) measured() time.Duration { return min(d.Clock.Now(), d.windowEnd()) }
 
 // staff sets the number of workers to n and returns the ids of those that have to be started. If change
@@ -408,12 +405,12 @@ func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) 
 			start = append(start, id)
 		}
 	}
-	d.cond.Broadcast() // some workers have to end, others may find a request
+	d.cond.Broadcast() // surplus workers have to end, other workers may get a request
 	return start
 }
 
-// alarm wakes a worker when the next arrival is due. One alarm serves all workers; an alarm that
-// was set for a later arrival finds that it is early, and does nothing.
+// alarm wakes a worker when the next arrival is due. One alarm serves all workers. If the time of wake
+// has not come, alarm does nothing.
 func (d *dispatcher) alarm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -423,12 +420,9 @@ func (d *dispatcher) alarm() {
 	}
 }
 
-// wrote reports to the source that the request's own entry is settled, so that the next turn may
-// start.
-//
-// The next turn may start when this turn's entry is written, before the answer is generated. The
-// cache has the history of the next turn by then, and a user reads an answer while the next prompt is
-// prefilled.
+// wrote reports to the source that the request's own entry is written, or that its write failed. Then
+// the next turn may start, before this turn's answer is generated: the cache has the history of the next
+// turn.
 func (d *dispatcher) wrote(j *job) {
 	if j.written {
 		return
@@ -439,13 +433,13 @@ func (d *dispatcher) wrote(j *job) {
 	d.cond.Signal()
 }
 
-// done ends a request; cut says that the run ended before it did. A request that ends after the
-// window counts as in flight at its end, and no further one is handed out.
+// done ends a request. cut means that the run ended before the request. A request that ends after the
+// window counts as in flight at the end of the window, and no further request is dispatched.
 func (d *dispatcher) done(j *job, cut bool) {
 	d.wrote(j)
 	defer d.leave(d.enter(), new(time.Duration))
 	if d.deciding {
-		d.cond.Broadcast() // Signal may wake another than the one who decides
+		d.cond.Broadcast() // Signal might not wake the worker that decides
 	}
 	j.sample.At, j.sample.Prompt = d.Clock.Now(), j.prompt.tokens()
 	j.sample.Time.EndToEnd = int64(j.sample.At - j.arrived)
@@ -453,7 +447,7 @@ func (d *dispatcher) done(j *job, cut bool) {
 		cut, d.closed = true, true
 		d.cond.Broadcast()
 	}
-	if !cut { // what was cut is still in flight at the closing
+	if !cut { // a request that was cut is in flight at the end of the window
 		delete(d.inflight, j)
 		if j.sample.Failed {
 			d.classes[j.req.Class].failed++
@@ -465,8 +459,7 @@ func (d *dispatcher) done(j *job, cut bool) {
 	d.cond.Signal()
 }
 
-// checkDrained ends the load when no request will come and none runs. Callers
-// hold mu.
+// checkDrained fires drained if the source is exhausted and no request is in flight. Callers hold mu.
 func (d *dispatcher) checkDrained() {
 	if d.exhausted && len(d.inflight) == 0 {
 		d.drained.Fire()

@@ -21,8 +21,8 @@ import (
 	"kvbench/workloads"
 )
 
-// populate writes the entries that decode-only reads: bounded by the workers alone (spec 6),
-// outside the window.
+// populate writes the entries that decode-only requests read. The workers write them before the window,
+// without the limit of concurrent writes (spec 6).
 func (l *Load) populate(ctx context.Context) error {
 	p, parts, tokens := l.cfg.Population, 1, l.cfg.Population.Tokens
 	if n := l.cfg.Planner.ObjectTokens; n > 0 {
@@ -44,8 +44,8 @@ func (l *Load) populate(ctx context.Context) error {
 	})
 }
 
-// fits refuses entries that are larger than the terminal tier, and names a value of an option that
-// works.
+// fits returns an error if the entries are larger than the last tier. The error suggests a value of the
+// option with which they fit.
 func (l *Load) fits(what string, bytes int64, option string, value int) error {
 	last := l.env.Levels[len(l.env.Levels)-1]
 	if bytes <= last.Capacity {
@@ -57,9 +57,9 @@ func (l *Load) fits(what string, bytes int64, option string, value int) error {
 		int64(float64(value)*float64(last.Capacity)/float64(bytes)))
 }
 
-// precondition writes until the drive has shown its steady state (spec 11). Its
-// entries stay as the first victims: deleting them would trim the drive and
-// undo it.
+// preconditionDrive writes Precondition.Bytes to bring the drive to its steady state (spec 11). The
+// entries stay in the cache as the first victims. Their deletion would trim the drive and undo the
+// preconditioning.
 func (l *Load) preconditionDrive(ctx context.Context) error {
 	p := l.cfg.Precondition
 	if p.Bytes == 0 || l.env.Simulated {
@@ -72,7 +72,7 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	err := f.write(ctx, writers, int(entries), func(n int) workloads.Entry {
 		return workloads.Entry{Key: workloads.PreconditionKey(n), Tokens: tokens}
 	})
-	f.mu.Lock() // an interrupted filling may have writers left
+	f.mu.Lock() // after an interruption writers may still run
 	defer f.mu.Unlock()
 	f.endRound()
 	rates := f.rates[max(0, len(f.rates)-reported):]
@@ -91,12 +91,11 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	return err
 }
 
-// ingest writes the documents of a run with RAG, one after the other, with as
-// many writers as workers. Where only some are kept, the oldest leaves before
-// the next one comes.
+// ingest writes the documents of a run with RAG, one document after the other, with as many writers as
+// workers. If the corpus keeps only some documents, ingest removes the oldest before it writes the next.
 //
-// Documents are written one after the other because their order is their recency: written
-// concurrently, the storage would decide which of them a small cache keeps.
+// The order of the documents is their recency in LRU. With concurrent documents the timing of the
+// storage would decide which documents a small cache keeps.
 func (l *Load) ingest(ctx context.Context) error {
 	c := l.cfg.Corpus
 	if c == nil {
@@ -146,26 +145,26 @@ type filler struct {
 
 	mu    sync.Mutex
 	done  int64     // bytes
-	rates []float64 // of the rounds so far
-	mark  int64     // bytes at the end of the last of them
+	rates []float64 // bytes/s of the rounds so far
+	mark  int64     // bytes at the end of the last round
 	at    time.Duration
 }
 
 // fillPatience is how long an interrupted filling waits for its writers.
 const fillPatience = 200 * time.Millisecond
 
-// rounds is into how many rounds of equal bytes a filling is cut; the rates of
-// the last reported of them show whether the rate has settled.
+// rounds is the number of rounds of equal bytes in a filling. The result has the rates of the last
+// reported rounds.
 //
-// A drive that was empty writes fast until its cache of single-level cells is full, then more
-// slowly until it collects garbage as fast as it is written to. When the last rounds have the same
-// rate it has come to its steady state; a result says how far they lie apart.
+// An empty SSD writes fast until its SLC cache is full. Then it slows down until garbage collection
+// keeps up with the writes. If the last rounds have the same rate, the drive is in its steady state. The
+// result has the spread of these rates.
 const (
 	rounds   = 10
 	reported = 4
 )
 
-// newFiller shows progress until ctx ends.
+// newFiller returns a filler whose progress is on the live line until ctx ends.
 func (l *Load) newFiller(ctx context.Context, stage string, total int64) *filler {
 	now := l.env.Clock.Now()
 	f := &filler{load: l, stage: stage, total: total, begin: now, at: now}
@@ -179,7 +178,7 @@ func (l *Load) newFiller(ctx context.Context, stage string, total int64) *filler
 	return f
 }
 
-// wrote counts an entry and ends the round that is full with it.
+// wrote counts an entry and ends the round if the round is full.
 func (f *filler) wrote(size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,7 +187,7 @@ func (f *filler) wrote(size int64) {
 	}
 }
 
-// endRound notes the rate of a round, of which the very last may be cut short. Callers hold mu.
+// endRound records the rate of a round. The last round may be shorter than the others. Callers hold mu.
 func (f *filler) endRound() {
 	if now := f.load.env.Clock.Now(); now > f.at && f.done > f.mark {
 		f.rates = append(f.rates, float64(f.done-f.mark)/(now-f.at).Seconds())
@@ -196,11 +195,12 @@ func (f *filler) endRound() {
 	}
 }
 
-// write returns when all is written or something failed. Interrupted, it does not
-// wait long for the writers: clean waits for them.
+// write writes the entries with several writers. It returns when all entries are written, or after an
+// error or interruption. After an interruption it waits at most fillPatience for the writers; the
+// trial's clean waits for the rest.
 //
-// Entries are handed out one by one, in order. With several writers the order of completion may
-// differ, but the order of decisions does not, so that evictions are reproducible.
+// Writers take the entries one by one, in order. With several writers the order of completion may
+// differ.
 func (f *filler) write(ctx context.Context, writers, entries int,
 	entry func(n int) workloads.Entry) error {
 	ctx, cancel := context.WithCancelCause(ctx)

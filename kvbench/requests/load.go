@@ -25,29 +25,31 @@ import (
 
 // Config describes a load of requests.
 type Config struct {
-	// Source makes the requests; it is called once, after preparation.
+	// Source opens the source of the requests. It is called once, at the end of the preparation.
 	Source  func() (workloads.Source, error)
-	Input   string // the path that it reads while it runs, "" = none
+	Input   string // the path that the source reads during the load, "" = none
 	Planner workloads.Planner
 	Workers int
-	// EndedBy names the reason when a finite source is exhausted and all its requests are
-	// completed: EndedByMaxRequests or EndedByInput; "" = the source has no end.
+	// EndedBy is the result's reason when a finite source is exhausted and its requests are completed:
+	// EndedByMaxRequests or EndedByInput. "" = the source has no end.
 	EndedBy string
 
-	// Phase is the window, which ends with Limit, too, and with a source that ends.
+	// Phase has the lengths of warm-up and window. The window also ends when a finite source is
+	// exhausted.
 	kvbench.Phase
 
-	Users     int        // at the start, where there are any
-	Autoscale *Autoscale // nil = the users stay as they are
+	Users     int        // at the start; 0 if the source has no users
+	Autoscale *Autoscale // nil = the number of users is constant
 
-	TokenTime time.Duration // simulated generation, per token
-	// Cost is the time of computing what a prompt does not find, on one server that all requests
-	// share. With it every request first loads what is cached, then computes, and then writes. The
-	// zero Cost is free, and operations keep the order of their plan.
+	TokenTime time.Duration // simulated generation time of a token
+	// Cost is the time to compute the prompt tokens that no tier has, on one server that all requests
+	// share. With a Cost every request first loads its cached entries, then computes, then writes. With
+	// the zero Cost computing takes no time, and operations run in the order of the plan.
 	Cost       compute.Cost
-	Overtaking bool // turns may overtake their predecessors
+	Overtaking bool // a turn may start before the entry of the turn before is written
 
-	// ContextWindow is the model's in tokens, 0 = none. Longer prompts are counted, not changed.
+	// ContextWindow is the model's context window in tokens, 0 = no limit. Longer prompts are counted,
+	// not changed.
 	ContextWindow int
 
 	Population   Population
@@ -56,50 +58,49 @@ type Config struct {
 	// ValidationTrace is the path of a recorded run to compare with, "" = none.
 	ValidationTrace string
 
-	// OnDispatch is called with every request and its plan when a worker gets it, in the order of
-	// dispatch; the requests of one user keep their order. It runs under the dispatcher's lock: it
-	// must be quick, must not call back, and must not keep the plan, which is reused.
+	// OnDispatch is called at the dispatch of every request, in the order of dispatch. It runs under the
+	// dispatcher's lock. It must be quick, must not call the load, and must not keep plan, whose memory
+	// is reused.
 	OnDispatch func(r *workloads.Request, plan []workloads.Op)
-	// OnBlocks is called with the decisions about the blocks of each request, under the same
-	// conditions.
+	// OnBlocks is called with the decisions about the blocks of each request. The conditions of
+	// OnDispatch apply.
 	OnBlocks func(r *workloads.Request, s record.BlockSample)
 }
 
-// Population is the entries that decode-only writes before the window: pop/<n> of Tokens tokens
-// each.
+// Population has the number of entries that are written before the window for decode-only requests, and
+// the tokens of each. The keys are pop/<n>.
 type Population struct{ Entries, Tokens int }
 
-// Precondition is the load that brings a drive to its steady state before the
-// window (spec 11). Bytes 0 = none. Simulations have none.
+// Precondition has the writes that bring a drive to its steady state before the window (spec 11). Bytes
+// 0 = no preconditioning. Simulations do not precondition.
 type Precondition struct {
 	Bytes   int64
-	Threads int
+	Threads int // 0 = the number of CPUs
 	Tokens  int // per entry, 0 = 2048
 }
 
-// Load is a load of requests: a source's requests, planned, decided by the cache in the order of
-// dispatch, and executed by workers.
+// Load is the workload of a source's requests.
 type Load struct {
 	cfg Config
 	env *kvbench.Env
 
 	src      workloads.Source
 	dispatch *dispatcher
-	started  atomic.Pointer[dispatcher] // dispatch, once there is one, for other goroutines
+	started  atomic.Pointer[dispatcher] // equals dispatch after Prepare, for other goroutines
 	scaler   *scaler                    // nil without autoscaling
 	looker   tiers.Looker               // see Env.Looker
 	askAll   bool
 
-	recording    *result.Recording // to compare with
+	recording    *result.Recording // of the ValidationTrace
 	precondition *result.Precondition
-	// When the window opened, and at its end.
+	// The accounts at the start and at the end of the window.
 	before, after account
 	closed        atomic.Bool // after is valid
 }
 
 var _ kvbench.Counted = (*Load)(nil)
 
-// New makes a load for one trial.
+// New returns a Load for one trial, or an error if cfg is invalid.
 func New(cfg Config) (*Load, error) {
 	var errs []error
 	if cfg.Source == nil {
@@ -118,16 +119,16 @@ func New(cfg Config) (*Load, error) {
 // Phase implements Workload.
 func (l *Load) Phase() kvbench.Phase { return l.cfg.Phase }
 
-// Prepare implements Workload. The order matters: a recorded run that cannot be read costs nothing
-// yet; preconditioning leaves its entries as the first victims; and the source comes last, because
-// its time begins with the load.
+// Prepare implements Workload. The order of the steps matters. readValidation is first, so that an error
+// in the recorded run costs no time. preconditionDrive is before populate and ingest, so that its
+// entries are the first victims. The source is last, because its time starts with the load.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
 	l.looker, l.askAll = e.Looker()
 	for _, step := range []func(context.Context) error{
 		l.readValidation, l.preconditionDrive, l.populate, l.ingest, e.Rest,
 	} {
-		stepping, stop := context.WithCancel(ctx) // ends the showing of its progress, too
+		stepping, stop := context.WithCancel(ctx) // stop also ends the progress on the live line
 		err := step(stepping)
 		if stop(); err != nil {
 			return err
@@ -146,7 +147,7 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	return err
 }
 
-// readValidation reads the recorded run first.
+// readValidation reads the recorded run of ValidationTrace.
 func (l *Load) readValidation(context.Context) error {
 	if l.cfg.ValidationTrace == "" {
 		return nil
@@ -166,8 +167,8 @@ func (l *Load) readValidation(context.Context) error {
 	return err
 }
 
-// Run implements Workload: it ends when all requests of a finite source are completed, or when a
-// trace turns out to be broken.
+// Run implements Workload. It returns when ctx ends or when all requests of a finite source are
+// completed. It returns the source's error if the source has one.
 func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	l.startWorkers(ctx, l.cfg.Workers, nil)
 	if err := l.dispatch.drained.Wait(ctx); err != nil {
@@ -188,9 +189,8 @@ func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
 	}
 }
 
-// CloseWindow implements kvbench.Counted.
-//
-// Requests in flight at the end count as such, whatever becomes of them while the load drains.
+// CloseWindow implements kvbench.Counted. Requests in flight at the end of the window count as in
+// flight, also if they complete or fail later.
 func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	if l.scaler != nil {
 		l.scaler.auto.stop()
@@ -220,7 +220,7 @@ func (l *Load) Waits() (path string, since time.Duration) {
 	return l.cfg.input(), d.silent()
 }
 
-// input names what the source reads.
+// input returns the name of the source's input, for messages.
 func (c *Config) input() string { return cmp.Or(c.Input, "the source of requests") }
 
 // Report implements Workload.
@@ -228,7 +228,7 @@ func (l *Load) Report(in *record.Info) {
 	in.Workload.Workers, in.Recording, in.Precondition = l.cfg.Workers, l.recording,
 		l.precondition
 	if l.dispatch == nil {
-		return // it failed before
+		return // Prepare failed before
 	}
 	if !l.closed.Load() && l.dispatch.silent() > 0 {
 		in.Warnings = append(in.Warnings, fmt.Sprintf("%s did not answer when the window ended: "+
@@ -261,10 +261,10 @@ func (l *Load) Report(in *record.Info) {
 	}
 }
 
-// wholeInputRows bounds the reading that follows, to seconds.
+// wholeInputRows is the most rows that wholeInput reads, which takes seconds.
 const wholeInputRows = 500_000
 
-// wholeInput counts the rows of an input of which the window has replayed a part. It is skipped
+// wholeInput counts all rows of an input if the window has replayed only a part of them. It does nothing
 // after a signal, because it takes seconds.
 func (l *Load) wholeInput(in *record.Info) {
 	src, ok := l.src.(interface {
@@ -278,9 +278,10 @@ func (l *Load) wholeInput(in *record.Info) {
 	}
 }
 
-// outcomes returns each class's counts of the window, except completions. Requests that were queued
-// or in flight when the window opened count as offered in it, so that offered is at least the
-// number served. A request in flight for longer than its class's target has missed it.
+// outcomes returns the counts of the window for each class, without completions. Requests that were
+// queued or in flight at the start of the window count as offered, so that offered is at least the
+// number of completions. A request counts as late if it is in flight for longer than the P95 target of
+// its class.
 func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloads.QoS,
 ) map[string]result.ClassOutcome {
 	all := make(map[string]result.ClassOutcome)
@@ -308,7 +309,7 @@ func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloa
 	return all
 }
 
-// Close closes the input. It waits for the source's current call.
+// Close closes the source. It waits for the source's current call.
 func (l *Load) Close() error {
 	c, ok := l.src.(io.Closer)
 	if !ok {

@@ -2,23 +2,24 @@ package requests
 
 import "time"
 
-// pool is the workers, guarded by the dispatcher's lock. Idle time is a share of its time: with an
-// autoscaler the number of workers changes within a window, so workers × window would be wrong.
+// pool counts the workers and their time. The dispatcher's lock guards it. It sums up the time of all
+// workers, because with an autoscaler the number of workers changes within a window.
 type pool struct {
-	limit int // workers with a lower number go on
+	limit int // workers with this id or above end
 	alive map[int]struct{}
 	now   [numDoings]int // workers by their current activity
 
-	opened time.Duration // the window
-	since  time.Duration // the sums include the time until then
+	opened time.Duration // start of the window
+	since  time.Duration // spent includes the time until since
 	spent  spent
 }
 
-// spent is time summed over workers since the window opened.
+// spent has times since the start of the window, summed over the workers.
 type spent struct {
-	worked time.Duration // all of it
+	worked time.Duration // total
 	doing  [numDoings]time.Duration
-	// In the dispatcher, without waiting there: for its lock, taking and ending requests.
+	// dispatch is the time to take and end requests, with the wait for the dispatcher's lock. It
+	// excludes the activities waiting and deciding.
 	dispatch time.Duration
 }
 
@@ -32,25 +33,25 @@ const (
 	numDoings
 )
 
-// open drops the sums from before the window.
+// open resets the sums at the start of the window.
 func (p *pool) open(at time.Duration) {
 	p.since, p.opened, p.spent = at, at, spent{}
 }
 
-// begin counts a worker's activity outside operations from now on.
+// begin starts an activity of a worker.
 func (p *pool) begin(what doing, now time.Duration) {
 	p.pass(now)
 	p.now[what]++
 }
 
-// end ends the activity.
+// end ends an activity of a worker.
 func (p *pool) end(what doing, now time.Duration) {
 	p.pass(now)
 	p.now[what]--
 }
 
-// pass adds the time since the last call to the sums, for all workers and for each activity by the
-// number of workers that are in it.
+// pass adds the time since the last call to the sums: once for each worker, and for each activity once
+// for each worker that is in it.
 func (p *pool) pass(now time.Duration) {
 	took := max(0, now-p.since)
 	p.spent.worked += time.Duration(len(p.alive)) * took

@@ -8,15 +8,14 @@ import (
 	"kvbench/workloads/compute"
 )
 
-// prompt is the model's input for a request, piece by piece in the order of their positions: the
-// common prefix, history, retrieved chunks, new tokens. A piece that was read from a tier is found
-// and need not be computed.
+// prompt has the pieces of a request's prompt, in the order of their positions: the common prefix,
+// history, retrieved chunks, new tokens. A piece that was read from a tier is found and is not computed.
 //
-// A decode-only request reads an entry that was written before. For any other request the own entry
-// is new, and reading it back is no part of the prompt. Blocks cover the input except for a last
-// part that fills no block: that is new, too.
+// The prompt of a decode-only request is an entry that was written before. Every other request writes an
+// entry with its new tokens; a read of that entry is no part of the prompt. Blocks cover the prompt
+// except for the last tokens that fill no block. These tokens are new.
 //
-// Its memory is reused from request to request; it is its worker's own.
+// Each worker has one prompt, and the next request reuses its memory.
 type prompt struct {
 	pieces []piece
 	of     []int // the piece of each intent, -1 for none
@@ -28,15 +27,15 @@ type piece struct {
 	tokens  int
 	bytes   int64
 	found   bool
-	early   bool // its turn is not written yet
+	early   bool // the entry of the earlier turn is not written yet
 }
 
-// ask initialises the prompt of a planned request and returns its length in tokens; intent has the
-// intent of each operation.
+// ask initialises the prompt of a planned request and returns its length in tokens. intent has the index
+// of the key of each operation.
 func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
 	p.pieces, p.of, p.below = p.pieces[:0], p.of[:0], 0
 	fresh, rest := -1, 0
-	if len(plan) == 0 { // a prompt that fills no block
+	if len(plan) == 0 { // the prompt is shorter than a block
 		rest = r.PromptTokens()
 	}
 	for i, op := range plan {
@@ -68,7 +67,8 @@ func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (t
 	return tokens
 }
 
-// found notes that the n intents from at on were read, with so many bytes: all or the needed ones.
+// found marks the pieces of n intents from index at on as read. bytes is the number of bytes that were
+// read, which may be fewer than the sizes of the entries. below means that the last tier had them.
 func (p *prompt) found(at, n int, bytes int64, below bool) {
 	if below {
 		p.below += bytes
@@ -81,10 +81,10 @@ func (p *prompt) found(at, n int, bytes int64, below bool) {
 	}
 }
 
-// early notes that an intent is of a turn that is not written yet.
+// early marks the piece of an intent as not yet written.
 func (p *prompt) early(at int) { p.pieces[p.of[at]].early = true }
 
-// tokens sums the pieces up by purpose.
+// tokens returns the tokens of the pieces by purpose.
 func (p *prompt) tokens() (all [workloads.NumPurposes]result.PromptTokens) {
 	for _, part := range p.pieces {
 		n, tokens := &all[part.purpose], int64(part.tokens)
@@ -99,13 +99,13 @@ func (p *prompt) tokens() (all [workloads.NumPurposes]result.PromptTokens) {
 	return all
 }
 
-// cost returns the time of computing what was not found, each piece after those before it, and of
-// computing the whole prompt.
+// cost returns the time to compute the missing pieces, the time to compute the whole prompt, and the
+// tokens and bytes of the found pieces.
 //
-// A missing piece between others is computed alone: the pieces after it were computed with it in
-// its place, so they are valid when it is there again. Engines whose lookup ends at the first
-// missing piece compute more; blocks are found only up to that piece. Retrieved chunks count as if
-// they had been computed at their present position.
+// A missing piece between found pieces costs only its own tokens at its position. The pieces after it
+// stay valid, because they were computed with the same tokens before them. Engines whose lookup ends at
+// the first missing piece compute more. Blocks are found only up to the first missing block. Retrieved
+// chunks count as if they were computed at their position in this prompt.
 func (p *prompt) cost(c compute.Cost) (missing, all time.Duration, found, bytes int64) {
 	var at int64
 	for _, part := range p.pieces {

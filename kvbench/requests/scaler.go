@@ -14,21 +14,21 @@ import (
 	"kvbench/workloads"
 )
 
-// scaler measures the rounds of a trial and executes its autoscaler's decisions: users and workers
-// start and stop.
+// scaler measures the rounds of a trial. It sets the number of users and workers that the autoscaler
+// decides.
 type scaler struct {
 	load   *Load
 	source workloads.Scalable
 	auto   *autoscaler
 
-	begin   time.Duration // the window's
-	bytes   int64         // of the storage tier at the last sample
-	at      time.Duration
-	samples []float64 // bytes/s in each tenth of the round
+	begin   time.Duration // start of the window
+	bytes   int64         // read and written by the storage tier until the last sample
+	at      time.Duration // of the last sample
+	samples []float64     // bytes/s in each tenth of the round
 }
 
-// scaledWorkers is how many workers a number of users has (spec 4): one each, up to a bound past
-// which more workers only wait for each other's buffers.
+// scaledWorkers returns the number of workers for a number of users (spec 4): one per user, at most 500.
+// More workers would only wait for buffers.
 func scaledWorkers(users int) int { return min(users, 500) }
 
 func newScaler(l *Load) (*scaler, error) {
@@ -40,7 +40,7 @@ func newScaler(l *Load) (*scaler, error) {
 	return &scaler{load: l, auto: newAutoscaler(*l.cfg.Autoscale, l.cfg.Users), source: src}, nil
 }
 
-// start begins with the window, before which nothing has counted, and samples until ctx ends.
+// start starts the rounds at the start of the window, and samples until ctx ends.
 func (s *scaler) start(ctx context.Context) {
 	clock := s.load.env.Clock
 	s.begin = clock.Now()
@@ -48,9 +48,8 @@ func (s *scaler) start(ctx context.Context) {
 	clock.Every(ctx, s.auto.cfg.Interval/roundSamples, func() { s.sample(ctx) })
 }
 
-// sample notes a tenth of a round and ends the round with the last of them.
-//
-// A round is measured in tenths: their spread is the noise that growth has to exceed.
+// sample measures the throughput of a tenth of a round. The tenth sample ends the round. The spread of
+// the ten samples gives the noise that growth has to exceed.
 func (s *scaler) sample(ctx context.Context) {
 	rec := s.load.env.Rec
 	now, live := s.load.env.Clock.Now(), rec.Counters()
@@ -75,17 +74,17 @@ func (s *scaler) sample(ctx context.Context) {
 		WriteSoFarMS:    rec.P95(tiers.Storage, tiers.Write),
 	})
 	if over {
-		s.load.env.End(result.EndedByCapacity) // of a window that has not ended yet
+		s.load.env.End(result.EndedByCapacity) // no effect if the window has ended
 		return
 	}
 	workers := s.load.cfg.Workers
-	if workers == scaledWorkers(s.load.cfg.Users) { // else -workers was given: only users change
+	if workers == scaledWorkers(s.load.cfg.Users) { // else the user gave -workers: only users change
 		workers = scaledWorkers(users)
 	}
 	s.load.startWorkers(ctx, workers, func(now time.Duration) { s.source.SetUsers(users, now) })
 }
 
-// latency is the p95 of the round per 100 MiB in milliseconds, nil where nothing moved.
+// latency returns the p95 latency of the round in milliseconds per 100 MiB, nil without operations.
 func (s *scaler) latency(op tiers.Op) *float64 {
 	p95, some := s.load.env.Rec.TakeRound(op)
 	if !some {
@@ -94,19 +93,18 @@ func (s *scaler) latency(op tiers.Op) *float64 {
 	return new(p95.Seconds() * 1e3)
 }
 
-// Sustained finds how many of the users a simulated device keeps up with (see result.KeptUp): run
-// simulates the first n of them alone. The run with all users gives whether that kept up, and the
-// first guess. Sustained returns nil when run fails.
+// Sustained returns the largest number of users with which a simulated device keeps up, see
+// result.KeptUp. run simulates the first n users alone. all is the result with all users; it gives the
+// first guess. Sustained returns nil if run fails.
 //
-// It has simulated the number that it returns, and one more. The first n users of a seed are the
-// same however many follow, and an overload serves few of them, so that a search takes no longer
-// than the run itself.
+// The search has simulated the returned number of users and one user more. With one seed the first n
+// users make the same requests, whatever the number of users.
 func Sustained(all *result.Result, users int, run func(n int) (*result.Result, error)) *int {
 	if all.KeptUp(users) {
 		return &users
 	}
 	most, tooMany := 0, users
-	// Too high where small requests went first.
+	// The guess is too high if the small requests were served first.
 	next := int(float64(users) * units.OrZero(all.Load["total"].ServedRatio))
 	for tooMany-most > 1 {
 		next = min(max(next, most+1), tooMany-1)

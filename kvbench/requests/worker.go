@@ -15,22 +15,21 @@ import (
 	"kvbench/workloads"
 )
 
-// worker serves one request at a time: it executes the plan's operations in order and reports the
-// time of each. It owns its job; everything shared is safe.
+// worker serves one request at a time. It executes the operations of the plan in order and records their
+// times. It owns its job.
 //
-// A worker times operations: the time between them, for planning and counting, belongs to the
-// request's end-to-end latency only.
+// The time between operations, for planning and counting, is only in the request's end-to-end latency.
 type worker struct {
 	id    int
 	load  *Load
 	job   job
-	asked []tiers.Object // of the request; the memory is reused
-	// Arrival times of the loaded layers, where the storage has them one by one.
+	asked []tiers.Object // the objects of a lookup; the memory is reused
+	// came has the arrival time of each layer, if the storage loads layer by layer.
 	came []time.Duration
 }
 
-// loop serves requests until the run ends. In any case it releases its entries, so that no other
-// request waits for them: without a decision, and after a panic.
+// loop serves requests until the run ends. At its end it closes the lease, so that no other request
+// waits for its entries, also after a panic.
 func (w *worker) loop(ctx context.Context) {
 	defer w.job.lease.Close(ctx, w.tag(tiers.Prefill))
 	for w.load.dispatch.next(w.id, &w.job) {
@@ -58,10 +57,10 @@ func (w *worker) serve(ctx context.Context) {
 	w.load.dispatch.done(j, err != nil)
 }
 
-// ask looks up the request's entries in the storage, in the order of the prompt until the first
-// missing one, or all of them, as engines do before they read any. Entries in a tier above are
-// found there and not looked up. The lookup decides nothing: the cache knows which entries it has,
-// and an entry that the store has lost shows when it is read.
+// ask looks up the request's entries in the storage, as engines do before they read. It looks up entries
+// in the order of the prompt, until the first missing entry or all. It does not look up entries that a
+// tier above the storage has. The answer changes no decision, because the cache knows its entries. If
+// the store has lost an entry, the read fails.
 func (w *worker) ask(ctx context.Context) error {
 	if w.load.looker == nil {
 		return nil
@@ -70,7 +69,7 @@ func (w *worker) ask(ctx context.Context) error {
 	objs := w.asked[:0]
 	for i, want := range j.intents {
 		o, in, there := j.lease.Found(i)
-		if !there { // under an unused name: generations count from 1
+		if !there { // Gen 0 is a name that no object has: generations start at 1
 			objs = append(objs, tiers.Object{Key: want.Key, Size: want.Size})
 			if !w.load.askAll {
 				break
@@ -92,7 +91,7 @@ func (w *worker) ask(ctx context.Context) error {
 	return nil
 }
 
-// carryOut executes operations of the plan, with a block also the adjacent ones.
+// carryOut executes operations of the plan. A block's operation also moves the adjacent blocks.
 func (w *worker) carryOut(ctx context.Context, steps []int) (err error) {
 	for k, n := 0, 1; k < len(steps) && err == nil; k += n {
 		if w.job.lease.Prefix {
@@ -104,11 +103,10 @@ func (w *worker) carryOut(ctx context.Context, steps []int) (err error) {
 	return err
 }
 
-// firstToken loads the cached part of the prompt, lets the server compute the rest, and leaves the
-// other operations for later: data is computed before it is written.
+// firstToken loads the cached part of the prompt and waits while the server computes the rest. It leaves
+// the other operations in steps, because tokens are computed before they are written.
 //
-// A request waits only for entries of requests that were decided earlier, so no cycle of waits is
-// possible, however long the server takes.
+// A request waits only for entries of requests with earlier decisions, so waits make no cycle.
 func (w *worker) firstToken(ctx context.Context) error {
 	j, clock := &w.job, w.load.env.Clock
 	begun := clock.Now()
@@ -133,7 +131,7 @@ func (w *worker) firstToken(ctx context.Context) error {
 	t.GPUWait, t.Compute = int64(wait), int64(missing-done)
 	j.sample.LoadedBelow = j.prompt.below
 	loading := now - begun - time.Duration(t.Pending)
-	// Computing that overlapped loading does not count as loading's cost.
+	// Loading excludes the time in which the server computed at the same time.
 	j.sample.Loaded, j.sample.LoadedBytes, j.sample.Loading = found, bytes, max(0, loading-done)
 	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
 		LoadWaits: int64(now - j.taken - loading), GPUWait: t.GPUWait,
@@ -144,11 +142,11 @@ func (w *worker) firstToken(ctx context.Context) error {
 	return w.load.dispatch.think(ctx, wait+missing-done)
 }
 
-// arrived notes when the layers of a read arrived; of all reads of a request the last one counts.
-// Without layers all arrive now.
+// arrived records when the layers of a read arrived. For each layer the last read of the request counts.
+// Without layers the whole read arrives now.
 func (w *worker) arrived(layers []time.Duration) {
 	if n := len(layers); len(w.came) < n {
-		// Earlier reads have arrived whole, or failed.
+		// Earlier reads had no layers, or failed.
 		w.came = append(w.came, make([]time.Duration, n-len(w.came))...)
 	}
 	now := w.load.env.Clock.Now()
@@ -161,7 +159,7 @@ func (w *worker) arrived(layers []time.Duration) {
 	}
 }
 
-// loads reports whether an operation of the plan loads a part of the prompt.
+// loads reports whether operation i of the plan reads a part of the prompt.
 func (j *job) loads(i int) bool {
 	switch at := j.intent[i]; j.plan[i].Purpose {
 	case workloads.ForPrefix:
@@ -177,10 +175,8 @@ func (j *job) loads(i int) bool {
 	return false
 }
 
-// generate sleeps for a GPU's time to generate the answer.
-//
-// It holds the worker, as generation holds a place in a server's batch, but neither buffers nor
-// the write limit.
+// generate sleeps for the time in which a GPU generates the answer. The worker is busy meanwhile, as
+// generation takes a place in a server's batch. It holds no buffers and no place in the write limit.
 func (w *worker) generate(ctx context.Context) error {
 	d := time.Duration(w.job.req.GenerateTokens) * w.load.cfg.TokenTime
 	if d <= 0 || w.job.req.Kind == workloads.PrefillOnly {
@@ -194,16 +190,14 @@ func (w *worker) tag(ph tiers.Phase) cache.Tag {
 	return cache.Tag{Shard: w.id, Phase: ph}
 }
 
-// operate executes operation i of the plan. An error ends the request: the run is over. Failures of
-// the storage are noted and the request goes on without that operation.
-//
-// A storage with occasional failures is measured all the same: a request goes on after a failure
-// like a server's, which recomputes data that it cannot read. The observer ends the trial when
-// failures are too many or of a kind that makes the rest worthless.
+// operate executes operation i of the plan. It returns an error only if the run is over. After a failure
+// of the storage it records the failure, and the request continues without that operation, like a server
+// that recomputes tokens that it cannot read. The observer ends the trial after too many failures, or
+// after a fatal failure.
 func (w *worker) operate(ctx context.Context, i int) error {
 	j := &w.job
 	op, at := &j.plan[i], j.intent[i]
-	w.load.env.Reference.Write(&j.usual, at) // if the reference has to write it
+	w.load.env.Reference.Write(&j.usual, at) // if the reference's lease owns the entry
 	switch op.Kind {
 	case workloads.ReadIfPresent:
 		return w.readIfPresent(ctx, op, at)
@@ -223,8 +217,8 @@ func (w *worker) operate(ctx context.Context, i int) error {
 	return nil
 }
 
-// readIfPresent reads history, a document, or the own entry of a user who only reads. History is
-// released after the read: it need not stay in the tier until the answer is generated.
+// readIfPresent reads history, a chunk of a document, or the entry of a decode-only request. It releases
+// history and chunks after the read, so that they may be evicted before the answer is generated.
 func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) error {
 	switch out := w.job.lease.Outcome(at); {
 	case out == cache.Miss:
@@ -232,7 +226,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 		w.job.absent = w.job.absent || op.Purpose == workloads.ForDecodeRead
 		return nil
 	case out == cache.Pending && op.Purpose == workloads.ForHistory && w.load.cfg.Overtaking:
-		// The turn has overtaken its predecessor: nothing to wait for.
+		// The turn has overtaken the turn before, and does not wait for it.
 		w.lookup(op, record.NotYetWritten)
 		w.job.prompt.early(at)
 		return nil
@@ -246,9 +240,8 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	return err
 }
 
-// writeIfAbsent is the prefill of the own entry, which costs nothing when it exists already. Two
-// requests for the same entry write it once: the second waits for the first, as it would for a
-// server that computes it.
+// writeIfAbsent writes the request's own entry, unless it exists. If another request is writing the
+// entry, writeIfAbsent waits for that write.
 func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) (err error) {
 	switch w.job.lease.Outcome(at) {
 	case cache.Miss:
@@ -264,8 +257,8 @@ func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) (e
 	return err
 }
 
-// readOrWrite is a prefix or a probe. The prefill of the same plan may have written the entry: then
-// the decision was a miss and the read a hit, because the entry exists by now.
+// readOrWrite reads an entry, or writes it if this request owns it: a common prefix or a probe. If the
+// prefill of the same plan has written the entry, the decision was a miss and the read is a hit.
 func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err error) {
 	if w.job.absent {
 		return nil
@@ -279,14 +272,14 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err
 		_, ok, err = w.read(ctx, op, at)
 		w.job.absent = !ok && !prefix
 	}
-	if prefix { // this request does not read it again
+	if prefix { // this request does not read the prefix again
 		w.letGo(ctx, at, 1)
 	}
 	return err
 }
 
-// blocks executes the decision about a block of a request, and about the following ones that are
-// adjacent to it in the tier. They move together and count as one operation of all their bytes.
+// blocks reads or writes the block at, and the following blocks that are adjacent to it in the tier. n
+// is the number of blocks. They count as one operation.
 func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 	j := &w.job
 	switch j.lease.Outcome(at) {
@@ -304,8 +297,8 @@ func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 	return n, err
 }
 
-// letGo releases n wants from at on, or with n = 0 all that the request still holds. The last
-// holder of an evicted entry deletes it, which takes that request's time.
+// letGo releases n entries from index at on. With n = 0 it releases all entries that the request holds.
+// The last holder of an evicted entry deletes it, and that time counts as Release.
 func (w *worker) letGo(ctx context.Context, at, n int) {
 	clock, lease := w.load.env.Clock, &w.job.lease
 	from := clock.Now()
@@ -319,21 +312,21 @@ func (w *worker) letGo(ctx context.Context, at, n int) {
 	w.job.sample.Time.Release += int64(clock.Now() - from)
 }
 
-// lookup counts the cache's answer for one key. Some operations of a plan only read its bytes and
-// are no lookups.
+// lookup counts the cache's answer for one key. A reread is no lookup. Blocks are counted in
+// countBlocks.
 func (w *worker) lookup(op *workloads.Op, found result.LookupCount) {
 	purpose := op.Purpose
 	switch {
 	case purpose == workloads.ForReread || purpose == workloads.ForBlock:
-		return // no lookup, or counted with the request's decision
+		return
 	case purpose == workloads.ForDecodeRead && w.job.req.Kind != workloads.DecodeOnly:
-		purpose = workloads.ForPrefill // the request wrote it itself
+		purpose = workloads.ForPrefill // the request reads the entry that its prefill wrote
 	}
 	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, purpose, found)
 }
 
-// read reads intent at, or the n adjacent blocks from it on. ok is false when there was nothing to
-// read or the read failed. The error is the run's end.
+// read reads the entry with index at, or n adjacent blocks from at on. ok is false if the entry is gone
+// or the read failed. err is not nil only if the run is over.
 func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok bool, err error) {
 	n, res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
 	if errors.Is(err, cache.ErrGone) && ctx.Err() == nil {
@@ -354,7 +347,8 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok 
 	return n, ok, err
 }
 
-// write writes intent at, or the n blocks from it on that are stored next to each other.
+// write writes the entry with index at, or n adjacent blocks from at on. err is not nil only if the run
+// is over.
 func (w *worker) write(
 	ctx context.Context, op *workloads.Op, at int, ph tiers.Phase,
 ) (n int, err error) {
@@ -369,8 +363,8 @@ func (w *worker) write(
 	return n, err
 }
 
-// record counts an operation and returns whether it succeeded. An operation that the end of the run
-// cut has no latency, and its chunks are counted already; its error is the run's end.
+// record records an operation. ok is true if the operation succeeded. If the end of the run cut the
+// operation, it counts as Partial, and err is the cause of the end.
 func (w *worker) record(
 	ctx context.Context, op *workloads.Op, kind tiers.Op, ph tiers.Phase, blocks int,
 	res cache.Result, failure error,
@@ -417,8 +411,8 @@ func (w *worker) waited(res cache.Result) {
 	t.Pending += int64(res.Waited)
 }
 
-// startWorkers sets the number of workers to n, in one step with a change. Surplus workers end by
-// themselves, when they come for their next request.
+// startWorkers sets the number of workers to n, and calls change in the same step. Surplus workers end
+// after their current request.
 func (l *Load) startWorkers(ctx context.Context, n int, change func(now time.Duration)) {
 	for _, id := range l.dispatch.staff(n, change) {
 		w := &worker{id: id, load: l}

@@ -7,7 +7,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// What bounded the number of requests in flight, as Verdict.Bound names it.
+// Values of Verdict.Bound: what limited the number of requests in flight.
 const (
 	Workers    = "workers"
 	Depth      = "depth"
@@ -15,28 +15,29 @@ const (
 	Engine     = "engine threads"
 )
 
-// evidence is what the rules compare. A share that is unknown is zero and decides nothing; a
-// pointer is nil then.
+// evidence has the numbers that the rules compare. An unknown share is 0 or a nil pointer, and then its
+// rule does not apply.
 type evidence struct {
 	*result.Result
-	storage result.Tier // without a level: the run has no storage tier
-	busy    float64     // ns, summed over workers
-	queued  int64       // requests at the end of the window
+	storage result.Tier // Level is "" if the run has no storage tier
+	busy    float64     // ns, busy time summed over workers
+	queued  int64       // requests in the queue at the end of the window
 
-	// Of the workers' time: without a request and with none queued at the end, or waiting for a GPU.
+	// unloaded is the share of the workers' time in which they waited for a GPU, or had no request. The
+	// latter counts only if the queue is empty at the end.
 	unloaded float64
 	shared   float64  // bytes of the device ÷ bytes of the run
-	capacity float64  // of busy time
-	deletion float64  // of busy time
-	discards float64  // of the window
-	cpu      *float64 // of the cores that the workers can use
-	rest     float64  // of busy time, in no operation
-	harness  *float64 // of busy time, neither in a tier nor waiting for it
-	process  float64  // of busy time, harness and memory tiers
+	capacity float64  // share of busy time: waiting for capacity
+	deletion float64  // share of busy time: deleting entries
+	discards float64  // share of the window: the device discarded
+	cpu      *float64 // share of the cores that the workers can use
+	rest     float64  // share of busy time: in no operation
+	harness  *float64 // share of busy time: work of this process outside of tiers
+	process  float64  // share of busy time: harness and memory tiers
 
-	inFlight float64  // mean number of requests in the storage tier
-	latency  float64  // ns, mean
-	alone    float64  // ns, of the same requests without others
+	inFlight float64  // mean number of requests in flight in the storage tier
+	latency  float64  // ns, mean latency of a request
+	alone    float64  // ns, mean unloaded latency of the same requests
 	slowdown *float64 // latency ÷ alone
 }
 
@@ -53,7 +54,7 @@ func gather(r *result.Result) *evidence {
 	}
 	e.unloaded = ratio(without, h.WorkerIdleNS+h.WorkerBusyNS)
 	e.capacity, e.deletion = e.of(b.RoomNS), e.of(b.RemovalNS)
-	// Discards overlap: their times may add up to more than the window.
+	// Discards overlap, so the sum of their times may exceed the window.
 	e.discards = min(1, ratio(units.OrZero(r.DeviceCounters.DiscardNS), r.WindowNS))
 	if cores := e.cores(); r.Simulation == nil && cores > 0 {
 		e.cpu = units.Ratio(float64(h.CPUNS), cores*float64(r.WindowNS))
@@ -66,10 +67,10 @@ func gather(r *result.Result) *evidence {
 
 func ratio[N int64 | float64](a, b N) float64 { return units.OrZero(units.Ratio(a, b)) }
 
-// of returns a share of the busy time.
+// of returns ns as a share of the busy time.
 func (e *evidence) of(ns int64) float64 { return ratio(float64(ns), e.busy) }
 
-// cores is how many cores the workers can keep busy.
+// cores returns how many cores the workers can keep busy.
 func (e *evidence) cores() float64 {
 	if n := e.Workload.Workers; n > 0 {
 		return min(e.Limits.Cores, float64(n))
@@ -77,8 +78,9 @@ func (e *evidence) cores() float64 {
 	return e.Limits.Cores
 }
 
-// compareBytes compares the device's bytes with the run's. The page cache reads ahead and writes
-// back later, and other ranks may use the device: then the bytes show nothing.
+// compareBytes compares the device's bytes with the run's bytes. It does nothing with buffered I/O,
+// whose read-ahead and write-back change the device's bytes, and for one rank of several, because other
+// ranks may use the device.
 func (e *evidence) compareBytes() {
 	d := &e.DeviceCounters
 	if d.ReadBytes == nil || d.WriteBytes == nil || e.IO.Mode != "direct" ||
@@ -90,8 +92,8 @@ func (e *evidence) compareBytes() {
 		d.AppReadBytes+d.AppWriteBytes+metadataBytes*files)
 }
 
-// divideBusyTime finds the part of the busy time that this process took itself. Operations of an
-// interrupted run are still in flight, so that their part is unknown.
+// divideBusyTime computes the shares of busy time in which this process itself worked. After a signal
+// rest and harness are unknown, because operations are still in flight.
 func (e *evidence) divideBusyTime() {
 	b := &e.Harness.Busy
 	process := b.BuffersNS + b.GenerationNS + b.HostNS + b.DispatchNS + b.HandoverNS
@@ -104,9 +106,10 @@ func (e *evidence) divideBusyTime() {
 	e.process = e.rest + e.of(process+b.OtherTiersNS)
 }
 
-// compareLatency compares the mean latency of the window's requests with the latency of single
-// requests of their size. A direction without a measurement is left out if it has less than half of
-// the time in flight. Behind the page cache only the flushes of writes are in flight.
+// compareLatency compares the mean latency of the window's requests with the unloaded latency of
+// requests of the same size. It ignores a direction without an unloaded latency. If that direction has
+// more than half of the time in flight, the slowdown is unknown. With buffered writes only flushes are
+// in flight.
 func (e *evidence) compareLatency() {
 	read, write := &e.storage.Read, &e.storage.Write
 	e.inFlight = units.OrZero(read.MeanInFlight) + units.OrZero(write.MeanInFlight)
@@ -136,8 +139,9 @@ func (e *evidence) compareLatency() {
 	}
 }
 
-// ofSize is the latency of single requests of a size: between two measured sizes in proportion,
-// above them at the same rate. Smaller requests than the measured ones may take as long.
+// ofSize returns the unloaded latency in ns of requests of a size. It interpolates between two measured
+// sizes. Larger requests have the rate of the largest measured size. Smaller requests have the latency
+// of the smallest.
 func ofSize(measured []result.UnloadedLatency, bytes float64) float64 {
 	small, large := measured[0], measured[len(measured)-1]
 	from, to := float64(small.RequestBytes), float64(large.RequestBytes)
@@ -150,26 +154,26 @@ func ofSize(measured []result.UnloadedLatency, bytes float64) float64 {
 	return float64(large.NS) * bytes / to
 }
 
-// waiting reports whether requests can have waited for other requests of the run.
+// waiting reports whether enough requests were in flight that a request may have waited for another one.
 func (e *evidence) waiting() bool { return e.inFlight >= queueAbove }
 
-// inMemory reports whether the tier's files lie in memory, in all directories: a request's time
-// there is copying by this process.
+// inMemory reports whether all directories of the storage tier are in memory. There this process copies
+// the bytes during a request.
 func (e *evidence) inMemory() bool {
 	return !slices.ContainsFunc(e.Filesystems(),
 		func(fs result.Filesystem) bool { return !fs.InMemory })
 }
 
-// simulatedFull reports whether a simulated device had no capacity left: bytes occupy its medium,
-// requests its slots.
+// simulatedFull reports whether the medium of a simulated device was busy, or all of its slots had a
+// request, for at least deviceFull.
 func (e *evidence) simulatedFull() bool {
 	s := e.Simulation
 	return s != nil && s.Device != nil && (units.OrZero(s.DeviceBusyShare) >= deviceFull ||
 		e.inFlight >= deviceFull*float64(s.Device.Parallelism))
 }
 
-// bound names what kept more requests from being in flight: the wait that took most, else what an
-// operation or the number of them can have.
+// bound returns what limited the number of requests in flight: the write limit, the engine's threads,
+// the depth or the number of workers.
 func (e *evidence) bound() string {
 	b := &e.Harness.Busy
 	switch {
@@ -183,9 +187,8 @@ func (e *evidence) bound() string {
 	return Workers
 }
 
-// deep reports whether operations had as many requests in flight as they may: more workers would
-// help as well, but a deeper operation is the smaller change. An operation of one request has no
-// use for depth.
+// deep reports whether operations had nearly as many requests in flight as the depth allows. It returns
+// false if most operations have one request, which cannot use a larger depth.
 func (e *evidence) deep() bool {
 	operations := ratio(e.Harness.Busy.StorageNS, e.WindowNS)
 	read, write := &e.storage.Read, &e.storage.Write

@@ -16,7 +16,7 @@ func duration(ns float64) string {
 	return units.Nanoseconds.Text(int64(ns))
 }
 
-// moved is the rate of the run, with which each sentence begins.
+// moved returns the start of each reason, with the rate of the run.
 func (e *evidence) moved() string {
 	if e.storage.Level == "" {
 		return "the run had no storage tier"
@@ -80,7 +80,8 @@ func (e *evidence) discardReason() string {
 	return text
 }
 
-// cpuReason lists what this process did where its share is the reason, largest first.
+// cpuReason returns the reason of a CPU-limited run. If the process's share of busy time is the reason,
+// the text lists its parts, largest first.
 func (e *evidence) cpuReason() string {
 	cpu := "the CPU time is unknown"
 	if e.cpu != nil {
@@ -120,7 +121,7 @@ func (e *evidence) cpuReason() string {
 		share(e.process), share(processLimit), strings.Join(list, ", "), cpu)
 }
 
-// missing names the number without which the last two rules cannot be checked.
+// missing returns which number the last two rules need and do not have, "" if they have all numbers.
 func (e *evidence) missing() string {
 	switch {
 	case e.Simulation != nil && e.Simulation.Device == nil:
@@ -138,7 +139,7 @@ func (e *evidence) missing() string {
 	return "the latency of a single request before the window is missing: " + why
 }
 
-// took compares the latencies.
+// took returns a text that compares the latency with the unloaded latency.
 func (e *evidence) took() string {
 	if e.slowdown == nil {
 		return "no request waited for another one"

@@ -5,37 +5,39 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// The limits of the rules. They are conventions, each with its reason.
+// The limits of the rules. They are conventions.
 const (
-	// Of the workers' time: a fifth of it without requests can hide one in five requests that the
-	// storage would have completed.
+	// idleLimit is a share of the workers' time. At 0.2 the storage might have completed a quarter more
+	// requests with more load.
 	idleLimit = 0.20
-	// The device's bytes ÷ the run's. A filesystem's own I/O is some percent.
+	// sharedLimit is the device's bytes ÷ the run's bytes. The filesystem's own I/O is some percent.
 	sharedLimit = 1.20
-	// Bytes that a filesystem may read and write for each file that is created or deleted.
+	// metadataBytes is the I/O in bytes that a filesystem may add per created or deleted file.
 	metadataBytes = 64 << 10
-	// Of the workers' busy time, and of the window for discards. Removing less would make the run
-	// faster by less than 1 ÷ 0.7 = 1.43.
+	// waitLimit is a share of the workers' busy time; for discards a share of the window. Without a wait
+	// of 0.3 the run would be 1 ÷ 0.7 = 1.43 times as fast.
 	waitLimit = 0.30
-	// Of the cores that the workers can use. Above it runnable threads wait for a core.
+	// cpuLimit is a share of the cores that the workers can use. Above it runnable threads wait for a
+	// core.
 	cpuLimit = 0.85
-	// Of the workers' busy time in this process. Above it a storage that takes no time would make
-	// the run less than twice as fast.
+	// processLimit is a share of the workers' busy time. Above it a storage that takes no time would
+	// make the run less than twice as fast.
 	processLimit = 0.50
-	// The latency of requests ÷ the unloaded latency. At 2 a request waits as long as the storage
+	// queueLimit is the latency ÷ the unloaded latency. At 2 a request waits as long as the storage
 	// works on it.
 	queueLimit = 2.0
-	// Requests in flight. With fewer no request waits for another request of the run.
+	// queueAbove is a mean number of requests in flight. Below it requests hardly wait for each other.
 	queueAbove = 1.5
-	// Of the window, or of the slots, of a simulated device.
+	// deviceFull is a share of the window, or of the slots of a simulated device.
 	deviceFull = 0.90
 )
 
-// Judge returns the verdict of a result that has everything else. The first rule that applies
-// counts. A later rule would mislead where an earlier one applies: what idle workers leave to the
-// storage shows nothing of the storage, a device with other users is not the run's, and a process
-// that is busy hides what is behind it. The device's busy time decides nothing: a throttle holds
-// requests above the device, and a single request keeps an NVMe drive busy.
+// Judge returns the verdict of a result. All other sections of the result must be complete.
+//
+// The first rule that applies counts, because an earlier rule makes a later one misleading. With idle
+// workers the load is too small to measure the storage. With other users of the device its speed is not
+// the run's. A busy process hides the speed of the storage. The device's busy time is in no rule: a
+// throttle holds requests above the device, and a single request keeps an NVMe drive busy.
 func Judge(r *result.Result) result.Verdict {
 	e := gather(r)
 	v := result.Verdict{
