@@ -103,7 +103,11 @@ func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 	} else if err = m.write(ctx, left); err == nil && len(m.written) > 0 {
 		err = m.read(ctx, m.written)
 	}
-	return errors.Join(err, m.clear(ctx))
+	need := level.Capacity
+	for _, o := range objects {
+		need -= o.Size
+	}
+	return errors.Join(err, m.clear(ctx, need))
 }
 
 // alone moves objects with one request in flight.
@@ -168,12 +172,14 @@ func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
 	return nil
 }
 
-// clear removes the written objects where they take the place of others, count as bytes of a
-// directory, or would be kept. Other files stay until the end of the trial: the device would discard
-// them within the window.
-func (m *alone) clear(ctx context.Context) error {
+// clear removes the written objects where they take the place of others, count as bytes of a directory,
+// would be kept, or leave less free space than the load may need. Other files stay until the end of the
+// trial: the device would discard them within the window.
+func (m *alone) clear(ctx context.Context, need int64) error {
 	cfg := &m.cfg.Storage
-	if y, _ := cfg.Layout.Spec(); y.Name == tiers.LayoutFiles && len(m.dirs) == 1 &&
+	y, _ := cfg.Layout.Spec()
+	space, err := m.tier.Space(ctx)
+	if err == nil && space.Free >= need+cfg.FreeFloor && y.Name == tiers.LayoutFiles && len(m.dirs) == 1 &&
 		cfg.Folder == nil && !cfg.KeepFiles {
 		return nil
 	}
