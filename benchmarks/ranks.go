@@ -224,7 +224,7 @@ func (c *clients) othersHere() (ranks []int) {
 	return ranks
 }
 
-// leave tells the coordinator that this rank has ended. The coordinator waits for this message of all
+// leave reports to the coordinator that this rank has ended. The coordinator waits for this message of all
 // ranks. A rank that a signal ended early sends that reason, and the coordinator counts it as lost.
 func (c *clients) leave() {
 	if c == nil {

@@ -107,7 +107,7 @@ func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
 	var hosts []group.Hello // the Hello of each host's first rank
 	for _, h := range c.leader.Members() {
 		i := slices.IndexFunc(hosts, func(o group.Hello) bool { return o.OneHost(&h) })
-		if i < 0 { // OneHost tells apart cloned machines, which have the same name
+		if i < 0 { // OneHost distinguishes cloned machines, which have the same name
 			i = len(hosts)
 			hosts, d.Hosts = append(hosts, h), append(d.Hosts, result.Host{Name: h.Host})
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // Request is one request to the model. The caller that takes it owns it, except the elements of
-// History: later requests of the conversation share them, and nobody may change them.
+// History: later requests of the conversation share them. They must not be changed.
 type Request struct {
 	User    int   // -1 in a trace, which has no users
 	Seq     int64 // number of the request of its user (of the trace), from 0

@@ -15,7 +15,7 @@ import (
 // UnknownVersion is the version of a binary without a VCS stamp outside of its checkout.
 const UnknownVersion = "unknown"
 
-// VersionRemedy tells the user how to get the commit into results.
+// VersionRemedy says how to get the commit into results.
 const VersionRemedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or " +
 	"one of go test -c -buildvcs=true"
 

@@ -37,7 +37,7 @@ func TestADeviceCountsOnce(t *testing.T) {
 		"this load had less of the device"}, out.Warnings)
 	assert.Equal(t, []int64{28, 10e9}, []int64{*out.Clients.PeakRSSBytes, out.Clients.MeanWindowNS})
 	assert.EqualValues(t, 7, *out.Harness.PeakRSSBytes)
-	// Ranks that nobody started together had windows of their own.
+	// Ranks that were not started together had windows of their own.
 	ranks[1].ClockOffsetNS = nil
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestADeviceCountsOnce(t *testing.T) {
 	ranks[1].ClockOffsetNS, ranks[3].DeviceCounters.Device = new(int64(0)), ""
 	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
-	assert.Nil(t, out.DeviceCounters.ReadRatio, "of one nobody knows the device")
+	assert.Nil(t, out.DeviceCounters.ReadRatio, "the device of one rank is unknown")
 }
 
 // TestADeviceIsAKernels: containers of one machine have several names and one device, and two

@@ -10,7 +10,7 @@ import (
 
 // firstTokens has the time to the first token and its parts, the time that the cache saved, and the
 // prompt length from which on loading is faster than computing. The means of the parts add up to the
-// mean of the whole. Without a prefill rate it says that misses cost no time, so that nobody compares
+// mean of the whole. Without a prefill rate it says that misses cost no time, so that no reader compares
 // times of two capacities. The JSON has the times per class.
 func firstTokens(r *result.Result) (s Section) {
 	s.Title, s.Topic = "First Token", "first token"

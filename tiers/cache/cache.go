@@ -177,7 +177,7 @@ type backlog struct {
 	idle    *waiter // Close waits here for the writers
 }
 
-// Tag tells the observer for whom an operation runs.
+// Tag shows the observer for whom an operation runs.
 type Tag struct {
 	Shard     int         // worker index
 	Phase     tiers.Phase // Prefill or Decode; demotions report Evict

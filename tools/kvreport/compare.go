@@ -20,7 +20,7 @@ import (
 // are too few runs to show anything.
 func runTurns(c *Call) func([]string) error {
 	// A command is one string for the shell, because two lists of words on one command line cannot be
-	// told apart.
+	// distinguished.
 	var t gate.Turns
 	c.StringVar(&t.Commands[0], "old", "", "")
 	c.StringVar(&t.Commands[1], "new", "", "")

@@ -126,7 +126,7 @@ func runHTML(c *Call) func([]string) error { return document(c, html.Write) }
 func runXLSX(c *Call) func([]string) error { return document(c, xlsx.Write) }
 
 // document returns a command that writes all results as one file. It warns of bad lines and missing
-// data on standard error. An input that cannot be read is an error, because nobody would notice that it
+// data on standard error. An input that cannot be read is an error, because no reader would notice that it
 // is missing.
 func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
 ) func([]string) error {

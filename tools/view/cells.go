@@ -70,7 +70,7 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 }
 
 // Change returns the change of a run's median against the first run, with the p value. Only the p value
-// tells a random change of 3 % from a significant one.
+// distinguishes a random change of 3 % from a significant one.
 func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	c := m.Cells[run].Change
 	if c == nil {
