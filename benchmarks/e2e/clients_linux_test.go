@@ -21,18 +21,26 @@ import (
 	"kvbench/tools/submission"
 )
 
-// newClients is a place to run several clients from, in memory where this user may mount that: on a
-// device each trial waits for what others discard there.
+// newClients is a place to run several clients from, in memory where this user may mount that.
 func newClients(t testing.TB) *bench {
 	b := newBench(t)
-	memory := filepath.Join(b.work, "memory")
-	require.NoError(t, os.Mkdir(memory, 0o777))
-	if syscall.Mount("kvbench", memory, "tmpfs", 0, "size=4g") == nil {
-		t.Cleanup(func() { _ = syscall.Unmount(memory, syscall.MNT_DETACH) })
-	}
-	b.cache = filepath.Join(memory, "cache")
+	b.inMemory()
 	b.attr = &syscall.SysProcAttr{Setpgid: true}
 	return b
+}
+
+// inMemory puts the cache directory, and the temporary directory with the default one, into memory where
+// this user may mount that. On a device each trial waits for what other tests discard there.
+func (b *bench) inMemory() {
+	b.t.Helper()
+	memory := filepath.Join(b.work, "memory")
+	require.NoError(b.t, os.Mkdir(memory, 0o777))
+	if syscall.Mount("kvbench", memory, "tmpfs", 0, "size=5g") == nil {
+		b.t.Cleanup(func() { _ = syscall.Unmount(memory, syscall.MNT_DETACH) })
+	}
+	temp := filepath.Join(memory, "tmp")
+	require.NoError(b.t, os.Mkdir(temp, 0o777))
+	b.cache, b.env = filepath.Join(memory, "cache"), append(b.env, "TMPDIR="+temp)
 }
 
 // ranks is a run of several clients that lasts until something ends it.

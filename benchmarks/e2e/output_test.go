@@ -183,22 +183,6 @@ func checkLogs(t *testing.T, stdout string) {
 	assert.NotZero(t, blocks)
 }
 
-func TestAllBenchmarksPrintWhatBenchfmtReads(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	// Knee takes as long as all others together; TestEveryBenchmarkWithoutRootOrArguments runs it.
-	o := b.ok(append(everything(b), "-test.bench=.", "-test.skip=Knee", "-test.count=2",
-		"-test.benchtime=4x")...)
-	checkResults(t, o.stdout, 2)
-	checkLogs(t, o.stdout)
-	file := filepath.Join(b.work, "all.txt")
-	require.NoError(t, os.WriteFile(file, []byte(o.stdout), 0o644))
-	assert.NotRegexp(t, `(?m)^\S*all\.txt:\d+:`, comparison(t, file), "what benchstat complains of")
-	assert.NotContains(t, o.stderr, "skipped")
-	assert.False(t, exists(b.cache), "nothing is left behind")
-	t.Logf("%d bytes of output in %v", len(o.stdout), o.took)
-}
-
 // TestGoTestJSON concatenates the output events of the package, which split result lines, and reads
 // the whole. The go command merges both streams, so this also shows that nothing is written to either
 // while a benchmark runs.

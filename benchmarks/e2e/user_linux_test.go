@@ -28,6 +28,7 @@ const noUser = 65534
 func TestEveryBenchmarkWithoutRootOrArguments(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.inMemory()
 	uid := b.unprivileged()
 	o := b.ok("-test.bench=.", "-test.benchtime=1x")
 	t.Logf("all benchmarks in %v", o.took)
@@ -46,7 +47,7 @@ func TestEveryBenchmarkWithoutRootOrArguments(t *testing.T) {
 		assert.False(t, seen[p.Name], p.Name)
 		assert.Contains(t, skips, "Benchmark"+p.Name+": needs -"+p.Needs+"\n")
 	}
-	left, err := os.ReadDir(filepath.Join(b.work, "tmp"))
+	left, err := os.ReadDir(filepath.Join(b.work, "memory/tmp"))
 	require.NoError(t, err)
 	assert.Empty(t, left, "the temporary cache directory is gone")
 	for _, f := range resultFiles(t, filepath.Join(b.work, "kvbench-results")) {
@@ -54,6 +55,23 @@ func TestEveryBenchmarkWithoutRootOrArguments(t *testing.T) {
 		require.NoError(t, syscall.Stat(f, &s))
 		assert.EqualValues(t, uid, s.Uid)
 	}
+}
+
+func TestAllBenchmarksPrintWhatBenchfmtReads(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.inMemory()
+	// Knee takes as long as all others together; TestEveryBenchmarkWithoutRootOrArguments runs it.
+	o := b.ok(append(everything(b), "-test.bench=.", "-test.skip=Knee", "-test.count=2",
+		"-test.benchtime=4x")...)
+	checkResults(t, o.stdout, 2)
+	checkLogs(t, o.stdout)
+	file := filepath.Join(b.work, "all.txt")
+	require.NoError(t, os.WriteFile(file, []byte(o.stdout), 0o644))
+	assert.NotRegexp(t, `(?m)^\S*all\.txt:\d+:`, comparison(t, file), "what benchstat complains of")
+	assert.NotContains(t, o.stderr, "skipped")
+	assert.False(t, exists(b.cache), "nothing is left behind")
+	t.Logf("%d bytes of output in %v", len(o.stdout), o.took)
 }
 
 // unprivileged makes b run without any right where this test is root, and returns its user.
@@ -64,8 +82,10 @@ func (b *bench) unprivileged() int {
 	}
 	b.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: noUser, Gid: noUser}}
 	require.NoError(b.t, os.Chmod(filepath.Dir(b.work), 0o755)) // t.TempDir's own
-	for _, dir := range []string{b.work, filepath.Join(b.work, "tmp")} {
-		require.NoError(b.t, os.Chown(dir, noUser, noUser))
+	for _, dir := range []string{"", "tmp", "memory/tmp"} {
+		if err := os.Chown(filepath.Join(b.work, dir), noUser, noUser); !os.IsNotExist(err) {
+			require.NoError(b.t, err)
+		}
 	}
 	return noUser
 }
