@@ -95,9 +95,9 @@ func (d *document) next(v any) error {
 	case d.in.err != nil:
 		err = fmt.Errorf("read trace %s in line %d: %w", d.path, d.Line(), err)
 	case errors.Is(err, io.EOF):
-		err = malformed("the rest of the file is lost: %w", io.ErrUnexpectedEOF)
+		err = malformed("cannot read on after here: %w", io.ErrUnexpectedEOF)
 	default:
-		err = malformed("the rest of the file is lost: %w", err)
+		err = malformed("cannot read on after here: %w", err)
 	}
 	d.over = true
 	return err

@@ -159,7 +159,8 @@ func (l *lctRows) next() ([]byte, error) {
 	n := int64(binary.BigEndian.Uint32(head))
 	if err == nil && n > maxFrame {
 		l.over = true
-		return nil, malformed("the rest of the file is lost: a record of %d bytes", n)
+		return nil, malformed("cannot read on after here: a record of %d bytes is above the limit of %d", n,
+			maxFrame)
 	}
 	if err == nil { // ReadAll allocates only for bytes that exist
 		b, err = io.ReadAll(io.LimitReader(l, n))
@@ -170,7 +171,7 @@ func (l *lctRows) next() ([]byte, error) {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		l.over = true
-		return nil, malformed("the last record is cut")
+		return nil, malformed("the file ends inside its last record")
 	case err != nil:
 		return nil, fmt.Errorf("read trace %s in record %d: %w", l.path, l.record, err)
 	}

@@ -114,7 +114,7 @@ func TestLCT(t *testing.T) {
 	rows, errs := rowsOf(t, "r.lct", string(whole[:len(whole)-5]))
 	assert.Len(t, rows, 3)
 	require.Len(t, errs, 1)
-	assert.Contains(t, errs[0], "the last record is cut")
+	assert.Contains(t, errs[0], "the file ends inside its last record")
 	rows, errs = rowsOf(t, "r.lct", string(append(whole, framed(
 		fields{"type", "record"},
 		call(6, "submit_prefetch_task", "external_request_id", "x"),
