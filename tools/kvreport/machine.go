@@ -33,7 +33,7 @@ func runDatasize(c *Call) func([]string) error {
 		// Compute everything before printing.
 		answer, err := q.Answer(rest)
 		if err != nil {
-			return c.mistakes(err)
+			return err
 		}
 		err = c.print(answer, *asJSON)
 		// If the run does not fit this machine, the answer is printed all the same.

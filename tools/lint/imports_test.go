@@ -77,7 +77,8 @@ var mayImport = map[string]string{
 	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
-	"tools/kvreport":  "tools/... kvbench/units kvbench/environment kvbench/merge workloads/model",
+	"tools/kvreport": "tools/... kvbench/units kvbench/environment kvbench/merge kvbench/report " +
+		"kvbench/result tracing/... workloads/model",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge",
@@ -93,7 +94,6 @@ var mayImport = map[string]string{
 		"tiers/buffer tiers/workdir tracing/host workloads/users",
 	"tools/curve":  "kvbench/units kvbench/report tools/view workloads/...",
 	"tools/dedup":  "kvbench/units",
-	"tools/trace":  "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
 	"tools/golden": "",
 	"tools/lint":   "",
 }
