@@ -34,17 +34,16 @@ type counter struct {
 	sums     []bucket
 	peaks    []peak
 
-	begun             bool
-	origin, now       time.Duration // arrival of the first request, of the last one
-	counted           bool          // a request has counted
-	first             time.Duration // arrival of the first request that counts
-	interval          int64         // number of the current interval
-	during            []bucket
-	all               tally // the requests of the current interval
-	filled            int   // the number of capacities below the bytes of the distinct blocks
-	full              []time.Duration
-	growth            []size
-	smallest, biggest int // tokens per block
+	origin, now time.Duration // arrival of the first request, of the last one
+	first       time.Duration // arrival of the first request that counts
+	interval    int64         // number of the current interval
+	during      []bucket
+	all         tally // the requests of the current interval
+	filled      int   // the number of capacities below the bytes of the distinct blocks
+	full        []time.Duration
+	growth      []size
+
+	smallest, biggest int // tokens per block, 0 before the first request
 }
 
 // tally is the sum of requests.
@@ -97,9 +96,8 @@ func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *co
 
 // add counts a request of blocks. Arrivals must not decrease.
 func (c *counter) add(r *formats.Row, at time.Duration) error {
-	if !c.begun {
-		c.begun, c.origin = true, at
-		c.smallest, c.biggest = r.BlockTokens, r.BlockTokens
+	if c.biggest == 0 {
+		c.origin, c.smallest = at, r.BlockTokens
 	}
 	c.now = at
 	c.smallest, c.biggest = min(c.smallest, r.BlockTokens), max(c.biggest, r.BlockTokens)
@@ -128,8 +126,8 @@ func (c *counter) add(r *formats.Row, at time.Duration) error {
 	if at-c.origin < c.warmup {
 		return nil
 	}
-	if !c.counted {
-		c.counted, c.first = true, at
+	if c.requests == 0 {
+		c.first = at
 	}
 	if n := int64((at - c.first) / interval); n != c.interval {
 		c.endInterval()

@@ -4,10 +4,10 @@
 //	curve.go    Options and Run: a trace, a model, a drive → Report
 //	counter.go  hits, reads and writes of caches of all capacities, in one pass
 //	stack.go    stack distances in bytes
-//	text.go     the report as text and as CSV
+//	text.go     the report as text and as a table
 //	charts.go   the report as a page with the curve
 //	convert.go  ConvertOptions: traces → Mooncake's JSON lines, with a summary
-//	trace.go    the flags of both commands
+//	flags.go    the flags that are parameters of the benchmarks, for both commands
 //
 // The counts equal a replay of the trace on a cache with one level (package cache). A request hits its
 // blocks up to the first missing one and writes the missing blocks. Then it uses all its blocks, last

@@ -1,7 +1,6 @@
 package curve
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -231,31 +230,23 @@ func (r *Report) table() report.Section {
 	return t
 }
 
-// WriteCSV writes all points as CSV. The header has the JSON keys. An unknown value is empty. Numbers
-// have all digits.
-func (r *Report) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	var head []string
+// Cells returns all points as a table. Its heads are the JSON keys. An unknown value is nil.
+func (r *Report) Cells() (heads []string, rows [][]any) {
 	for f := range reflect.TypeFor[Point]().Fields() {
-		head = append(head, f.Tag.Get("json"))
+		heads = append(heads, f.Tag.Get("json"))
 	}
-	_ = out.Write(head) // the error comes back from Error
 	for _, p := range r.Points {
-		var row []string
+		var row []any
 		for _, v := range reflect.ValueOf(p).Fields() {
-			v = reflect.Indirect(v)
-			text := ""
-			if v.IsValid() && v.CanFloat() {
-				text = strconv.FormatFloat(v.Float(), 'g', -1, 64)
-			} else if v.IsValid() {
-				text = fmt.Sprint(v)
+			var cell any
+			if v = reflect.Indirect(v); v.IsValid() {
+				cell = v.Interface()
 			}
-			row = append(row, text)
+			row = append(row, cell)
 		}
-		_ = out.Write(row)
+		rows = append(rows, row)
 	}
-	out.Flush()
-	return out.Error()
+	return heads, rows
 }
 
 var span = units.Seconds.Text

@@ -47,7 +47,8 @@ func runCurve(c *Call) func([]string) error {
 			case "html":
 				return html.WritePage(w, r.Page())
 			case "csv":
-				return r.WriteCSV(w)
+				heads, rows := r.Cells()
+				return writeCSV(w, heads, rows)
 			}
 			return encode(w, r, *format == "json")
 		})

@@ -92,7 +92,7 @@ var mayImport = map[string]string{
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/users",
-	"tools/curve":  "kvbench/units kvbench/report tools/view workloads/...",
+	"tools/curve":  "kvbench/params kvbench/units kvbench/report tools/view workloads/...",
 	"tools/dedup":  "kvbench/units",
 	"tools/golden": "",
 	"tools/lint":   "",
