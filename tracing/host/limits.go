@@ -73,21 +73,8 @@ func (m machine) limits() Limits {
 
 // OnlineCPUs returns how many processors of the machine are online, also those that this process may not
 // use; 0 is unknown.
-func (r Root) OnlineCPUs() (n int) {
-	// Such as 0-3,8,10-11.
-	for part := range strings.SplitSeq(r.Text("/sys/devices/system/cpu/online"), ",") {
-		first, last, several := strings.Cut(part, "-")
-		from, err := strconv.Atoi(first)
-		to := from
-		if several && err == nil {
-			to, err = strconv.Atoi(last)
-		}
-		if err != nil || to < from {
-			return 0
-		}
-		n += to - from + 1
-	}
-	return n
+func (r Root) OnlineCPUs() int {
+	return strings.Count(r.Text("/proc/stat"), "\ncpu") // a line for each, after the line of all
 }
 
 // Procs returns how many of want threads may run concurrently within the CPU quota of this process's
