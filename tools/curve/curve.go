@@ -186,10 +186,6 @@ type Point struct {
 	PeakWrite  *float64 `json:"peak_write_bytes_per_second"`
 	// DriveWrites is drive writes per day: of -drive, otherwise of a drive of this capacity.
 	DriveWrites *float64 `json:"drive_writes_per_day"`
-	// FullS is the time at which the trace fills the capacity without eviction. ForecastS extrapolates
-	// it at the growth rate of the trace's second half.
-	FullS     *float64 `json:"full_after_s"`
-	ForecastS *float64 `json:"full_forecast_s"`
 }
 
 // shares are the shares of the best hit ratio whose capacities are reported.

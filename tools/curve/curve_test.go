@@ -160,7 +160,7 @@ func TestNoTimeNoRates(t *testing.T) {
 	require.NoError(t, err)
 	p := r.Points[len(r.Points)-1]
 	for _, v := range []*float64{p.Read, p.Write, p.PeakRead, p.PeakWrite, p.DriveWrites,
-		p.OfIdeal, p.FullS} {
+		p.OfIdeal} {
 		assert.Nil(t, v)
 	}
 	assert.Nil(t, r.Knee)

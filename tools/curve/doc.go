@@ -23,8 +23,7 @@
 // Rates use the recorded times. A mean is over the time from the first to the last request. A peak is
 // of the busiest minute, counted from the first request: a device that reaches only the mean falls
 // behind then. Drive writes per day are the mean write rate × 1 day ÷ the drive's size, or ÷ the row's
-// capacity without -drive. When a drive is full after the end of the trace is a forecast from the
-// growth rate of its second half, and marked so.
+// capacity without -drive.
 //
 // The package has no state. The caller owns the Report.
 package curve

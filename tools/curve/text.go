@@ -106,19 +106,8 @@ func (r *Report) facts() (list [][2]string) {
 	if len(reached) > 0 {
 		say("", "%s", strings.Join(reached, ", "))
 	}
-	// Whether a drive would be written too often, or ever be full.
 	drive := slices.IndexFunc(r.Points, func(p Point) bool { return p.CapacityBytes == r.DriveBytes })
 	if drive >= 0 {
-		d := r.Points[drive]
-		// If the second half of the trace has no new blocks, when the drive is full is unknown.
-		full := ""
-		switch {
-		case d.FullS != nil:
-			full = "if nothing is evicted full after " + span(*d.FullS) + "; "
-		case d.ForecastS != nil:
-			full = "if nothing is evicted full after ~" + span(*d.ForecastS) +
-				" at the pace of the second half of the trace; "
-		}
 		// Both rates name their period. An extrapolation from minutes to a day is marked "~": the cold
 		// start is written once, not every day.
 		about, cold := "", ", its cold start included (-warmup leaves that out)"
@@ -128,8 +117,8 @@ func (r *Report) facts() (list [][2]string) {
 		if r.WarmupS > 0 {
 			cold = ""
 		}
-		say("drive", "%s: %swritten %s%s times a day at the mean rate of the trace's %s%s",
-			decimal(r.DriveBytes), full, about, units.Number.Text(d.DriveWrites),
+		say("drive", "%s: written %s%s times a day at the mean rate of the trace's %s%s",
+			decimal(r.DriveBytes), about, units.Number.Text(r.Points[drive].DriveWrites),
 			span(r.DurationS), cold)
 	}
 	return list
@@ -154,16 +143,9 @@ func (r *Report) notes() (list []string) {
 			"Others follow each other: what of them ran at the same time competes for room, and "+
 			"needs more of it than this shows.")
 	}
-	// A note explains each mark of the table.
-	rows := r.rows()
-	if slices.ContainsFunc(rows, func(p Point) bool { return !p.Fits }) {
+	if slices.ContainsFunc(r.rows(), func(p Point) bool { return !p.Fits }) {
 		list = append(list, "* too small for the largest request, whose blocks do not fit "+
 			"together: about what a cache finds that keeps the first of them.")
-	}
-	forecast := func(p Point) bool { return p.FullS == nil && p.ForecastS != nil }
-	if slices.ContainsFunc(rows, forecast) {
-		list = append(list, "~ forecast: not full within the trace; at the pace of its second "+
-			"half.")
 	}
 	// The curve uses a block's first size, a replay the size of the last write, which depends on the
 	// capacity.
@@ -210,22 +192,14 @@ func (r *Report) table() report.Section {
 			{Name: "hit ratio", Unit: units.HitRatio}, {Name: "of best", Unit: units.Share},
 			{Name: "of tokens", Unit: units.HitRatio}, {Name: "read", Unit: units.BytesPerSec},
 			{Name: "peak", Unit: units.BytesPerSec}, {Name: "write", Unit: units.BytesPerSec},
-			{Name: "peak", Unit: units.BytesPerSec}, {Name: drive, Unit: units.Number},
-			{Name: "full after"}}}
-	// Unknown values are dashes, and a forecast is marked.
+			{Name: "peak", Unit: units.BytesPerSec}, {Name: drive, Unit: units.Number}}}
 	for _, p := range r.rows() {
-		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown
+		name := units.Bytes.Text(p.CapacityBytes)
 		if !p.Fits {
 			name += " *"
 		}
-		switch {
-		case p.FullS != nil:
-			full = span(*p.FullS)
-		case p.ForecastS != nil:
-			full = "~ " + span(*p.ForecastS)
-		}
 		t.Rows = append(t.Rows, []any{name, int64(p.Tokens), p.HitRatio, p.OfIdeal,
-			p.TokenHitRatio, p.Read, p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites, full})
+			p.TokenHitRatio, p.Read, p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites})
 	}
 	return t
 }
