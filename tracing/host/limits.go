@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -211,11 +210,8 @@ type Privileges struct {
 	// Missing are the capabilities that tracing needs and this process lacks. CAP_SYS_ADMIN includes
 	// both of them, and was the only one before Linux 5.8.
 	Missing []string
-	// Known is false if the kernel does not report the capabilities; Missing is empty then.
-	Known bool
-	// TypeInformation is the size of the kernel's type information (BTF), which the programs need; 0 =
-	// the kernel was built without CONFIG_DEBUG_INFO_BTF.
-	TypeInformation int64
+	// TypeInformation: the kernel was built with CONFIG_DEBUG_INFO_BTF, which the programs need.
+	TypeInformation bool
 	// Lockdown is none, integrity or confidentiality, which forbids programs that read kernel memory;
 	// empty if the kernel has no lockdown.
 	Lockdown string
@@ -231,19 +227,15 @@ const (
 // Privileges returns the privileges of the process whose /proc/self is below the root. It loads no
 // program.
 func (r Root) Privileges() Privileges {
-	p := Privileges{Lockdown: Chosen(r.Text("/sys/kernel/security/lockdown"))}
-	if info, err := os.Stat(r.Path("/sys/kernel/btf/vmlinux")); err == nil {
-		p.TypeInformation = info.Size()
-	}
+	p := Privileges{Lockdown: Chosen(r.Text("/sys/kernel/security/lockdown")),
+		TypeInformation: r.Exists("/sys/kernel/btf/vmlinux")}
 	// A mask in hexadecimal digits.
 	effective, err := strconv.ParseUint(r.Field("CapEff", "/proc/self/status"), 16, 64)
-	if p.Known = err == nil; !p.Known || effective&(1<<capSysAdmin) != 0 {
-		return p
-	}
-	if effective&(1<<capBPF) == 0 {
+	has := func(capability int) bool { return err != nil || effective>>capability&1 == 1 }
+	if !has(capSysAdmin) && !has(capBPF) {
 		p.Missing = append(p.Missing, "CAP_BPF")
 	}
-	if effective&(1<<capPerfmon) == 0 {
+	if !has(capSysAdmin) && !has(capPerfmon) {
 		p.Missing = append(p.Missing, "CAP_PERFMON")
 	}
 	return p

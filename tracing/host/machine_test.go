@@ -45,11 +45,11 @@ func TestPrivileges(t *testing.T) {
 	with := func(caps string) Privileges {
 		return rootOf(t, map[string]string{
 			"/proc/self/status":             "Name:\tx\nCapEff:\t" + caps + "\nCapBnd:\t0\n",
-			"/sys/kernel/btf/vmlinux":       "12345",
+			"/sys/kernel/btf/vmlinux":       "types",
 			"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n",
 		}).Privileges()
 	}
-	both := Privileges{Known: true, TypeInformation: 5, Lockdown: "integrity"}
+	both := Privileges{TypeInformation: true, Lockdown: "integrity"}
 	assert.Equal(t, both, with("000000c000000000"))
 	assert.Equal(t, both, with("0000000000200000"), "CAP_SYS_ADMIN stands for both")
 	assert.Equal(t, []string{"CAP_BPF", "CAP_PERFMON"}, with("0000000000000001").Missing)
