@@ -10,7 +10,6 @@
 //	trace.go      trace: the block requests of processes and devices; watch.go: until the end
 //	fio.go        fio: jobs of the traces in results and in bpftrace texts
 //	machine.go    discover, datasize, dedup
-//	models.go     models
 //
 // The packages of the commands know no flags and no exit codes, so that other packages and tests can
 // use them without a process. A command defines its flags on a Call and returns the function that runs

@@ -38,8 +38,6 @@ var commands = []Command{
 	{"curve", "TRACE… [-model NAME] [-drive SIZE] [-capacities SIZE,…] [-format " +
 		"text|json|csv|html] [-o FILE]",
 		"hit ratio, rates and wear of a cache of every capacity, from a block trace", runCurve},
-	{"models", "[FILE|DIR…] [-kv-dtype TYPE]",
-		"bytes per token of models, from their config.json", runModels},
 	{"convert", "TRACE… [-o FILE] [-block-tokens N]",
 		"block traces of any format as Mooncake's JSON lines", runConvert},
 	{"device", "IN… [-format text|json]",

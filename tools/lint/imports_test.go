@@ -78,7 +78,7 @@ var mayImport = map[string]string{
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
 	"tools/kvreport": "tools/... kvbench/units kvbench/environment kvbench/merge kvbench/report " +
-		"kvbench/result tracing/... workloads/model",
+		"kvbench/result tracing/...",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge",
