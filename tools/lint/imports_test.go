@@ -86,8 +86,8 @@ var mayImport = map[string]string{
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge",
-	"tools/submission": "kvbench/environment tools/load tools/stats tools/view/... tools/discover " +
-		"kvbench/units kvbench/result kvbench/params kvbench/merge",
+	"tools/submission": "kvbench/environment tools/discover kvbench/units kvbench/result " +
+		"kvbench/params kvbench/merge",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +

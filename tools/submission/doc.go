@@ -2,7 +2,7 @@
 // directory, and checks it against the closed division.
 //
 //	submission.go   Submission: read the results, check, build the tree in a temporary directory
-//	                next to it, of results, run summary, check.md and reports
+//	                next to it, of results, run summary and check.md
 //	check.go        Check: every way in which results deviate from the closed division
 //	metadata.go     the metadata of a run that validators read, and the run's logs
 //	code.go         the code image: the source at the measured commit, and its hash

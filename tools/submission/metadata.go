@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
-	"kvbench/tools/view/xlsx"
 )
 
 // values is a JSON object.
@@ -24,14 +24,24 @@ type values = map[string]any
 var fixedParameters = []string{"model", "num-users", "benchtime", "gpu-mem-gb", "cpu-mem-gb",
 	"max-concurrent-allocs", "generation-mode", "performance-profile"}
 
-// parameter returns the recorded value of a parameter, or nil if the result has none. benchtime is in
-// seconds.
+// parameter returns the recorded value of a parameter, a number if it is one, or nil if the result has
+// none. benchtime is in seconds.
 func parameter(r *result.Result, name string) any {
 	v := r.Parameter(name)
-	if d, err := time.ParseDuration(fmt.Sprint(v)); err == nil && name == "benchtime" {
+	text, ok := v.(string)
+	if !ok {
+		return v
+	}
+	if d, err := time.ParseDuration(text); err == nil && name == "benchtime" {
 		return d.Seconds()
 	}
-	return xlsx.Typed(v)
+	if f, err := strconv.ParseFloat(text, 64); err == nil {
+		return f
+	}
+	if text == "" || text == "–" {
+		return nil
+	}
+	return text
 }
 
 // metadata returns the content of kv_cache_<start>_metadata.json: the keys of mlpstorage that a

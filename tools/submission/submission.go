@@ -21,10 +21,6 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
-	"kvbench/tools/load"
-	"kvbench/tools/stats"
-	"kvbench/tools/view/html"
-	"kvbench/tools/view/xlsx"
 )
 
 // Submission has the parameters of one submission.
@@ -237,7 +233,6 @@ func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 // put writes a file of the temporary tree and makes its directory. It writes directly to the file,
 // because publish renames the complete tree.
 func put(path string, write func(io.Writer) error) error {
-	// Write to memory first: xlsx.Write builds the workbook, the largest file, in memory anyway.
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -281,11 +276,6 @@ func (s *Submission) run(dir string, sum *merge.Summary) error {
 			return err
 		}
 	}
-	// Build the reports from the copies, so that they show the paths in the tree.
-	records, table, err := s.records(dir)
-	if err != nil {
-		return err
-	}
 	// The path relative to the top of the tree: the temporary directory has no meaning to a reader.
 	at := filepath.Join(s.Division, s.Organisation, s.runAt(sum))
 	if sum.Notice != result.RehearsalNotice {
@@ -301,12 +291,6 @@ func (s *Submission) run(dir string, sum *merge.Summary) error {
 		}
 	}
 	return errors.Join(
-		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
-			return xlsx.Write(w, records, table)
-		}),
-		put(filepath.Join(dir, "report.html"), func(w io.Writer) error {
-			return html.Write(w, records, table)
-		}),
 		put(filepath.Join(dir, merge.SummaryFile), sum.WriteJSON),
 		put(filepath.Join(dir, fmt.Sprintf("kv_cache_%s_metadata.json", sum.Stamp())),
 			func(w io.Writer) error {
@@ -329,38 +313,4 @@ func place(f merge.File) string {
 // directory returns the name of the directory of a group's results.
 func directory(group string) string {
 	return strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(named(group, "_"))
-}
-
-// records loads the results in the run's directory for report.xlsx and report.html. It replaces paths of
-// the measuring machine by paths in the tree.
-func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
-	records, units, err := load.All([]string{dir}, load.Options{Trials: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, rec := range records {
-		// File is the path of the record or the paths of all ranks. Path is the result file. All are
-		// below dir.
-		for _, path := range []*string{&rec.File, &rec.Path} {
-			*path = filepath.ToSlash(strings.ReplaceAll(*path, dir+string(filepath.Separator), ""))
-		}
-		// All results are one run of the report: the system under test.
-		rec.Source = s.System
-		if err := announce(rec); err != nil {
-			return nil, nil, err
-		}
-	}
-	return records, stats.Build(records, units), nil
-}
-
-// announce adds the notice to a result without a notice: results of the open division have none.
-func announce(rec *load.Record) error {
-	if rec.Result == nil || rec.Result.Notice != "" {
-		return nil
-	}
-	// A report reads both: columns read Raw, pages read Result.
-	rec.Result.Notice = result.ClosedNotice
-	var err error
-	rec.Raw, err = json.Marshal(rec.Result)
-	return err
 }
