@@ -175,13 +175,13 @@ func TestWithoutACodeImage(t *testing.T) {
 		s := Submission{Code: defaultCode, Organisation: "o", now: time.Now,
 			tree: &merge.Tree{Files: fileOf(&result.Result{
 				Environment: result.Environment{Version: version}})}}
-		place, err := s.writeCode(t.TempDir())
-		require.NoError(t, err)
+		place := s.addCode(&output{})
 		assert.Contains(t, place, want)
 		assert.Equal(t, len(version) == 40, strings.Contains(place,
 			"The same command with another -o and -code CHECKOUT"), version)
 		s.Code = t.TempDir()
-		_, err = s.writeCode(t.TempDir())
-		assert.ErrorContains(t, err, "-code: ")
+		var out output
+		s.addCode(&out)
+		assert.ErrorContains(t, out.err, "-code: ")
 	}
 }

@@ -129,9 +129,10 @@ func results(t *testing.T, change func(*result.Result)) string {
 		data, err := f.Result.Encode() // without WriteJSON's sync
 		require.NoError(t, err)
 		path := filepath.Join(dir, f.Path)
-		require.NoError(t, putBytes(path, data))
-		require.NoError(t, putBytes(filepath.Join(filepath.Dir(path), "summary.txt"),
-			[]byte(result.ClosedNotice+"\n")))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, data, 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"),
+			[]byte(result.ClosedNotice+"\n"), 0o644))
 	}
 	return dir
 }
