@@ -103,23 +103,6 @@ func TestStatesAreReported(t *testing.T) {
 	assert.NotContains(t, textOf(t, smallTrace), "Not counted")
 }
 
-// Rates are the counts ÷ the recorded time: by hand from the counts.
-func TestRates(t *testing.T) {
-	r, err := run("-drive", "1TB", smallTrace)
-	require.NoError(t, err)
-	p := r.Points[len(r.Points)-1]
-	assert.EqualValues(t, 92, p.Hits)
-	assert.InDelta(t, float64(p.ReadBytes)/r.DurationS, *p.Read, 1e-3)
-	assert.InDelta(t, float64(p.WriteBytes)/r.DurationS*86400/1e12, *p.DriveWrites, 1e-9)
-	fast, err := run("-drive", "1TB", "-trace-speedup", "2", smallTrace)
-	require.NoError(t, err)
-	assert.InDelta(t, 2**p.DriveWrites, *fast.Points[len(fast.Points)-1].DriveWrites, 1e-6)
-	for _, p := range r.Points {
-		assert.GreaterOrEqual(t, *p.PeakRead, *p.Read)
-		assert.GreaterOrEqual(t, *p.PeakWrite, *p.Write*0.999999)
-	}
-}
-
 // The columns of the CSV are the keys of a point, with the values of its JSON.
 func TestCellsHaveTheKeysOfThePoints(t *testing.T) {
 	r, err := run("-drive", "1TB", smallTrace)

@@ -212,9 +212,6 @@ func (c *Call) directory(args []string, example string) (string, error) {
 	return args[0], nil
 }
 
-// print writes a command's answer to standard output, as JSON or as text.
-func (c *Call) print(a answer, asJSON bool) error { return encode(c.stdout, a, asJSON) }
-
 // answer is the result of a command. It encodes as JSON.
 type answer interface{ WriteText(io.Writer) error }
 

@@ -309,9 +309,3 @@ func TestATrialKeepsItsRatesAndTimes(t *testing.T) {
 	runs := []measured{{at, 6, 1, []float64{1}}, {at, 1, 9, []float64{2}}, {at, 5, 6, []float64{3}}}
 	assert.Equal(t, []measured{runs[1]}, middles(runs))
 }
-
-// Rates of one report are in one unit, without powers of ten.
-func TestRatesInReasons(t *testing.T) {
-	assert.Equal(t, []string{"14336 MiB", "98.4 MiB", "1.50 MiB"},
-		[]string{mib(14 << 30), mib(98.4 * (1 << 20)), mib(1.5 * (1 << 20))})
-}

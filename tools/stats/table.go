@@ -53,11 +53,6 @@ type Cell struct {
 // Confidence is the level of every interval.
 const Confidence = 0.95
 
-// sample returns a sample of a copy of the values, because NewSample sorts.
-func sample(values []float64) *benchmath.Sample {
-	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
-}
-
 // N returns the number of trials.
 func (c Cell) N() int { return len(c.Values) }
 
@@ -304,7 +299,8 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 		if len(c.Values) == 0 {
 			continue
 		}
-		c.Summary = assume.Summary(sample(c.Values), Confidence)
+		sample := benchmath.NewSample(slices.Clone(c.Values), &benchmath.DefaultThresholds) // it sorts
+		c.Summary = assume.Summary(sample, Confidence)
 		c.CV = units.Variation(c.Values)
 		// Compare every other run with the first.
 		if run > 0 && len(first.Values) > 0 {
