@@ -80,7 +80,7 @@ func (r *Report) facts() (list [][2]string) {
 		name += " in " + r.StoredAs
 	}
 	say("model", "%s: %s B per token%s", name, units.Count.Text(r.BytesPerToken), ranks)
-	say("asked for", "%s blocks of %s tokens: %s tokens, %s", units.Count.Text(r.Blocks), size,
+	say("requested", "%s blocks of %s tokens: %s tokens, %s", units.Count.Text(r.Blocks), size,
 		units.Count.Text(r.Tokens), units.Bytes.Text(r.Bytes))
 	say("distinct", "%s blocks: %s hold everything; the largest request needs %s",
 		units.Count.Text(r.Distinct), units.Bytes.Text(r.FootprintBytes),

@@ -80,16 +80,18 @@ func runConvert(c *Call) func([]string) error {
 // runDevice prints the device model, as text a value for -simulate-device. The reasons go to standard
 // error.
 func runDevice(c *Call) func([]string) error {
-	format := c.String("format", "text", sizing.Formats)
+	format := c.String("format", "text", "")
 	return func(in []string) error {
-		text, reasons, err := sizing.Device(in, c.stdin, *format, c.warn)
+		if *format != "text" && *format != "json" {
+			return fmt.Errorf("-format: must be text or json, given %q", *format)
+		}
+		drive, err := sizing.Device(in, c.stdin, c.warn)
 		if err != nil {
 			return err
 		}
-		for _, why := range reasons {
+		for _, why := range drive.Reasons {
 			fmt.Fprintln(c.stderr, why)
 		}
-		fmt.Fprintln(c.stdout, text)
-		return nil
+		return encode(c.stdout, drive, *format == "json")
 	}
 }

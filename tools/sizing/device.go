@@ -2,7 +2,6 @@ package sizing
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,16 +17,11 @@ import (
 )
 
 // Device derives the parameters of the device model from plain I/O runs on one drive, with a reason for
-// each. format is one of Formats. It passes doubts to warn. Runs that are not of one drive are an error
-// that names all of them.
-func Device(in []string, stdin io.Reader, format string, warn func(error)) (text string,
-	reasons []string, err error) {
-	if format != "text" && format != "json" {
-		return "", nil, fmt.Errorf("unknown format %q: must be %s", format, Formats)
-	}
+// each. It passes doubts to warn. Runs that are not of one drive are an error that names all of them.
+func Device(in []string, stdin io.Reader, warn func(error)) (*Drive, error) {
 	records, _, err := load.All(in, load.Options{Stdin: stdin, Warn: warn, Trials: true})
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	var runs []measured
 	var used drives
@@ -59,14 +53,35 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 			"whose result JSON is still there")
 	}
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	d, err := derive(runs)
-	if err != nil {
-		return "", d.reasons, err
-	}
-	text, err = d.write(format)
-	return text, d.reasons, err
+	m := d.device
+	return &Drive{params.FormatDevice(m), m.Read, m.Write, m.ReadIOPS, m.WriteIOPS,
+		int64(m.ReadLatency), int64(m.WriteLatency), m.Parallelism, m.Duplex, int64(m.Slice),
+		d.reasons}, err
+}
+
+// Drive is the device model of a drive. Rates are in bytes/s and requests/s, times in ns. IOPS of 0 are no
+// limit.
+type Drive struct {
+	SimulateDevice string   `json:"simulate_device"` // the value of -simulate-device
+	ReadRate       float64  `json:"read_bytes_per_second"`
+	WriteRate      float64  `json:"write_bytes_per_second"`
+	ReadIOPS       float64  `json:"read_iops"`
+	WriteIOPS      float64  `json:"write_iops"`
+	ReadLatencyNS  int64    `json:"read_latency_ns"`
+	WriteLatencyNS int64    `json:"write_latency_ns"`
+	Parallelism    int      `json:"parallelism"`
+	Duplex         bool     `json:"duplex"`
+	SliceNS        int64    `json:"slice_ns"`
+	Reasons        []string `json:"reasons"` // one per parameter, as text
+}
+
+// WriteText writes the value of -simulate-device.
+func (d *Drive) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintln(w, d.SimulateDevice)
+	return err
 }
 
 // drives collects the reasons why the runs are not measurements of one drive.
@@ -185,36 +200,4 @@ func read(r *result.Result) (m measured, ok bool) {
 		}
 	}
 	return m, m.read > 0 || m.write > 0
-}
-
-// Formats are the output formats of Device, for messages.
-const Formats = "text or json"
-
-// document is the JSON of a drive. Rates are in bytes/s and requests/s, times in ns. IOPS of 0 are no
-// limit.
-type document struct {
-	SimulateDevice string   `json:"simulate_device"` // the value of -simulate-device
-	ReadRate       float64  `json:"read_bytes_per_second"`
-	WriteRate      float64  `json:"write_bytes_per_second"`
-	ReadIOPS       float64  `json:"read_iops"`
-	WriteIOPS      float64  `json:"write_iops"`
-	ReadLatencyNS  int64    `json:"read_latency_ns"`
-	WriteLatencyNS int64    `json:"write_latency_ns"`
-	Parallelism    int      `json:"parallelism"`
-	Duplex         bool     `json:"duplex"`
-	SliceNS        int64    `json:"slice_ns"`
-	Reasons        []string `json:"reasons"` // one per parameter, as text
-}
-
-// write returns the drive in a format.
-func (d derived) write(format string) (string, error) {
-	m := d.device
-	simulate := params.FormatDevice(m)
-	if format == "text" {
-		return simulate, nil
-	}
-	text, err := json.MarshalIndent(document{simulate, m.Read, m.Write, m.ReadIOPS, m.WriteIOPS,
-		int64(m.ReadLatency), int64(m.WriteLatency), m.Parallelism, m.Duplex, int64(m.Slice),
-		d.reasons}, "", "  ")
-	return string(text), err
 }
