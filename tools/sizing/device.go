@@ -24,7 +24,7 @@ func Device(in []string, stdin io.Reader, warn func(error)) (*Drive, error) {
 		return nil, err
 	}
 	var runs []measured
-	var used drives
+	used := drives{places: map[string]map[string]string{}}
 	for _, rec := range records {
 		if rec.Missing != "" {
 			warn(errors.New(rec.Missing))
@@ -87,10 +87,8 @@ func (d *Drive) WriteText(w io.Writer) error {
 // drives collects the reasons why the runs are not measurements of one drive.
 type drives struct {
 	refused []error
-	places  [len(placeNames)]map[string]string // machine, drive or filesystem → a run on it
+	places  map[string]map[string]string // kind of place → name of the place → a run on it
 }
-
-var placeNames = [...]string{"machines", "drives", "filesystems"}
 
 // add adds the origin of a run, and the reasons against it, such as a cache that served its reads.
 func (d *drives) add(run string, r *result.Result) {
@@ -108,30 +106,29 @@ func (d *drives) add(run string, r *result.Result) {
 	refuse(device.ServedFromCache != nil && *device.ServedFromCache, "was served from a cache: "+
 		"%s read %.0f%% of its bytes", cmp.Or(device.Device, "the device"),
 		100*units.OrZero(device.ReadRatio))
-	drive := ""
-	if r.Environment.Device != nil {
-		drive = r.Environment.Device.Name
-	}
-	for i, name := range [...]string{r.Environment.Hostname, drive, fs.Type} {
-		if d.places[i] == nil {
-			d.places[i] = map[string]string{}
+	place := func(kind, name string) {
+		if d.places[kind] == nil {
+			d.places[kind] = map[string]string{}
 		}
-		if name != "" && d.places[i][name] == "" {
-			d.places[i][name] = run
+		if name != "" {
+			d.places[kind][name] = cmp.Or(d.places[kind][name], run)
 		}
 	}
+	place("machines", r.Environment.Hostname)
+	place("drives", units.OrZero(r.Environment.Device).Name)
+	place("filesystems", fs.Type)
 }
 
 // refuse returns why the runs are not measurements of one drive, nil if they are.
 func (d *drives) refuse() error {
 	errs := d.refused
-	for i, what := range placeNames {
+	for _, kind := range slices.Sorted(maps.Keys(d.places)) {
 		var names []string
-		for _, name := range slices.Sorted(maps.Keys(d.places[i])) {
-			names = append(names, fmt.Sprintf("%s (%s)", name, d.places[i][name]))
+		for _, name := range slices.Sorted(maps.Keys(d.places[kind])) {
+			names = append(names, fmt.Sprintf("%s (%s)", name, d.places[kind][name]))
 		}
 		if len(names) > 1 {
-			errs = append(errs, fmt.Errorf("the runs are of different %s: %s", what,
+			errs = append(errs, fmt.Errorf("the runs are of different %s: %s", kind,
 				strings.Join(names, ", ")))
 		}
 	}
