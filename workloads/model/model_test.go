@@ -101,8 +101,9 @@ func TestFindModel(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestConfigs runs the scripts of testdata: configurations, and what they mean. A line "beside" begins the
-// file hf_quant_config.json next to it, kv-dtype=TYPE is the user's type. -rewrite updates the scripts.
+// TestConfigs runs the scripts of testdata: configurations, and what they mean. The line
+// hf_quant_config.json begins the file of that name next to it, and kv-dtype=TYPE is the user's type.
+// -rewrite updates the scripts.
 func TestConfigs(t *testing.T) {
 	short := strings.NewReplacer("{gqa", `{"num_hidden_layers": 2, "num_attention_heads": 2, `+
 		`"num_key_value_heads": 2, "head_dim": 4`, "{N}", `{"attention": {"n_heads_in_group": null, `+
@@ -112,9 +113,9 @@ func TestConfigs(t *testing.T) {
 		datadriven.RunTest(t, script, func(t *testing.T, d *datadriven.TestData) string {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "config.json")
-			text, quant, beside := strings.Cut(short.Replace(d.Input), "beside\n")
+			text, quant, two := strings.Cut(short.Replace(d.Input), "hf_quant_config.json\n")
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-			if beside {
+			if two {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "hf_quant_config.json"),
 					[]byte(quant), 0o600))
 			}
