@@ -9,17 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRootIsEmptyWhereNothingIs(t *testing.T) {
-	r := Root(t.TempDir())
-	assert.Empty(t, r.Text("a/b"))
-	assert.Nil(t, r.Integer("a"))
-	assert.Nil(t, r.Names("a"))
-	assert.False(t, r.Exists("a"))
-	require.NoError(t, os.WriteFile(r.Path("a"), []byte(" 7\n"), 0o600))
-	assert.EqualValues(t, 7, *r.Integer("a"))
-	assert.Equal(t, []string{"a"}, r.Names())
-}
-
 func TestKiB(t *testing.T) {
 	m := rootOf(t, map[string]string{
 		"/status": "Name:\tkv\nVmHWM:\t    2048 kB\nVmRSS:\t  12 kB\nBad:\tx kB\n",
