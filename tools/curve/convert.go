@@ -17,13 +17,13 @@ import (
 // ConvertOptions are the flags of kvreport convert, which writes block traces of any known format as
 // Mooncake's JSON lines.
 type ConvertOptions struct {
+	parameters
 	tokens int // per block, 0 = as recorded
-	trace  *traceFlags
 }
 
 // NewConvertOptions adds the flags to a flag set.
 func NewConvertOptions(fs *flag.FlagSet) *ConvertOptions {
-	o := &ConvertOptions{trace: newTraceFlags(fs)}
+	o := &ConvertOptions{parameters: newParameters(fs)}
 	fs.IntVar(&o.tokens, "block-tokens", 0, "")
 	return o
 }
@@ -35,7 +35,7 @@ func (o *ConvertOptions) Check(paths []string) (cfg traces.Config, err error) {
 		err = fmt.Errorf("-block-tokens: must be 0 (as recorded) to %d, given %d", workloads.MaxTokens,
 			o.tokens)
 	}
-	cfg, problems := o.trace.config(paths, "convert sessions -o sessions.jsonl")
+	_, cfg, problems := o.resolve(paths, "convert sessions -o sessions.jsonl")
 	return cfg, errors.Join(err, problems)
 }
 

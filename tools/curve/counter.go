@@ -34,17 +34,13 @@ type counter struct {
 	sums     []bucket
 	peaks    []peak
 
-	begun             bool
-	origin, now       time.Duration // arrival of the first request, of the last one
-	counted           bool          // a request has counted
-	first             time.Duration // arrival of the first request that counts
-	interval          int64         // number of the current interval
-	during            []bucket
-	all               tally // the requests of the current interval
-	filled            int   // the number of capacities below the bytes of the distinct blocks
-	full              []time.Duration
-	growth            []size
-	smallest, biggest int // tokens per block
+	origin, now time.Duration // arrival of the first request, of the last one
+	first       time.Duration // arrival of the first request that counts
+	interval    int64         // number of the current interval
+	during      []bucket
+	all         tally // the requests of the current interval
+
+	smallest, biggest int // tokens per block, 0 before the first request
 }
 
 // tally is the sum of requests.
@@ -74,12 +70,6 @@ func (b *bucket) add(o *bucket) {
 // peak is the largest number of bytes in an interval.
 type peak struct{ read, written int64 }
 
-// size is the sum of the bytes of the distinct blocks at a time.
-type size struct {
-	at    time.Duration
-	bytes int64
-}
-
 // newCounter returns a counter for the given capacities in bytes and for eight capacities per doubling.
 func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *counter {
 	c := &counter{sizer: sizer, warmup: warmup, asked: capacities, stack: newStack(),
@@ -91,15 +81,14 @@ func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *co
 	c.capped = slices.Compact(c.capped)
 	// The last bucket has distances above all capacities.
 	c.sums, c.during = make([]bucket, len(c.capped)+1), make([]bucket, len(c.capped)+1)
-	c.peaks, c.full = make([]peak, len(c.capped)), make([]time.Duration, len(c.capped))
+	c.peaks = make([]peak, len(c.capped))
 	return c
 }
 
 // add counts a request of blocks. Arrivals must not decrease.
 func (c *counter) add(r *formats.Row, at time.Duration) error {
-	if !c.begun {
-		c.begun, c.origin = true, at
-		c.smallest, c.biggest = r.BlockTokens, r.BlockTokens
+	if c.biggest == 0 {
+		c.origin, c.smallest = at, r.BlockTokens
 	}
 	c.now = at
 	c.smallest, c.biggest = min(c.smallest, r.BlockTokens), max(c.biggest, r.BlockTokens)
@@ -116,20 +105,16 @@ func (c *counter) add(r *formats.Row, at time.Duration) error {
 		c.sizes = append(c.sizes, size)
 	}
 	c.largest = max(c.largest, requested)
-	before := c.stack.bytes
 	depths, resized := c.stack.request(r.Scope, r.Blocks, c.sizes)
 	c.resized += resized
 	if c.stack.full() {
 		return errors.New("the trace has more than 268,435,456 distinct blocks")
 	}
-	if c.stack.bytes > before {
-		c.grow(at)
-	}
 	if at-c.origin < c.warmup {
 		return nil
 	}
-	if !c.counted {
-		c.counted, c.first = true, at
+	if c.requests == 0 {
+		c.first = at
 	}
 	if n := int64((at - c.first) / interval); n != c.interval {
 		c.endInterval()
@@ -163,17 +148,6 @@ func (c *counter) count(r *formats.Row, depths []int64) {
 func (c *counter) bucketOf(bytes int64) int {
 	k, _ := slices.BinarySearch(c.capped, bytes)
 	return k
-}
-
-// grow records the growth of the distinct blocks, and the capacities that they fill.
-func (c *counter) grow(at time.Duration) {
-	for ; c.filled < len(c.capped) && c.capped[c.filled] < c.stack.bytes; c.filled++ {
-		c.full[c.filled] = at - c.origin
-	}
-	if n := len(c.growth); n > 0 && at-c.growth[n-1].at < interval {
-		return
-	}
-	c.growth = append(c.growth, size{at, c.stack.bytes})
 }
 
 // endInterval adds the counts of an interval to the sums.
@@ -211,8 +185,8 @@ func (c *counter) report(r *Report) {
 	r.ideal = sum.hits.blocks
 	r.IdealHitRatio = units.Ratio(sum.hits.blocks, r.Blocks)
 	r.IdealTokenHitRatio = units.Ratio(sum.hits.tokens, r.Tokens)
-	pace := c.pace()
 	sum = bucket{}
+	footprint := c.bucketOf(c.stack.bytes)
 	for k, capacity := range c.capped {
 		sum.add(&c.sums[k])
 		p := Point{
@@ -228,41 +202,14 @@ func (c *counter) report(r *Report) {
 			PeakRead:  units.Ratio(c.peaks[k].read, r.IntervalS),
 			PeakWrite: units.Ratio(c.peaks[k].written, r.IntervalS),
 		}
-		if k < c.filled {
-			p.FullS = new(c.full[k].Seconds())
-		} else if pace > 0 {
-			more := min(float64(capacity-c.stack.bytes)/pace, longest.Seconds())
-			p.ForecastS = new((c.now - c.origin + seconds(more)).Seconds())
-		}
 		// A capacity of the footprint has the same hits as the next larger capacity.
-		if k == c.filled && capacity != c.stack.bytes {
+		if k == footprint && capacity != c.stack.bytes {
 			all := p
 			all.CapacityBytes, all.Asked = c.stack.bytes, false
-			all.ForecastS = new((c.now - c.origin).Seconds())
 			r.add(all)
 		}
-		if p.Asked || p.Fits && k < c.filled || capacity == c.stack.bytes {
+		if p.Asked || p.Fits && k < footprint || capacity == c.stack.bytes {
 			r.add(p)
 		}
 	}
-}
-
-// longest limits the extrapolation of a trace to a century.
-const longest = 36525 * 24 * time.Hour
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// pace returns the growth of the distinct blocks in bytes/s in the second half of the trace, 0 if
-// unknown. It is precise to an interval. In the first half most blocks are new.
-func (c *counter) pace() float64 {
-	half := c.origin + (c.now-c.origin)/2
-	i := slices.IndexFunc(c.growth, func(g size) bool { return g.at > half })
-	if i < 0 {
-		i = len(c.growth)
-	}
-	if i == 0 || c.now <= c.origin {
-		return 0
-	}
-	from := c.growth[i-1]
-	return float64(c.stack.bytes-from.bytes) / (c.now - from.at).Seconds()
 }

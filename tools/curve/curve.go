@@ -5,51 +5,43 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
 	"kvbench/workloads/traces"
 )
 
-// Options are the command's flags. A flag that a benchmark also has means the same.
+// Options are the command's flags.
 type Options struct {
-	// The model, the number of tensor-parallel ranks, and whether bytes are of one rank or of all.
-	model  string
-	dtype  string // data type of the cached values
-	tp     int
-	tpRule string
-	tpIO   string
-	// Sizes as strings: the capacities of the table, and the drive.
-	capacities, drive string
-	warmup            string  // a duration; requests in it do not count
-	speedup           float64 // divides the times in the trace
-	trace             *traceFlags
+	parameters        // the model and the trace
+	tp         int    // number of tensor-parallel ranks
+	tpIO       string // whether bytes are of one rank or of all
+	capacities string // sizes, rows of the table
+	drive      string // a size
+	warmup     string // a duration; requests in it do not count
 }
 
 // NewOptions adds the flags to a flag set.
 func NewOptions(fs *flag.FlagSet) *Options {
-	o := &Options{trace: newTraceFlags(fs)}
-	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
-	fs.StringVar(&o.dtype, "kv-dtype", model.OwnType, "")
+	o := &Options{parameters: newParameters(fs, "model", "kv-dtype", "tp-rule", "trace-speedup")}
+	// A parameter of the benchmarks needs as many GPUs.
 	fs.IntVar(&o.tp, "tensor-parallel", 1, "")
-	fs.StringVar(&o.tpRule, "tp-rule", string(model.TPEngine), "")
+	// A parameter of the benchmarks needs the layout of an engine.
 	fs.StringVar(&o.tpIO, "tp-io", "one", "")
 	fs.StringVar(&o.capacities, "capacities", "", "")
 	fs.StringVar(&o.drive, "drive", "", "")
 	fs.StringVar(&o.warmup, "warmup", "0s", "")
-	fs.Float64Var(&o.speedup, "trace-speedup", 1, "")
 	return o
 }
 
 // question has the parsed options.
 type question struct {
-	model      model.Model
+	*params.Values
 	sizer      model.Sizer
 	capacities []int64
 	drive      int64 // 0 = none
@@ -57,92 +49,56 @@ type question struct {
 	trace      traces.Config
 }
 
-// question checks all options and paths, and returns every mistake in one error that unwraps to all. It
-// reads only the model and the names in directories.
+// question checks all options and paths before a trace is read, which may take minutes. The error unwraps to
+// every mistake.
 func (o *Options) question(paths []string) (q question, err error) {
-	var problems []error
-	// Report all mistakes at once: reading a trace may take minutes.
-	refuse := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("-%s: must be %s", name,
-			fmt.Sprintf(format, args...)))
+	v, cfg, err := o.resolve(paths, "curve mooncake.jsonl")
+	problems := []error{err}
+	if v == nil {
+		return q, err
 	}
 	check := func(ok bool, name, format string, args ...any) {
 		if !ok {
-			refuse(name, format, args...)
+			problems = append(problems, fmt.Errorf("-%s: must be %s", name,
+				fmt.Sprintf(format, args...)))
 		}
 	}
-	if q.model, err = model.Find(o.model, nil); err != nil {
-		problems = append(problems, fmt.Errorf("-model: %w", err))
-	} else if !slices.Contains(model.DTypes(), o.dtype) {
-		refuse("kv-dtype", "one of %s, given %q", strings.Join(model.DTypes(), ", "), o.dtype)
-	} else if q.model, err = q.model.In(o.dtype); err != nil {
-		problems = append(problems, fmt.Errorf("-kv-dtype: %w", err))
+	q = question{Values: v, trace: cfg}
+	// In the benchmarks 0, the default, replays as fast as possible. That has no times and so no rates.
+	if slices.Contains(o.set.Typed(), "trace-speedup") {
+		q.trace.Speedup = v.TraceSpeedup
+		check(v.TraceSpeedup > 0, "trace-speedup", "above 0, given %g: rates need times",
+			v.TraceSpeedup)
 	}
-	rule := model.TPRule(o.tpRule)
-	check(rule == model.TPEngine || rule == model.TPMLPerf, "tp-rule", "%s or %s, given %q",
-		model.TPEngine, model.TPMLPerf, o.tpRule)
 	check(o.tp >= 1 && o.tp <= 65536, "tensor-parallel", "1 to 65536, given %d", o.tp)
 	// As in the benchmarks: the bytes of one rank, as if it had its own tier, or of all ranks in one
 	// tier.
-	q.sizer = model.NewSizer(q.model, o.tp, rule)
-	switch o.tpIO {
-	case "one":
-	case "all":
+	q.sizer = model.NewSizer(v.Model, o.tp, model.TPRule(v.TPRule))
+	check(o.tpIO == "one" || o.tpIO == "all", "tp-io", "one or all, given %q", o.tpIO)
+	if o.tpIO == "all" {
 		// All ranks together have more bytes than the model if heads are replicated. For models with
 		// latents the layout decides whether each rank stores them, and the curve knows no layout.
 		q.sizer.Ranks = int64(o.tp)
-		check(rule != model.TPMLPerf, "tp-io", "one with -tp-rule mlperf, which is no engine's")
-		check(!q.model.Latents(), "tp-io", "one with %s, whose latents all ranks have alike: most "+
-			"engines keep them once, which this is, and vLLM as often as there are ranks", o.model)
-	default:
-		refuse("tp-io", "one or all, given %q", o.tpIO)
+		check(v.TPRule != string(model.TPMLPerf), "tp-io", "one with -tp-rule mlperf, which is no "+
+			"engine's")
+		check(!v.Model.Latents(), "tp-io", "one with %s, whose latents all ranks have alike: most "+
+			"engines keep them once, which this is, and vLLM as often as there are ranks", v.ModelName)
 	}
 	// A number without a unit is in GiB, as in -storage-capacity-gb.
-	for text := range strings.SplitSeq(o.capacities, ",") {
-		if o.capacities == "" {
-			break
-		}
+	for text := range strings.FieldsFuncSeq(o.capacities, func(r rune) bool { return r == ',' }) {
 		n, err := units.ParseSize(text, units.GiB)
-		switch {
-		case err != nil:
-			refuse("capacities", "%v, given %q", err, text)
-		case n < 1 || n > 1<<60:
-			refuse("capacities", "above 0 and at most 1024 PiB, given %q", text)
-		}
+		check(err == nil, "capacities", "%v, given %q", err, text)
+		check(err != nil || n >= 1 && n <= 1<<60, "capacities", "above 0 and at most 1024 PiB, given %q",
+			text)
 		q.capacities = append(q.capacities, n)
 	}
 	if o.drive != "" {
-		if q.drive, err = driveSize(o.drive); err != nil {
-			refuse("drive", "%v, given %q", err, o.drive)
-		}
+		q.drive, err = driveSize(o.drive)
+		check(err == nil, "drive", "%v, given %q", err, o.drive)
 	}
-	// A speedup of 0, in the benchmarks as fast as possible, has no times and so no rates.
-	check(o.speedup > 0 && !math.IsInf(o.speedup, 0), "trace-speedup",
-		"above 0, given %g: rates need times", o.speedup)
-	q.warmup, err = duration("warmup", o.warmup)
-	problems = append(problems, err)
-	q.trace, err = o.trace.config(paths, "curve mooncake.jsonl")
-	q.trace.Speedup = o.speedup
-	problems = append(problems, err)
+	q.warmup, err = units.ParseDuration(o.warmup)
+	check(err == nil && q.warmup >= 0, "warmup", "a time of 0s or more, given %q", o.warmup)
 	return q, errors.Join(problems...)
-}
-
-// driveSize parses the size of a drive, with decimal units (GB, TB, PB) or binary units.
-func driveSize(text string) (int64, error) {
-	for name, unit := range map[string]float64{"GB": 1e9, "TB": 1e12, "PB": 1e15} {
-		if number, ok := strings.CutSuffix(strings.ToUpper(text), name); ok {
-			v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-			if err != nil || !(v*unit >= 1e6 && v*unit <= 1e18) {
-				return 0, errors.New("a size such as 3.84TB or 960GB")
-			}
-			return int64(v * unit), nil
-		}
-	}
-	n, err := units.ParseSize(text, 1)
-	if err == nil && n < units.MiB { // a bare number would be bytes
-		err = errors.New("a size such as 3.84TB or 3576GiB")
-	}
-	return n, err
 }
 
 // Report is the result, encoded as JSON. Bytes are of one rank or of all ranks (tp_io). Rates are in
@@ -230,10 +186,6 @@ type Point struct {
 	PeakWrite  *float64 `json:"peak_write_bytes_per_second"`
 	// DriveWrites is drive writes per day: of -drive, otherwise of a drive of this capacity.
 	DriveWrites *float64 `json:"drive_writes_per_day"`
-	// FullS is the time at which the trace fills the capacity without eviction. ForecastS extrapolates
-	// it at the growth rate of the trace's second half.
-	FullS     *float64 `json:"full_after_s"`
-	ForecastS *float64 `json:"full_forecast_s"`
 }
 
 // shares are the shares of the best hit ratio whose capacities are reported.
@@ -267,10 +219,10 @@ func Run(o *Options, paths []string) (*Report, error) {
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
 		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
-		Model: o.model, KVDType: o.dtype, StoredAs: q.model.StoredAs,
-		BytesPerToken: q.model.BytesPerToken(), FixedBytes: q.model.FixedBytes(),
-		TensorParallel: o.tp, TPRule: o.tpRule, TPIO: o.tpIO,
-		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,
+		Model: q.ModelName, KVDType: q.KVDType, StoredAs: q.Model.StoredAs,
+		BytesPerToken: q.Model.BytesPerToken(), FixedBytes: q.Model.FixedBytes(),
+		TensorParallel: o.tp, TPRule: q.TPRule, TPIO: o.tpIO,
+		WarmupS: q.warmup.Seconds(), Speedup: q.trace.Speedup, DriveBytes: q.drive,
 		kept: float64(q.sizer.BytesPerToken*max(1, q.sizer.Ranks)) /
 			float64(max(1, q.sizer.Divisor))}
 	if len(read.First) > 0 {

@@ -4,10 +4,10 @@
 //	curve.go    Options and Run: a trace, a model, a drive → Report
 //	counter.go  hits, reads and writes of caches of all capacities, in one pass
 //	stack.go    stack distances in bytes
-//	text.go     the report as text and as CSV
+//	text.go     the report as text and as a table
 //	charts.go   the report as a page with the curve
 //	convert.go  ConvertOptions: traces → Mooncake's JSON lines, with a summary
-//	trace.go    the flags of both commands
+//	flags.go    the flags that are parameters of the benchmarks, for both commands
 //
 // The counts equal a replay of the trace on a cache with one level (package cache). A request hits its
 // blocks up to the first missing one and writes the missing blocks. Then it uses all its blocks, last
@@ -23,8 +23,7 @@
 // Rates use the recorded times. A mean is over the time from the first to the last request. A peak is
 // of the busiest minute, counted from the first request: a device that reaches only the mean falls
 // behind then. Drive writes per day are the mean write rate × 1 day ÷ the drive's size, or ÷ the row's
-// capacity without -drive. When a drive is full after the end of the trace is a forecast from the
-// growth rate of its second half, and marked so.
+// capacity without -drive.
 //
 // The package has no state. The caller owns the Report.
 package curve

@@ -1,7 +1,6 @@
 package curve
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -81,7 +80,7 @@ func (r *Report) facts() (list [][2]string) {
 		name += " in " + r.StoredAs
 	}
 	say("model", "%s: %s B per token%s", name, units.Count.Text(r.BytesPerToken), ranks)
-	say("asked for", "%s blocks of %s tokens: %s tokens, %s", units.Count.Text(r.Blocks), size,
+	say("requested", "%s blocks of %s tokens: %s tokens, %s", units.Count.Text(r.Blocks), size,
 		units.Count.Text(r.Tokens), units.Bytes.Text(r.Bytes))
 	say("distinct", "%s blocks: %s hold everything; the largest request needs %s",
 		units.Count.Text(r.Distinct), units.Bytes.Text(r.FootprintBytes),
@@ -107,19 +106,8 @@ func (r *Report) facts() (list [][2]string) {
 	if len(reached) > 0 {
 		say("", "%s", strings.Join(reached, ", "))
 	}
-	// Whether a drive would be written too often, or ever be full.
 	drive := slices.IndexFunc(r.Points, func(p Point) bool { return p.CapacityBytes == r.DriveBytes })
 	if drive >= 0 {
-		d := r.Points[drive]
-		// If the second half of the trace has no new blocks, when the drive is full is unknown.
-		full := ""
-		switch {
-		case d.FullS != nil:
-			full = "if nothing is evicted full after " + span(*d.FullS) + "; "
-		case d.ForecastS != nil:
-			full = "if nothing is evicted full after ~" + span(*d.ForecastS) +
-				" at the pace of the second half of the trace; "
-		}
 		// Both rates name their period. An extrapolation from minutes to a day is marked "~": the cold
 		// start is written once, not every day.
 		about, cold := "", ", its cold start included (-warmup leaves that out)"
@@ -129,8 +117,8 @@ func (r *Report) facts() (list [][2]string) {
 		if r.WarmupS > 0 {
 			cold = ""
 		}
-		say("drive", "%s: %swritten %s%s times a day at the mean rate of the trace's %s%s",
-			decimal(r.DriveBytes), full, about, units.Number.Text(d.DriveWrites),
+		say("drive", "%s: written %s%s times a day at the mean rate of the trace's %s%s",
+			decimal(r.DriveBytes), about, units.Number.Text(r.Points[drive].DriveWrites),
 			span(r.DurationS), cold)
 	}
 	return list
@@ -155,16 +143,9 @@ func (r *Report) notes() (list []string) {
 			"Others follow each other: what of them ran at the same time competes for room, and "+
 			"needs more of it than this shows.")
 	}
-	// A note explains each mark of the table.
-	rows := r.rows()
-	if slices.ContainsFunc(rows, func(p Point) bool { return !p.Fits }) {
+	if slices.ContainsFunc(r.rows(), func(p Point) bool { return !p.Fits }) {
 		list = append(list, "* too small for the largest request, whose blocks do not fit "+
 			"together: about what a cache finds that keeps the first of them.")
-	}
-	forecast := func(p Point) bool { return p.FullS == nil && p.ForecastS != nil }
-	if slices.ContainsFunc(rows, forecast) {
-		list = append(list, "~ forecast: not full within the trace; at the pace of its second "+
-			"half.")
 	}
 	// The curve uses a block's first size, a replay the size of the last write, which depends on the
 	// capacity.
@@ -211,51 +192,35 @@ func (r *Report) table() report.Section {
 			{Name: "hit ratio", Unit: units.HitRatio}, {Name: "of best", Unit: units.Share},
 			{Name: "of tokens", Unit: units.HitRatio}, {Name: "read", Unit: units.BytesPerSec},
 			{Name: "peak", Unit: units.BytesPerSec}, {Name: "write", Unit: units.BytesPerSec},
-			{Name: "peak", Unit: units.BytesPerSec}, {Name: drive, Unit: units.Number},
-			{Name: "full after"}}}
-	// Unknown values are dashes, and a forecast is marked.
+			{Name: "peak", Unit: units.BytesPerSec}, {Name: drive, Unit: units.Number}}}
 	for _, p := range r.rows() {
-		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown
+		name := units.Bytes.Text(p.CapacityBytes)
 		if !p.Fits {
 			name += " *"
 		}
-		switch {
-		case p.FullS != nil:
-			full = span(*p.FullS)
-		case p.ForecastS != nil:
-			full = "~ " + span(*p.ForecastS)
-		}
 		t.Rows = append(t.Rows, []any{name, int64(p.Tokens), p.HitRatio, p.OfIdeal,
-			p.TokenHitRatio, p.Read, p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites, full})
+			p.TokenHitRatio, p.Read, p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites})
 	}
 	return t
 }
 
-// WriteCSV writes all points as CSV. The header has the JSON keys. An unknown value is empty. Numbers
-// have all digits.
-func (r *Report) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	var head []string
+// Cells returns all points as a table. Its heads are the JSON keys. An unknown value is nil.
+func (r *Report) Cells() (heads []string, rows [][]any) {
 	for f := range reflect.TypeFor[Point]().Fields() {
-		head = append(head, f.Tag.Get("json"))
+		heads = append(heads, f.Tag.Get("json"))
 	}
-	_ = out.Write(head) // the error comes back from Error
 	for _, p := range r.Points {
-		var row []string
+		var row []any
 		for _, v := range reflect.ValueOf(p).Fields() {
-			v = reflect.Indirect(v)
-			text := ""
-			if v.IsValid() && v.CanFloat() {
-				text = strconv.FormatFloat(v.Float(), 'g', -1, 64)
-			} else if v.IsValid() {
-				text = fmt.Sprint(v)
+			var cell any
+			if v = reflect.Indirect(v); v.IsValid() {
+				cell = v.Interface()
 			}
-			row = append(row, text)
+			row = append(row, cell)
 		}
-		_ = out.Write(row)
+		rows = append(rows, row)
 	}
-	out.Flush()
-	return out.Error()
+	return heads, rows
 }
 
 var span = units.Seconds.Text

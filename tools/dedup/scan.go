@@ -99,30 +99,23 @@ func (s *scanner) problem(err error) { s.bad = append(s.bad, err.Error()) }
 
 // path reads the files at and below a path, which may be a link.
 func (s *scanner) path(path string) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	root, err := filepath.EvalSymlinks(path)
+	if err != nil {
 		s.problem(err)
-	case info.Mode().IsRegular():
-		s.file(path, info)
-	case info.IsDir():
-		// The trailing separator makes the kernel follow a link to a directory.
-		_ = filepath.WalkDir(path+string(filepath.Separator),
-			func(name string, d fs.DirEntry, err error) error {
-				var info fs.FileInfo
-				if err == nil && d.Type().IsRegular() {
-					info, err = d.Info()
-				}
-				if err != nil {
-					s.problem(err)
-				} else if info != nil {
-					s.file(name, info)
-				}
-				return nil
-			})
-	default:
-		s.problem(fmt.Errorf("%s: neither a file nor a directory", path))
+		return
 	}
+	_ = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil && d.Type().IsRegular() {
+			info, err = d.Info()
+		}
+		if err != nil {
+			s.problem(err)
+		} else if info != nil {
+			s.file(name, info)
+		}
+		return nil
+	})
 }
 
 // file reads a file, unless it was read under another name.

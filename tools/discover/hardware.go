@@ -110,19 +110,10 @@ type Directory struct {
 	DeviceReason string            `json:"device_reason,omitempty"`
 }
 
-// Tracing says whether block-layer tracing works. Possible is the result of a trial. Features are what
-// tracing needs, as far as visible.
+// Tracing says whether block-layer tracing works, by a trial.
 type Tracing struct {
-	Possible bool      `json:"possible"`
-	Verdict  string    `json:"verdict"`
-	Features []Feature `json:"features"`
-}
-
-// Feature is one requirement of tracing.
-type Feature struct {
-	Name   string `json:"name"`
-	There  bool   `json:"there"`
-	Detail string `json:"detail"`
+	Possible bool   `json:"possible"`
+	Verdict  string `json:"verdict"` // with the reason
 }
 
 // Recommendation is a parameter or a system setting, with the reason and its numbers.

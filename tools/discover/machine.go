@@ -54,7 +54,7 @@ func tryTracing() (why string) {
 		return err.Error()
 	}
 	if u := c.Unavailable(); u != nil {
-		why = u.Reason
+		why = u.Reason + "; needed: " + u.Need
 	}
 	if err := c.Close(); why == "" && err != nil {
 		why = err.Error()
@@ -89,7 +89,7 @@ func (m machine) hardware(dir string) Hardware {
 	// These depend on the facts above.
 	h.GPUs, h.GPUNote = m.gpus()
 	h.Directory = m.directory(dir, e)
-	h.Tracing = m.tracing(e.Kernel)
+	h.Tracing = m.tracing()
 	h.Advice = recommend(h)
 	return h
 }
@@ -144,39 +144,15 @@ func (m machine) directory(dir string, e result.Environment) *Directory {
 	return d
 }
 
-// tracing tries tracing and lists its requirements.
-func (m machine) tracing(kernel string) Tracing {
+// tracing tries tracing. The error of a failed trial names what is missing.
+func (m machine) tracing() Tracing {
 	if !linux() {
-		return Tracing{Verdict: "no: block-layer tracing needs Linux", Features: []Feature{}}
+		return Tracing{Verdict: "no: block-layer tracing needs Linux"}
 	}
-	var major, minor int
-	_, _ = fmt.Sscanf(kernel, "%d.%d", &major, &minor) // 0 if it is no release
-	// 5.10 is the oldest tested kernel. CAP_BPF and CAP_PERFMON exist since 5.8.
-	recent := major > 5 || major == 5 && minor >= 10
-	p := m.Privileges()
-	btf := "no /sys/kernel/btf/vmlinux: a kernel built with CONFIG_DEBUG_INFO_BTF has it"
-	if p.TypeInformation > 0 {
-		btf = fmt.Sprintf("/sys/kernel/btf/vmlinux, %.1f MB", float64(p.TypeInformation)/1e6)
-	}
-	privileged := p.Known && len(p.Missing) == 0
-	privilege := "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN"
-	if !privileged {
-		privilege = "needs CAP_BPF and CAP_PERFMON (since 5.8) or root: " +
-			"sudo setcap cap_bpf,cap_perfmon+ep kvbench.test, or of kvreport for kvreport trace"
-	}
-	kprobes := m.Exists("/sys/kernel/tracing/kprobe_events") ||
-		m.Exists("/sys/kernel/debug/tracing/kprobe_events")
-	lockdown := cmp.Or(p.Lockdown, "none")
-	t := Tracing{Possible: true, Verdict: "yes: a trace was begun, and ended", Features: []Feature{
-		{"kernel", recent, kernel + "; 5.10 for typed tracepoints"},
-		{"BTF", p.TypeInformation > 0, btf}, {"privilege", privileged, privilege},
-		{"kprobes", kprobes, "file-level latencies by probes; without them by system calls"},
-		{"lockdown", lockdown != "confidentiality", lockdown + "; confidentiality forbids tracing"},
-	}}
 	if why := m.untraced(); why != "" {
-		t.Possible, t.Verdict = false, "no: "+why
+		return Tracing{Verdict: "no: " + why}
 	}
-	return t
+	return Tracing{Possible: true, Verdict: "yes: a trace was begun, and ended"}
 }
 
 // linux reports whether this system has /proc and /sys.

@@ -40,9 +40,6 @@ func fake(t *testing.T) machine {
 		require.NoError(t, os.MkdirAll(filepath.Dir(from), 0o755))
 		require.NoError(t, os.Symlink(to, from))
 	}
-	btf := filepath.Join(root, "sys/kernel/btf/vmlinux")
-	require.NoError(t, os.MkdirAll(filepath.Dir(btf), 0o755))
-	require.NoError(t, os.WriteFile(btf, make([]byte, 5_500_000), 0o644))
 	return machine{
 		Root: host.Root(root),
 		environment: func(string) result.Environment {
@@ -146,51 +143,14 @@ func TestGPUsOfWhichLessIsKnown(t *testing.T) {
 	assert.Equal(t, "no NVIDIA card is on the PCI bus", h.GPUNote)
 }
 
-// TestWhatTracingNeeds: the missing features, by their names.
-func TestWhatTracingNeeds(t *testing.T) {
-	for _, c := range []struct{ what, remove, put, text, kernel, want string }{
-		{"all there", "", "", "", "6.8.0", ""},
-		{"no privilege", "", "proc/self/status", "CapEff:\t0000000000000000\n", "6.8.0",
-			"privilege"},
-		{"root", "", "proc/self/status", "CapEff:\t000001ffffffffff\n", "6.8.0", ""},
-		{"half a privilege", "", "proc/self/status", "CapEff:\t0000008000000000\n", "6.8.0",
-			"privilege"},
-		{"no BTF", "sys/kernel/btf", "", "", "6.8.0", "BTF"},
-		{"old kernel", "", "", "", "5.4.0-12", "kernel"},
-		{"locked down", "", "sys/kernel/security/lockdown", "none integrity [confidentiality]\n",
-			"6.8.0", "lockdown"},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			m := fake(t)
-			if c.remove != "" {
-				require.NoError(t, os.RemoveAll(m.Path(c.remove)))
-			}
-			if c.put != "" {
-				require.NoError(t, os.WriteFile(m.Path(c.put), []byte(c.text), 0o644))
-			}
-			var missing []string
-			for _, f := range m.tracing(c.kernel).Features {
-				if !f.There && f.Name != "kprobes" { // only file-level tracing needs them
-					missing = append(missing, f.Name)
-				}
-				if f.Name == "privilege" && !f.There {
-					assert.Contains(t, f.Detail, "kvbench.test, or of kvreport for kvreport trace")
-				}
-			}
-			assert.Equal(t, c.want, strings.Join(missing, " "))
-			assert.True(t, m.tracing(c.kernel).Possible, "whatever can be seen")
-			m.untraced = func() string { return "a seccomp filter" }
-			assert.Equal(t, "no: a seccomp filter", m.tracing(c.kernel).Verdict)
-		})
-	}
-}
-
 // TestTracingIsTried: the description agrees with a trace on this machine.
 func TestTracingIsTried(t *testing.T) {
 	c, err := collector.Start(t.Context(), collector.Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
 	assert.Equal(t, c.Unavailable() == nil, tryTracing() == "")
+	m := machine{untraced: func() string { return "a seccomp filter" }}
+	assert.Equal(t, Tracing{Verdict: "no: a seccomp filter"}, m.tracing())
 }
 
 func TestGenerations(t *testing.T) {

@@ -31,23 +31,15 @@ func centre(c stats.Cell, format func(float64) string) string {
 	if c.N() == 0 {
 		return units.Unknown
 	}
-	text := format(s.Center)
+	switch text := format(s.Center); {
 	// With fewer than six samples there is no interval of 95 %.
-	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
+	case math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0):
 		return text + " ± ∞"
-	}
-	if s.Center == 0 {
+	case s.Center == 0:
 		return text
+	default:
+		return text + " ± " + share(max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 	}
-	return text + " ± " + units.Share.Text(max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
-}
-
-// change returns the change of the median as a signed percentage.
-func (r Row) change() string {
-	if c := r.new().Change; c != nil {
-		return units.Change(c.Ratio)
-	}
-	return units.Unknown
 }
 
 // share formats a share in per cent. A change from 0 is infinite.
@@ -80,8 +72,6 @@ func (r *Report) answer(row Row) string {
 	case Worse:
 		return fmt.Sprintf("WORSE: the typical pair of trials lost %s (at least %s), at most %s "+
 			"is allowed", share(row.Loss), share(row.AtLeast), share(row.Limit))
-	case Better:
-		return "better"
 	case Few:
 		return r.few(row)
 	case Blind:
@@ -94,15 +84,10 @@ func (r *Report) answer(row Row) string {
 		return "MISSING in new: no such result"
 	case Failed:
 		return "FAILED: " + row.Why
-	case Fine:
-		return "ok"
+	case Shown:
+		return ""
 	}
-	return ""
-}
-
-// judged reports whether the row was tested as a member of the family.
-func (r Row) judged() bool {
-	return r.Verdict == Fine || r.Verdict == Better || r.Verdict == Worse || r.Verdict == Blind
+	return string(row.Verdict)
 }
 
 // few returns why no difference could be found, and how many samples are enough.
@@ -140,10 +125,12 @@ func Needs(metrics int, alpha float64, blocks bool) string {
 	return text
 }
 
-// together has the words for the counts of verdicts in the headline.
-var together = map[Verdict]string{Worse: "worse than allowed", Missing: "missing",
-	Failed: "with failed or missing trials", Few: "with too few samples", Blind: "blind",
-	Better: "better", Fine: "ok"}
+// counted are the verdicts in the order of the headline, with the words for their counts.
+var counted = []struct {
+	verdict Verdict
+	words   string
+}{{Worse, "worse than allowed"}, {Missing, "missing"}, {Failed, "with failed or missing trials"},
+	{Few, "with too few samples"}, {Blind, "blind"}, {Better, "better"}, {Fine, "ok"}}
 
 // outcomes has the words for the outcome of the gate.
 var outcomes = map[Outcome]string{Passed: "passed", Undecided: "CANNOT TELL", Lost: "FAILED"}
@@ -155,20 +142,20 @@ func (r *Report) headline() string {
 		counts[row.Verdict]++
 	}
 	var parts []string
-	for _, v := range []Verdict{Worse, Missing, Failed, Few, Blind, Better, Fine} {
-		if n := counts[v]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, together[v]))
+	for _, c := range counted {
+		if n := counts[c.verdict]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, c.words))
 		}
-	}
-	within := ""
-	if r.InBlocks {
-		within = " within turns"
 	}
 	answer := fmt.Sprintf("gate %s: %s", outcomes[r.Outcome()], strings.Join(parts, ", "))
 	switch {
 	case r.Family > 0:
-		return fmt.Sprintf("%s (rank test%s of a loss beyond the limit, alpha %g, Holm over %d)",
-			answer, within, r.Options.Alpha, r.Family)
+		within := ""
+		if r.InBlocks {
+			within = " within turns"
+		}
+		answer += fmt.Sprintf(" (rank test%s of a loss beyond the limit, alpha %g, Holm over %d)",
+			within, r.Options.Alpha, r.Family)
 	// Passed by option, without a finding.
 	case r.Outcome() == Passed && counts[Few] > 0:
 		answer += ": nothing could be shown with so few trials"
@@ -211,31 +198,35 @@ const mostAsked = 60
 var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "sees", "power",
 	"verdict"}
 
-// cells returns a row's cells in the table.
+// cells returns a row's cells in the table. The last one is the verdict.
 func (r *Report) cells(row Row) []string {
-	old, new := row.old(), row.new()
+	const none = "–"
+	cells := []string{row.Bench, row.Label, none, none, none, none, none, none, none, r.answer(row)}
 	if row.Verdict == Failed {
-		text := []string{units.Unknown, units.Unknown}
 		for side, n := range row.Trials {
 			if n > 0 {
-				text[side] = fmt.Sprintf("%d of %d", n-row.Lacks[side], n)
+				cells[2+side] = fmt.Sprintf("%d of %d", n-row.Lacks[side], n)
 			}
 		}
-		return []string{row.Bench, row.Label, text[oldSide], text[newSide], "–", "–", "–", "–", "–",
-			r.answer(row)}
+		return cells
 	}
-	sees, power := share(row.Sees), share(row.Power)
-	if !row.judged() {
-		sees, power = "–", "–"
-	}
+	old, new := row.old(), row.new()
 	format := r.format(row.Unit)
-	return []string{row.Bench, row.Label, centre(old, format), centre(new, format), row.change(),
-		row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), sees, power, r.answer(row)}
+	cells[2], cells[3] = centre(old, format), centre(new, format)
+	if new.Change != nil {
+		cells[4] = units.Change(new.Change.Ratio)
+	}
+	cells[5], cells[6] = row.p(), fmt.Sprintf("%d+%d", old.N(), new.N())
+	switch row.Verdict {
+	case Fine, Better, Worse, Blind: // tested as a member of the family
+		cells[7], cells[8] = share(row.Sees), share(row.Power)
+	}
+	return cells
 }
 
 // Formats are the report's formatters by the values of -format.
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
-	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit}
+	"markdown": (*Report).markdown, "junit": (*Report).junit}
 
 // text returns the report for a terminal.
 func (r *Report) text() string {
@@ -279,36 +270,6 @@ func (r *Report) markdown() string {
 	return out.String()
 }
 
-// Escapes of GitHub's workflow commands: for a message, and for a property such as title.
-var (
-	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-)
-
-// github returns the report for a job's log: the table, and an annotation for each row that is not ok.
-func (r *Report) github() string {
-	out := r.text()
-	for _, row := range r.Rows {
-		c := r.cells(row)
-		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", r.answer(row), c[2], c[3], c[5],
-			c[6])
-		level := "warning"
-		switch {
-		case row.Verdict == Fine:
-			continue
-		case row.Verdict == Better:
-			level = "notice"
-			text = fmt.Sprintf("better: %s (old %s, new %s)", c[4], c[2], c[3])
-		case r.outcome(row) != Passed:
-			level = "error"
-		}
-		title := strings.TrimSpace(row.Bench + " " + row.Label)
-		out += fmt.Sprintf("::%s title=%s::%s\n", level, property.Replace(title),
-			message.Replace(text))
-	}
-	return out
-}
-
 // suite, test and answer are the elements of a JUnit file that all CI systems read.
 type (
 	suite struct {
@@ -341,7 +302,8 @@ func (r *Report) junit() string {
 	s := suite{Name: "kvreport gate", Tests: len(r.Rows), Out: r.text()}
 	for _, row := range r.Rows {
 		t := test{Class: row.Bench, Name: row.Label}
-		said := &answer{r.answer(row), string(row.Verdict)}
+		cells := r.cells(row)
+		said := &answer{cells[9], string(row.Verdict)}
 		switch outcome := r.outcome(row); {
 		case outcome == Lost:
 			t.Failure = said
@@ -353,7 +315,6 @@ func (r *Report) junit() string {
 			t.Skipped = &answer{Message: said.Message}
 			s.Skipped++
 		}
-		cells := r.cells(row)
 		for i, head := range heads[2:] {
 			t.Out += head + ": " + cells[2+i] + "\n"
 		}

@@ -112,25 +112,21 @@ func (r *Report) outcome(row Row) Outcome {
 // has no known direction. A report with refusals has no rows.
 func Judge(t *stats.Table, o Options) (*Report, error) {
 	r := &Report{Options: o, Notes: t.Notes}
-	var old, both []*stats.Benchmark
-	var added []string
-	for _, b := range t.Benchmarks {
-		if b.Settings[oldSide] == nil {
-			added = append(added, b.Name+": only in new, nothing to compare it with")
-			continue
-		}
-		old = append(old, b)
-		if b.Settings[newSide] != nil {
-			both = append(both, b)
-		}
-	}
 	// One benchmark with different settings refuses the whole gate: without it the rest could pass.
 	if r.Refusals = refusals(t.Benchmarks, o.Ignore); len(r.Refusals) > 0 {
 		return r, nil
 	}
-	// Simulations may be compared with each other; a note says so.
-	for _, b := range both {
-		if s := b.Settings[oldSide]; s.Simulated() {
+	var old []*stats.Benchmark
+	var added []string
+	for _, b := range t.Benchmarks {
+		s := b.Settings[oldSide]
+		if s == nil {
+			added = append(added, b.Name+": only in new, nothing to compare it with")
+			continue
+		}
+		old = append(old, b)
+		// Simulations may be compared with each other.
+		if b.Settings[newSide] != nil && s.Simulated() {
 			r.Notes = append(r.Notes, b.Name+": simulated "+s.Text(merge.SettingSimulated)+
 				" on both sides: this compares predictions, not measurements")
 		}

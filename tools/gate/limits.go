@@ -16,7 +16,7 @@ const DefaultLimit = 0.05
 // headline.
 type Limits struct {
 	Default float64
-	of      map[string]float64 // by tidied unit
+	limits  map[string]float64 // by tidied unit
 	named   []string           // as typed, in order
 }
 
@@ -27,36 +27,32 @@ func (l *Limits) String() string { return strings.Join(l.named, ",") }
 // has the default; a percentage without a metric changes the default.
 func (l *Limits) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
-		part = strings.TrimSpace(part)
-		name, value, valued := strings.Cut(part, "=")
+		name, value, valued := strings.Cut(strings.TrimSpace(part), "=")
 		// "10%" alone changes the default.
 		if !valued && strings.HasSuffix(name, "%") {
 			name, value, valued = "default", name, true
 		}
 		// NaN means the default, which a later flag may still change.
-		limit := math.NaN()
+		name, limit := strings.TrimSpace(name), math.NaN()
+		if name == "" || name == "default" && !valued {
+			return fmt.Errorf("%q: a metric and a percentage are expected, for example read-B/s=5%%", text)
+		}
 		if valued {
 			var err error
 			if limit, err = percent(value); err != nil {
 				return fmt.Errorf("%q: %w", part, err)
 			}
 		}
-		switch name = strings.TrimSpace(name); {
-		case name == "" && !valued:
-			return fmt.Errorf(
-				"%q: a metric and a percentage are expected, for example read-B/s=5%%", text)
-		case name == "default" && !valued:
-			return fmt.Errorf("%q: give it a percentage, for example default=5%%", part)
-		case name == "", name == "default":
+		if name == "default" {
 			l.Default = limit
-		default:
-			if l.of == nil {
-				l.of = make(map[string]float64)
-			}
-			_, unit := benchunit.Tidy(1, name)
-			l.of[unit] = limit
-			l.named = append(l.named, name)
+			continue
 		}
+		if l.limits == nil {
+			l.limits = make(map[string]float64)
+		}
+		_, unit := benchunit.Tidy(1, name)
+		l.limits[unit] = limit
+		l.named = append(l.named, name)
 	}
 	return nil
 }
@@ -73,7 +69,7 @@ func percent(text string) (float64, error) {
 
 // limit returns the allowed loss of a metric, and whether it is a named metric.
 func (l *Limits) limit(unit string) (float64, bool) {
-	v, named := l.of[unit]
+	v, named := l.limits[unit]
 	if !named || math.IsNaN(v) {
 		v = l.Default
 	}

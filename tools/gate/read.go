@@ -64,8 +64,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 	for side, n := range lacking {
 		unknown := slices.DeleteFunc(slices.Clone(merge.FromFiles), func(name string) bool {
 			return !slices.ContainsFunc(t.Benchmarks, func(b *stats.Benchmark) bool {
-				have := b.Settings[side]
-				return have != nil && len(have.Of(name)) == 0
+				return b.Settings[side] != nil && len(b.Settings[side].Of(name)) == 0
 			})
 		})
 		if n == 0 || len(unknown) == 0 {

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,21 +21,8 @@ const (
 	alpha  = 0.05
 )
 
-// defaultSeed is the seed of the figures in benchmarks/measurements/gate.md.
-const defaultSeed = 20260908
-
-// seed is printed with every simulation; GATE_SEED repeats one.
-func seed(t testing.TB) *rand.Rand {
-	t.Helper()
-	n := uint64(defaultSeed)
-	if text := os.Getenv("GATE_SEED"); text != "" {
-		var err error
-		n, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("GATE_SEED=%d", n)
-	return rand.New(rand.NewPCG(n, 4))
-}
+// seeded returns the random numbers of the figures in benchmarks/measurements/gate.md.
+func seeded() *rand.Rand { return rand.New(rand.NewPCG(20260908, 4)) }
 
 // machine is the model of a machine.
 type machine struct {
@@ -128,7 +113,7 @@ func machines(spread float64) []machine {
 }
 
 func TestFalseAlarmsStayWithinTheLevel(t *testing.T) {
-	r := seed(t)
+	r := seeded()
 	const gates = 400
 	for _, m := range machines(0.05)[:2] {
 		for _, benchmarks := range []int{1, 4} {
@@ -147,7 +132,7 @@ func TestFalseAlarmsStayWithinTheLevel(t *testing.T) {
 // BenchmarkFigures prints the table of benchmarks/measurements/gate.md: go test ./tools/gate -run '^$' -bench Figures
 // -benchtime 1x, within a quarter of a minute.
 func BenchmarkFigures(b *testing.B) {
-	r := seed(b)
+	r := seeded()
 	for _, benchmarks := range []int{1, 19} {
 		gates := 4000
 		if benchmarks > 1 {
@@ -192,7 +177,7 @@ func judged(t *testing.T, benchmarks [][2]stats.Cell, loss float64) *Report {
 }
 
 func TestSimulatedGatesAreThoseOfJudge(t *testing.T) {
-	r := seed(t)
+	r := seeded()
 	worse := 0
 	for range 40 {
 		var benchmarks [][2]stats.Cell

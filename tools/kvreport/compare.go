@@ -50,8 +50,7 @@ func runTurns(c *Call) func([]string) error {
 		switch {
 		// The usage is correct: fewer metrics would need fewer runs.
 		case errors.Is(err, gate.ErrFew):
-			c.warn(err)
-			return errUndecided
+			return &exit{Undecided, err}
 		case err != nil:
 			return err
 		// kvreport gate judges the failed runs.

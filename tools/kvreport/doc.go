@@ -6,9 +6,10 @@
 //	documents.go  json, csv, html, xlsx: all results as one file
 //	compare.go    turns, gate
 //	ranks.go      aggregate, submission: results directories
-//	traces.go     curve, convert, trace, fio, device: recorded traffic, and models of drives
+//	traces.go     curve, convert, device: recorded traffic, and models of drives
+//	trace.go      trace: the block requests of processes and devices; watch.go: until the end
+//	fio.go        fio: jobs of the traces in results and in bpftrace texts
 //	machine.go    discover, datasize, dedup
-//	models.go     models
 //
 // The packages of the commands know no flags and no exit codes, so that other packages and tests can
 // use them without a process. A command defines its flags on a Call and returns the function that runs
@@ -16,7 +17,7 @@
 // suffice), 2 for wrong usage and I/O errors, and 3 if the results do not suffice for an answer (gate,
 // turns).
 //
-// An error is one line on standard error that begins with the command's name. An error about an input
+// Each error is one line on standard error that begins with the command's name. An error about an input
 // names its file. Output files are written under a temporary name and renamed, so that an old file
 // stays until the new one is complete.
 //

@@ -73,27 +73,23 @@ func runCSV(c *Call) func([]string) error {
 		for _, n := range view.Missing(records) {
 			c.say(n)
 		}
-		return c.write(*out, func(w io.Writer) error { return writeCSV(w, records) })
+		// The columns are the same for all results, so that programs find them by name and tables can be
+		// concatenated.
+		heads, rows := xlsx.Summary(records)
+		return c.write(*out, func(w io.Writer) error { return writeCSV(w, heads, rows) })
 	}
 }
 
-// writeCSV writes the columns, which are the same for all results, so that programs find them by name
-// and tables can be concatenated.
-func writeCSV(w io.Writer, records []*load.Record) error {
-	// xlsx.Summary defines the table.
-	heads, rows := xlsx.Summary(records)
+// writeCSV writes a table.
+func writeCSV(w io.Writer, heads []string, rows [][]any) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(heads); err != nil {
-		return err
-	}
+	_ = out.Write(heads) // Error returns the error
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, v := range row {
 			cells[i] = csvCell(v)
 		}
-		if err := out.Write(cells); err != nil {
-			return err
-		}
+		_ = out.Write(cells)
 	}
 	out.Flush()
 	return out.Error()

@@ -43,12 +43,16 @@ const (
 // traceCommand traces a shell command and returns the trace and the distilled job.
 func traceCommand(t testing.TB, dir, command string) (*tracing.Trace, string) {
 	t.Helper()
-	_, _, job, document := traceShell(t, dir, command)
+	at := filepath.Join(t.TempDir(), "trace.json")
+	traceShell(t, dir, command, at)
+	document, err := os.ReadFile(at)
+	require.NoError(t, err)
 	var r struct {
 		Trace tracing.Trace `json:"device_latency_tracing"`
+		Job   string        `json:"fio_workload"`
 	}
 	require.NoError(t, json.Unmarshal(document, &r))
-	return &r.Trace, job
+	return &r.Trace, r.Job
 }
 
 // side is one trace as it is compared: shares in percent, rates while there was load.

@@ -25,11 +25,21 @@ const (
 	Undecided = 3 // completed: the results do not suffice for an answer
 )
 
+// exit ends a command with an exit code. Its error is printed, if it has one.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string { return fmt.Sprint(e.err) }
+
+func (e *exit) Unwrap() error { return e.err }
+
 var (
-	errNo        = errors.New("the answer is no")
-	errUndecided = errors.New("undecided")
+	errNo        = &exit{code: No}
+	errUndecided = &exit{code: Undecided}
 	// errSaid ends a command that has printed its error.
-	errSaid = errors.New("printed already")
+	errSaid = &exit{code: Usage}
 )
 
 // Command is one command. help/NAME.txt describes it. New defines the flags and returns the function
@@ -100,18 +110,21 @@ func (c Command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	if err == nil {
 		err = run(others)
 	}
-	switch err {
-	case nil:
+	if err == nil {
 		return Done
-	case errNo:
-		return No
-	case errUndecided:
-		return Undecided
-	case errSaid:
-	default:
-		call.warn(err)
 	}
-	return Usage
+	code := Usage
+	if e, ok := errors.AsType[*exit](err); ok {
+		code = e.code
+		if e.err == nil {
+			return code
+		}
+	}
+	// Joined errors have a line each.
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		call.say(strings.TrimPrefix(line, c.Name+": ")) // say adds the name
+	}
+	return code
 }
 
 // parse parses the flags, which may be anywhere on the line, and returns the arguments. After --
@@ -180,14 +193,6 @@ func (c *Call) say(text string) { say(c.stderr, "kvreport "+c.Name(), text) }
 // warn writes an error to standard error.
 func (c *Call) warn(err error) { c.say(err.Error()) }
 
-// mistakes writes each line of an error separately and returns errSaid.
-func (c *Call) mistakes(err error) error {
-	for mistake := range strings.SplitSeq(err.Error(), "\n") {
-		c.say(mistake)
-	}
-	return errSaid
-}
-
 // list defines a flag that may be repeated, and returns its values.
 func (c *Call) list(name string) *[]string {
 	var list []string
@@ -206,9 +211,6 @@ func (c *Call) directory(args []string, example string) (string, error) {
 	}
 	return args[0], nil
 }
-
-// print writes a command's answer to standard output, as JSON or as text.
-func (c *Call) print(a answer, asJSON bool) error { return encode(c.stdout, a, asJSON) }
 
 // answer is the result of a command. It encodes as JSON.
 type answer interface{ WriteText(io.Writer) error }

@@ -21,7 +21,7 @@ func runDiscover(c *Call) func([]string) error {
 		if err != nil {
 			return err
 		}
-		return c.print(h, *asJSON)
+		return encode(c.stdout, h, *asJSON)
 	}
 }
 
@@ -33,9 +33,9 @@ func runDatasize(c *Call) func([]string) error {
 		// Compute everything before printing.
 		answer, err := q.Answer(rest)
 		if err != nil {
-			return c.mistakes(err)
+			return err
 		}
-		err = c.print(answer, *asJSON)
+		err = encode(c.stdout, answer, *asJSON)
 		// If the run does not fit this machine, the answer is printed all the same.
 		if err == nil && !answer.Fits() {
 			err = errNo
@@ -65,7 +65,7 @@ func runDedup(c *Call) func([]string) error {
 			c.say(p)
 		}
 		if r.Bytes > 0 {
-			err = c.print(r, *asJSON)
+			err = encode(c.stdout, r, *asJSON)
 		} else if len(r.Problems) == 0 {
 			err = errors.New("no data: the files are empty or there are none")
 		}

@@ -25,7 +25,7 @@ var commands = []Command{
 	{"turns", "-old COMMAND -new COMMAND -out DIR [-count 8] [-max-regress …] [-alpha 0.05] " +
 		"[-allow-few]", "run two commands in turns, for gate to compare what they print", runTurns},
 	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-count N] " +
-		"[-format text|markdown|github|junit]",
+		"[-format text|markdown|junit]",
 		"fail when new results are worse than old ones by more than is allowed", runGate},
 	{"aggregate", "DIR [-o FILE]",
 		"one summary over the ranks and trials of a results directory", runAggregate},
@@ -38,8 +38,6 @@ var commands = []Command{
 	{"curve", "TRACE… [-model NAME] [-drive SIZE] [-capacities SIZE,…] [-format " +
 		"text|json|csv|html] [-o FILE]",
 		"hit ratio, rates and wear of a cache of every capacity, from a block trace", runCurve},
-	{"models", "[FILE|DIR…] [-kv-dtype TYPE]",
-		"bytes per token of models, from their config.json", runModels},
 	{"convert", "TRACE… [-o FILE] [-block-tokens N]",
 		"block traces of any format as Mooncake's JSON lines", runConvert},
 	{"device", "IN… [-format text|json]",

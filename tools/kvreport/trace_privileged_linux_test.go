@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 
 	"kvbench/tiers/privtest"
 	"kvbench/tools/load"
-	"kvbench/tools/trace"
 	"kvbench/tracing/host"
 )
 
@@ -60,24 +58,29 @@ func (l loopFile) fio(args ...string) []string {
 		"--norandommap", "--output=/dev/null"}, args...)
 }
 
-// options parses a command line.
-func options(t testing.TB, args ...string) *trace.Options {
+// traced runs kvreport trace with a command line. The call prints into the buffers. counting is called when
+// the requests are counted.
+func traced(t testing.TB, ctx context.Context, counting func(), args ...string,
+) (stdout, stderr string) {
 	t.Helper()
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	opt := trace.NewOptions(fs)
-	require.NoError(t, fs.Parse(args))
-	require.NoError(t, opt.Check(fs.Args()))
-	return opt
+	var out, errs bytes.Buffer
+	c := &Call{FlagSet: flag.NewFlagSet("trace", flag.ContinueOnError), stdout: &out, stderr: &errs}
+	opt := newTraceOptions(c)
+	require.NoError(t, c.Parse(args))
+	require.NoError(t, opt.check(c.Args()))
+	opt.counting = counting
+	err := c.trace(ctx, opt)
+	if e, ok := errors.AsType[*exit](err); ok && e.code == No {
+		privtest.Need(t, err) // the kernel cannot
+	}
+	require.NoError(t, err)
+	return out.String(), errs.String()
 }
 
 // watch traces a running load until the file's device has completed that many requests since the
-// counting began, however slow the machine is. The call prints into the buffers.
-func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, job,
-	document string, stdout, stderr *bytes.Buffer) {
+// counting began, however slow the machine is.
+func (l loopFile) watch(t *testing.T, requests int64, args ...string) (stdout, stderr string) {
 	t.Helper()
-	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
-	c = &Call{FlagSet: flag.NewFlagSet("trace", flag.ContinueOnError), stdout: stdout, stderr: stderr}
-	opt := options(t, append(args, "-dir", l.dir)...)
 	device, err := host.BackingDevice(l.dir)
 	require.NoError(t, err)
 	served := func() int64 {
@@ -87,20 +90,14 @@ func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, 
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	opt.Counting = func() {
+	return traced(t, ctx, func() {
 		go func() {
 			defer cancel()
 			for first := served(); ctx.Err() == nil && served()-first < requests; {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}()
-	}
-	job, text, err := trace.Run(ctx, opt, stdout, stderr, c.say)
-	if nothing := new(trace.NothingError); errors.As(err, &nothing) {
-		privtest.Need(t, err) // the kernel cannot
-	}
-	require.NoError(t, err)
-	return c, job, string(text), stdout, stderr
+	}, append(args, "-dir", l.dir)...)
 }
 
 // TestBesideFio traces a running fio by name and expects its job back.
@@ -110,11 +107,10 @@ func TestBesideFio(t *testing.T) {
 		"--ioengine=libaio", "--iodepth=8", "--runtime=600", "--thread")...)
 	job := filepath.Join(t.TempDir(), "job.fio")
 	// 20,000: a share's standard deviation is below half a percent.
-	c, traced, _, stdout, stderr := l.watch(t, 20_000, "-comm", "fio", "-fio", job)
-	require.NoError(t, c.writeTraced(traced, job))
-	assert.Empty(t, stderr.String())
-	assert.Contains(t, stdout.String(), "Diagnosis: ")
-	assert.Contains(t, stdout.String(), "fio job: "+job+"\n")
+	stdout, stderr := l.watch(t, 20_000, "-comm", "fio", "-fio", job)
+	assert.Empty(t, stderr)
+	assert.Contains(t, stdout, "Diagnosis: ")
+	assert.Contains(t, stdout, "fio job: "+job+"\n")
 	text, err := os.ReadFile(job)
 	require.NoError(t, err)
 	// Two jobs, or one where the device is so fast that requests come one at a time.
@@ -135,9 +131,12 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	l := newLoad(t)
 	fio := "fio " + strings.Join(l.fio("--rw=randread", "--bs=16k", "--size=128M",
 		"--ioengine=psync", "--runtime=2"), " ")
-	pid, notes, job, document := traceShell(t, l.dir, "sh -c '"+fio+"; exit $?'; exit $?")
+	at := filepath.Join(t.TempDir(), "trace.json")
+	pid, stdout, notes := traceShell(t, l.dir, "sh -c '"+fio+"; exit $?'; exit $?", at)
 	assert.Contains(t, notes, fmt.Sprintf("process %d has ended, with all its children", pid))
-	assert.Contains(t, job, "\nrw=randread\nbssplit=16k/100\n")
+	assert.Contains(t, stdout, "\nrw=randread\nbssplit=16k/100\n")
+	document, err := os.ReadFile(at)
+	require.NoError(t, err)
 	assert.Contains(t, string(document), `"status": "complete"`)
 	assert.Contains(t, string(document), `"ended_by": "input"`)
 
@@ -161,8 +160,8 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 }
 
 // traceShell traces a shell with all its children until it has ended, on the device of a directory.
-// The command begins when its requests are counted.
-func traceShell(t testing.TB, dir, command string) (pid int, notes, job string, document []byte) {
+// The command begins when its requests are counted. The result goes to a file.
+func traceShell(t testing.TB, dir, command, document string) (pid int, stdout, notes string) {
 	t.Helper()
 	sh := exec.Command("sh", "-c", "read go; "+command) // until its standard input is closed
 	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -174,17 +173,10 @@ func traceShell(t testing.TB, dir, command string) (pid int, notes, job string, 
 	ended := make(chan error, 1)
 	go func() { ended <- sh.Wait() }() // at once, or it stays as a zombie
 	t.Cleanup(func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
-	opt := options(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", dir, "-duration", "5m", "-json",
-		"-", "-fio", "-")
-	opt.Counting = func() { _ = begin.Close() }
-	job, document, err = trace.Run(t.Context(), opt, io.Discard, io.Discard,
-		func(text string) { notes += text + "\n" })
-	if nothing := new(trace.NothingError); errors.As(err, &nothing) {
-		privtest.Need(t, err)
-	}
-	require.NoError(t, err)
+	stdout, notes = traced(t, t.Context(), func() { _ = begin.Close() }, "-pid",
+		strconv.Itoa(sh.Process.Pid), "-dir", dir, "-duration", "5m", "-json", document, "-fio", "-")
 	require.NoError(t, <-ended, "%s: %s", command, said.String())
-	return sh.Process.Pid, notes, job, document
+	return sh.Process.Pid, stdout, notes
 }
 
 // TestInterrupted ends the tracing by hand, as Ctrl-C does.
@@ -192,14 +184,13 @@ func TestInterrupted(t *testing.T) {
 	l := newLoad(t)
 	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync",
 		"--runtime=600", "--thread")...)
-	_, job, document, stdout, stderr := l.watch(t, 100, "-pid", strconv.Itoa(fio.Process.Pid),
-		"-duration", "1h", "-json", "-")
-	assert.Contains(t, document, `"status": "incomplete"`)
-	assert.Contains(t, document, `"ended_by": "signal"`)
-	assert.Empty(t, stderr.String())
-	assert.Contains(t, stdout.String(), "writes")
-	assert.NotContains(t, stdout.String(), "fio job")
-	assert.Empty(t, job)
+	stdout, stderr := l.watch(t, 100, "-pid", strconv.Itoa(fio.Process.Pid), "-duration", "1h",
+		"-json", "-")
+	assert.Contains(t, stdout, `"status": "incomplete"`)
+	assert.Contains(t, stdout, `"ended_by": "signal"`)
+	assert.Empty(t, stderr)
+	assert.Contains(t, stdout, "writes")
+	assert.NotContains(t, stdout, "[global]")
 }
 
 func TestNobodyToTrace(t *testing.T) {

@@ -77,7 +77,8 @@ var mayImport = map[string]string{
 	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
-	"tools/kvreport":  "tools/... kvbench/units kvbench/environment kvbench/merge workloads/model",
+	"tools/kvreport": "tools/... kvbench/units kvbench/environment kvbench/merge kvbench/report " +
+		"kvbench/result tracing/...",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge",
@@ -85,15 +86,14 @@ var mayImport = map[string]string{
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge",
-	"tools/submission": "kvbench/environment tools/load tools/stats tools/view/... tools/discover " +
-		"kvbench/units kvbench/result kvbench/params kvbench/merge",
+	"tools/submission": "kvbench/environment tools/discover kvbench/units kvbench/result " +
+		"kvbench/params kvbench/merge",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/users",
-	"tools/curve":  "kvbench/units kvbench/report tools/view workloads/...",
+	"tools/curve":  "kvbench/params kvbench/units kvbench/report tools/view workloads/...",
 	"tools/dedup":  "kvbench/units",
-	"tools/trace":  "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
 	"tools/golden": "",
 	"tools/lint":   "",
 }

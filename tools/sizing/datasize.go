@@ -137,6 +137,7 @@ func (answer Answer) WriteText(w io.Writer) error {
 	}
 	line("run", "%s, division %s, %s, %d B per token", n.Benchmark, n.Division, n.Model,
 		n.BytesPerToken)
+	line("", "all ranks keep of a token %s", n.perToken)
 	if n.Note != "" {
 		line("", "%s", n.Note)
 	}

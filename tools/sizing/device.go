@@ -2,7 +2,6 @@ package sizing
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,19 +17,14 @@ import (
 )
 
 // Device derives the parameters of the device model from plain I/O runs on one drive, with a reason for
-// each. format is one of Formats. It passes doubts to warn. Runs that are not of one drive are an error
-// that names all of them.
-func Device(in []string, stdin io.Reader, format string, warn func(error)) (text string,
-	reasons []string, err error) {
-	if format != "text" && format != "json" {
-		return "", nil, fmt.Errorf("unknown format %q: must be %s", format, Formats)
-	}
+// each. It passes doubts to warn. Runs that are not of one drive are an error that names all of them.
+func Device(in []string, stdin io.Reader, warn func(error)) (*Drive, error) {
 	records, _, err := load.All(in, load.Options{Stdin: stdin, Warn: warn, Trials: true})
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	var runs []measured
-	var used drives
+	used := drives{places: map[string]map[string]string{}}
 	for _, rec := range records {
 		if rec.Missing != "" {
 			warn(errors.New(rec.Missing))
@@ -59,23 +53,42 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 			"whose result JSON is still there")
 	}
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	d, err := derive(runs)
-	if err != nil {
-		return "", d.reasons, err
-	}
-	text, err = d.write(format)
-	return text, d.reasons, err
+	m := d.device
+	return &Drive{params.FormatDevice(m), m.Read, m.Write, m.ReadIOPS, m.WriteIOPS,
+		int64(m.ReadLatency), int64(m.WriteLatency), m.Parallelism, m.Duplex, int64(m.Slice),
+		d.reasons}, err
+}
+
+// Drive is the device model of a drive. Rates are in bytes/s and requests/s, times in ns. IOPS of 0 are no
+// limit.
+type Drive struct {
+	SimulateDevice string   `json:"simulate_device"` // the value of -simulate-device
+	ReadRate       float64  `json:"read_bytes_per_second"`
+	WriteRate      float64  `json:"write_bytes_per_second"`
+	ReadIOPS       float64  `json:"read_iops"`
+	WriteIOPS      float64  `json:"write_iops"`
+	ReadLatencyNS  int64    `json:"read_latency_ns"`
+	WriteLatencyNS int64    `json:"write_latency_ns"`
+	Parallelism    int      `json:"parallelism"`
+	Duplex         bool     `json:"duplex"`
+	SliceNS        int64    `json:"slice_ns"`
+	Reasons        []string `json:"reasons"` // one per parameter, as text
+}
+
+// WriteText writes the value of -simulate-device.
+func (d *Drive) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintln(w, d.SimulateDevice)
+	return err
 }
 
 // drives collects the reasons why the runs are not measurements of one drive.
 type drives struct {
 	refused []error
-	places  [len(placeNames)]map[string]string // machine, drive or filesystem → a run on it
+	places  map[string]map[string]string // kind of place → name of the place → a run on it
 }
-
-var placeNames = [...]string{"machines", "drives", "filesystems"}
 
 // add adds the origin of a run, and the reasons against it, such as a cache that served its reads.
 func (d *drives) add(run string, r *result.Result) {
@@ -93,30 +106,29 @@ func (d *drives) add(run string, r *result.Result) {
 	refuse(device.ServedFromCache != nil && *device.ServedFromCache, "was served from a cache: "+
 		"%s read %.0f%% of its bytes", cmp.Or(device.Device, "the device"),
 		100*units.OrZero(device.ReadRatio))
-	drive := ""
-	if r.Environment.Device != nil {
-		drive = r.Environment.Device.Name
-	}
-	for i, name := range [...]string{r.Environment.Hostname, drive, fs.Type} {
-		if d.places[i] == nil {
-			d.places[i] = map[string]string{}
+	place := func(kind, name string) {
+		if d.places[kind] == nil {
+			d.places[kind] = map[string]string{}
 		}
-		if name != "" && d.places[i][name] == "" {
-			d.places[i][name] = run
+		if name != "" {
+			d.places[kind][name] = cmp.Or(d.places[kind][name], run)
 		}
 	}
+	place("machines", r.Environment.Hostname)
+	place("drives", units.OrZero(r.Environment.Device).Name)
+	place("filesystems", fs.Type)
 }
 
 // refuse returns why the runs are not measurements of one drive, nil if they are.
 func (d *drives) refuse() error {
 	errs := d.refused
-	for i, what := range placeNames {
+	for _, kind := range slices.Sorted(maps.Keys(d.places)) {
 		var names []string
-		for _, name := range slices.Sorted(maps.Keys(d.places[i])) {
-			names = append(names, fmt.Sprintf("%s (%s)", name, d.places[i][name]))
+		for _, name := range slices.Sorted(maps.Keys(d.places[kind])) {
+			names = append(names, fmt.Sprintf("%s (%s)", name, d.places[kind][name]))
 		}
 		if len(names) > 1 {
-			errs = append(errs, fmt.Errorf("the runs are of different %s: %s", what,
+			errs = append(errs, fmt.Errorf("the runs are of different %s: %s", kind,
 				strings.Join(names, ", ")))
 		}
 	}
@@ -185,36 +197,4 @@ func read(r *result.Result) (m measured, ok bool) {
 		}
 	}
 	return m, m.read > 0 || m.write > 0
-}
-
-// Formats are the output formats of Device, for messages.
-const Formats = "text or json"
-
-// document is the JSON of a drive. Rates are in bytes/s and requests/s, times in ns. IOPS of 0 are no
-// limit.
-type document struct {
-	SimulateDevice string   `json:"simulate_device"` // the value of -simulate-device
-	ReadRate       float64  `json:"read_bytes_per_second"`
-	WriteRate      float64  `json:"write_bytes_per_second"`
-	ReadIOPS       float64  `json:"read_iops"`
-	WriteIOPS      float64  `json:"write_iops"`
-	ReadLatencyNS  int64    `json:"read_latency_ns"`
-	WriteLatencyNS int64    `json:"write_latency_ns"`
-	Parallelism    int      `json:"parallelism"`
-	Duplex         bool     `json:"duplex"`
-	SliceNS        int64    `json:"slice_ns"`
-	Reasons        []string `json:"reasons"` // one per parameter, as text
-}
-
-// write returns the drive in a format.
-func (d derived) write(format string) (string, error) {
-	m := d.device
-	simulate := params.FormatDevice(m)
-	if format == "text" {
-		return simulate, nil
-	}
-	text, err := json.MarshalIndent(document{simulate, m.Read, m.Write, m.ReadIOPS, m.WriteIOPS,
-		int64(m.ReadLatency), int64(m.WriteLatency), m.Parallelism, m.Duplex, int64(m.Slice),
-		d.reasons}, "", "  ")
-	return string(text), err
 }

@@ -1,7 +1,6 @@
 package sizing
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -204,30 +203,24 @@ func TestCommandPrintsTheText(t *testing.T) {
 	res(t, dir, "Tier/tier=storage/op=read/size=1MiB", 1, 8, 800*mib, 0, mib)
 	res(t, dir, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib) // of no use here
 	warn := func(err error) { t.Error(err) }
-	text, reasons, err := Device([]string{dir}, nil, "text", warn)
+	drive, err := Device([]string{dir}, nil, warn)
 	require.NoError(t, err)
-	assert.Equal(t,
-		"read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128", text)
-	assert.Contains(t, reasons,
+	var text strings.Builder
+	require.NoError(t, drive.WriteText(&text))
+	assert.Equal(t, "read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128\n",
+		text.String())
+	assert.EqualValues(t, 2000*mib, drive.ReadRate)
+	assert.EqualValues(t, 500000, drive.ReadLatencyNS)
+	assert.Contains(t, drive.Reasons,
 		"read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, "+
 			"that is 1ms for each, of which the medium needs 500µs")
-	assert.Len(t, reasons, 8)
+	assert.Len(t, drive.Reasons, 8)
 
-	text, _, err = Device([]string{dir}, nil, "json", warn)
-	require.NoError(t, err)
-	var doc document
-	require.NoError(t, json.Unmarshal([]byte(text), &doc))
-	assert.EqualValues(t, 2000*mib, doc.ReadRate)
-	assert.EqualValues(t, 500000, doc.ReadLatencyNS)
-	assert.Equal(t, reasons, doc.Reasons)
-	_, _, err = Device([]string{dir}, nil, "xml", warn)
-	assert.ErrorContains(t, err, "must be text or json")
-
-	_, _, err = Device(nil, nil, "text", warn)
+	_, err = Device(nil, nil, warn)
 	assert.Error(t, err)
 	empty := t.TempDir()
 	res(t, empty, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)
-	_, _, err = Device([]string{empty}, nil, "text", warn)
+	_, err = Device([]string{empty}, nil, warn)
 	assert.ErrorContains(t, err, "no run of StorageCeiling")
 }
 
@@ -261,11 +254,11 @@ func TestClientsOfOneHostAreOneRun(t *testing.T) {
 	}
 	var warned []string
 	warn := func(err error) { warned = append(warned, err.Error()) }
-	text, _, err := Device([]string{write("node0", "node0")}, nil, "text", warn)
+	drive, err := Device([]string{write("node0", "node0")}, nil, warn)
 	require.NoError(t, err)
-	assert.Contains(t, text, "read=2GiB/s")
+	assert.Contains(t, drive.SimulateDevice, "read=2GiB/s")
 	assert.Empty(t, warned)
-	_, _, err = Device([]string{write("node0", "node1")}, nil, "text", warn)
+	_, err = Device([]string{write("node0", "node1")}, nil, warn)
 	require.Error(t, err)
 	assert.Contains(t, strings.Join(warned, "\n"), "its ranks ran on several hosts")
 }
@@ -290,7 +283,7 @@ func TestRunsOfOneDriveOnly(t *testing.T) {
 		r.Environment.Filesystem.InMemory, r.Environment.Filesystem.Type = true, "tmpfs"
 	})
 	one("StorageCeiling/op=f", func(r *result.Result) { r.IO.Roots = make([]result.Root, 2) })
-	_, _, err := Device([]string{dir}, nil, "text", func(err error) { t.Error(err) })
+	_, err := Device([]string{dir}, nil, func(err error) { t.Error(err) })
 	for _, says := range []string{
 		"StorageCeiling/op=a was written and read through the page cache (-io buffered)",
 		"StorageCeiling/op=b was served from a cache: nvme0n1 read 3% of its bytes",
@@ -308,10 +301,4 @@ func TestATrialKeepsItsRatesAndTimes(t *testing.T) {
 	at := kind{name: "StorageCeiling/op=mixed", outstanding: 8, chunk: 1 << 20, entry: 1 << 24}
 	runs := []measured{{at, 6, 1, []float64{1}}, {at, 1, 9, []float64{2}}, {at, 5, 6, []float64{3}}}
 	assert.Equal(t, []measured{runs[1]}, middles(runs))
-}
-
-// Rates of one report are in one unit, without powers of ten.
-func TestRatesInReasons(t *testing.T) {
-	assert.Equal(t, []string{"14336 MiB", "98.4 MiB", "1.50 MiB"},
-		[]string{mib(14 << 30), mib(98.4 * (1 << 20)), mib(1.5 * (1 << 20))})
 }

@@ -31,6 +31,8 @@ type Need struct {
 	// Note says which bytes the bytes per token leave out or add.
 	Note string `json:"note,omitempty"`
 
+	perToken string // which layers keep the bytes of a token
+
 	LargestEntry Entry    `json:"largest_entry"`
 	largest      string   // a description of LargestEntry
 	MeanEntry    *Entry   `json:"mean_entry"`
@@ -89,6 +91,7 @@ func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	n.Disk.Minimum = bytes
 	n.largest = largestIs(v, tokens)
 	n.Note = v.NotCounted()
+	n.perToken = fmt.Sprintf("%s: %s", v.Model.Attention, v.Model.Arithmetic())
 	if alone := v.Model.BytesPerToken(); v.Paged() && v.Model.StateBytes > 0 {
 		n.Note = fmt.Sprintf("pages of all groups of layers, states included, as -layout %s keeps "+
 			"them; without states a token has %d B on all ranks", v.Layout, alone)

@@ -54,31 +54,36 @@ func labels(runs []string) (out []string) {
 // names returns the trials' names in the table. It leaves out GOMAXPROCS (-8) and the package, so that
 // machines and moved packages can be compared. If one run has several of them (go test -cpu), it keeps
 // them.
-func names(trials []tableTrial) (list []string) {
+func names(records []*load.Record, runs []int) (list []string) {
 	type place struct {
 		run  int
 		base string
 	}
-	several := func(part func(tableTrial) string) map[string]bool {
+	several := func(part func(*load.Record) string) map[string]bool {
 		first, found := map[place]string{}, map[string]bool{}
-		for _, t := range trials {
-			at, text := place{t.run, t.base}, part(t)
+		for i, rec := range records {
+			base, _ := load.SplitProcs(rec.Name)
+			at, text := place{runs[i], base}, part(rec)
 			first[at] = cmp.Or(first[at], text)
-			found[t.base] = found[t.base] || text != "" && text != first[at]
+			found[base] = found[base] || text != "" && text != first[at]
 		}
 		return found
 	}
-	procs := several(func(t tableTrial) string { return t.procs })
-	pkgs := several(func(t tableTrial) string { return t.Package() })
-	for _, t := range trials {
-		name := t.base
-		if procs[t.base] {
-			name += t.procs
+	procs := several(func(rec *load.Record) string {
+		_, procs := load.SplitProcs(rec.Name)
+		return procs
+	})
+	packages := several((*load.Record).Package)
+	for _, rec := range records {
+		base, _ := load.SplitProcs(rec.Name)
+		name := base
+		if procs[base] {
+			name = rec.Name
 		}
-		if pkg := t.Package(); pkgs[t.base] && pkg != "" {
+		if pkg := rec.Package(); packages[base] && pkg != "" {
 			name = pkg + "." + name
 		}
-		list = append(list, marked(name, t.prediction))
+		list = append(list, name)
 	}
 	return list
 }

@@ -53,11 +53,6 @@ type Cell struct {
 // Confidence is the level of every interval.
 const Confidence = 0.95
 
-// sample returns a sample of a copy of the values, because NewSample sorts.
-func sample(values []float64) *benchmath.Sample {
-	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
-}
-
 // N returns the number of trials.
 func (c Cell) N() int { return len(c.Values) }
 
@@ -152,7 +147,19 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 			func(x, y *Metric) int { return rank(x.Unit) - rank(y.Unit) })
 	}
 	for run := 1; run < len(t.Runs); run++ {
-		t.correct(run)
+		var family []*Change
+		for _, b := range t.Benchmarks {
+			m := b.Headline()
+			if m == nil || m.Cells[run].Change == nil {
+				continue
+			}
+			m.Cells[run].Change.Headline = true
+			// Leave out tests that cannot be significant: they would lower the power of the others.
+			if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
+				family = append(family, m.Cells[run].Change)
+			}
+		}
+		Correct(family)
 	}
 	return t
 }
@@ -163,85 +170,47 @@ func Gather(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...st
 	return arrange(records, units, ignore, false)
 }
 
-// tableTrial is a record with the values that a table needs of it.
-type tableTrial struct {
-	*load.Record
-	run         int
-	base, procs string // parts of the printed name
-	settings    *load.Settings
-	prediction  bool // simulated, and to be marked so
-}
-
-// gather prepares the records and lists their runs.
-func gather(records []*load.Record, mark bool) (runs []string, trials []tableTrial) {
-	// Thousands of lines share the benchmark's name and the configuration in force at the line, and
-	// have the same settings.
-	type line struct {
-		name   string
-		config *load.Setting
-	}
-	same := map[line]*load.Settings{}
-	settings := func(rec *load.Record) *load.Settings {
-		if !rec.IsLine() || len(rec.Config) == 0 {
-			return rec.Settings()
-		}
-		at := line{rec.Name, &rec.Config[0]}
-		if same[at] == nil {
-			same[at] = rec.Settings()
-		}
-		return same[at]
-	}
-	for _, rec := range records {
-		t := tableTrial{Record: rec, run: slices.Index(runs, rec.Source), settings: settings(rec)}
-		if t.run < 0 {
-			t.run = len(runs)
-			runs = append(runs, rec.Source)
-		}
-		t.base, t.procs = load.SplitProcs(rec.Name)
-		t.prediction = mark && t.settings.Simulated()
-		trials = append(trials, t)
-	}
-	return runs, trials
-}
-
 // arrange groups the trials and compares each run with the first. Trials of one name with different
 // settings are separate benchmarks, whose names have the settings in which they differ:
 // "StorageCeiling/op=read [chunk-size=16KiB]". ignore lists settings that may differ. mark gives
 // simulations their own names.
 func arrange(records []*load.Record, units benchfmt.UnitMetadataMap, ignore []string, mark bool,
 ) *Table {
-	runs, trials := gather(records, mark)
-	t := &Table{Runs: runs, Labels: labels(runs)}
-	byName := map[string][]*Benchmark{}
-	type place struct {
-		name     string
-		run      int
-		settings *load.Settings
+	t := &Table{}
+	runs := make([]int, len(records))
+	for i, rec := range records {
+		if runs[i] = slices.Index(t.Runs, rec.Source); runs[i] < 0 {
+			runs[i], t.Runs = len(t.Runs), append(t.Runs, rec.Source)
+		}
 	}
-	known := map[place]*Benchmark{}
-	for i, name := range names(trials) {
-		trial := trials[i]
-		at := place{name, trial.run, trial.settings}
+	t.Labels = labels(t.Runs)
+	// Thousands of lines share the benchmark's name and the configuration in force at the line, and so
+	// the settings.
+	type line struct {
+		name   string
+		run    int
+		config *load.Setting
+	}
+	known := map[line]*Benchmark{}
+	for i, name := range names(records, runs) {
+		rec, run := records[i], runs[i]
+		at := line{name, run, nil}
+		if rec.IsLine() && len(rec.Config) > 0 {
+			at.config = &rec.Config[0]
+		}
 		b := known[at]
-		if b == nil {
-			k := slices.IndexFunc(byName[name],
-				func(b *Benchmark) bool { return b.fits(trial.settings, ignore) })
-			if k < 0 {
-				k = len(byName[name])
-				b := newBenchmark(name, trial.prediction, len(t.Runs))
-				byName[name], t.Benchmarks = append(byName[name], b), append(t.Benchmarks, b)
-			}
-			b = byName[name][k]
-			if b.Settings[trial.run] == nil {
-				b.Settings[trial.run] = &load.Settings{}
-			}
-			b.Settings[trial.run].Add(trial.settings)
+		if b == nil || at.config == nil {
+			b = t.benchmark(name, run, rec.Settings(), ignore, mark)
 			known[at] = b
 		}
-		t.add(b, trial)
+		t.add(b, run, rec)
+	}
+	same := map[string][]*Benchmark{}
+	for _, b := range t.Benchmarks {
+		same[b.Plain] = append(same[b.Plain], b)
 	}
 	for _, b := range t.Benchmarks {
-		if all := byName[b.Plain]; all[0] == b {
+		if all := same[b.Plain]; all[0] == b {
 			t.Notes = append(t.Notes, distinguish(all, ignore)...)
 		}
 		for run, trials := range b.Trials {
@@ -255,36 +224,45 @@ func arrange(records []*load.Record, units benchfmt.UnitMetadataMap, ignore []st
 	return t
 }
 
-// newBenchmark returns a benchmark without metrics.
-func newBenchmark(name string, simulated bool, runs int) *Benchmark {
-	return &Benchmark{Plain: name, Name: name, Simulated: simulated,
-		Trials: make([][]*load.Record, runs), Settings: make([]*load.Settings, runs),
-		Count: make([]int, runs), Failed: make([][]string, runs)}
-}
-
-// fits reports whether a trial has the settings of the benchmark's trials in all runs.
-func (b *Benchmark) fits(s *load.Settings, ignore []string) bool {
-	return !slices.ContainsFunc(b.Settings, func(have *load.Settings) bool {
-		return len(load.Differences(have, s, ignore)) > 0
+// benchmark returns the benchmark of a trial: the one with its name whose trials in all runs have its
+// settings, or a new one.
+func (t *Table) benchmark(name string, run int, s *load.Settings, ignore []string, mark bool) *Benchmark {
+	simulated := mark && s.Simulated()
+	name = marked(name, simulated)
+	i := slices.IndexFunc(t.Benchmarks, func(b *Benchmark) bool {
+		return b.Plain == name && !slices.ContainsFunc(b.Settings, func(have *load.Settings) bool {
+			return len(load.Differences(have, s, ignore)) > 0
+		})
 	})
+	if i < 0 {
+		n := len(t.Runs)
+		i, t.Benchmarks = len(t.Benchmarks), append(t.Benchmarks, &Benchmark{Plain: name, Name: name,
+			Simulated: simulated, Trials: make([][]*load.Record, n), Settings: make([]*load.Settings, n),
+			Count: make([]int, n), Failed: make([][]string, n)})
+	}
+	b := t.Benchmarks[i]
+	if b.Settings[run] == nil {
+		b.Settings[run] = &load.Settings{}
+	}
+	b.Settings[run].Add(s)
+	return b
 }
 
 // add adds a trial to its benchmark.
-func (t *Table) add(b *Benchmark, trial tableTrial) {
-	b.Count[trial.run]++
-	b.Trials[trial.run] = append(b.Trials[trial.run], trial.Record)
-	if failure := trial.Failure(); failure != "" {
-		b.Failed[trial.run] = append(b.Failed[trial.run], failure)
+func (t *Table) add(b *Benchmark, run int, rec *load.Record) {
+	b.Count[run]++
+	b.Trials[run] = append(b.Trials[run], rec)
+	if failure := rec.Failure(); failure != "" {
+		b.Failed[run] = append(b.Failed[run], failure)
 	}
-	for _, v := range trial.Values {
+	for _, v := range rec.Values {
 		m := b.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
 		// An infinite or missing value cannot be part of a median: report it.
 		if units.Finite(v.Value) != nil {
-			m.Cells[trial.run].Add(v.Value, trial.Block())
+			m.Cells[run].Add(v.Value, rec.Block())
 			continue
 		}
-		note := fmt.Sprintf("%s %s%s: %s is %v and was left out", t.Runs[trial.run], trial.base,
-			trial.procs, m.Label, v.Value)
+		note := fmt.Sprintf("%s %s: %s is %v and was left out", rec.Source, rec.Name, m.Label, v.Value)
 		if !slices.Contains(t.Notes, note) {
 			t.Notes = append(t.Notes, note)
 		}
@@ -321,29 +299,12 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 		if len(c.Values) == 0 {
 			continue
 		}
-		c.Summary = assume.Summary(sample(c.Values), Confidence)
+		sample := benchmath.NewSample(slices.Clone(c.Values), &benchmath.DefaultThresholds) // it sorts
+		c.Summary = assume.Summary(sample, Confidence)
 		c.CV = units.Variation(c.Values)
 		// Compare every other run with the first.
 		if run > 0 && len(first.Values) > 0 {
 			c.Change = newChange(*first, *c)
 		}
 	}
-}
-
-// correct applies Holm's correction to the headline metrics of one run against the first.
-func (t *Table) correct(run int) {
-	var family []*Change
-	for _, b := range t.Benchmarks {
-		m := b.Headline()
-		if m == nil || m.Cells[run].Change == nil {
-			continue
-		}
-		c := m.Cells[run].Change
-		c.Headline = true
-		// Leave out tests that cannot be significant: they would lower the power of the others.
-		if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
-			family = append(family, c)
-		}
-	}
-	Correct(family)
 }

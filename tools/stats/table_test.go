@@ -3,14 +3,12 @@ package stats
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
-	"golang.org/x/perf/benchmath"
 
 	"kvbench/tools/load"
 )
@@ -79,20 +77,4 @@ func TestHolmOverHeadlines(t *testing.T) {
 	assert.InDelta(t, alone.P, alone.Adjusted, 0)
 	assert.Zero(t, alone.Judged(Alpha), "it is shown, and not judged")
 	assert.Equal(t, 1, tab.Benchmarks[0].Metric("hit-ratio").Better)
-}
-
-// Without blocks and limit the test is Mann and Whitney's, whose distribution another library has.
-func TestPWithoutBlocksIsThatOfMannAndWhitney(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 200 {
-		var old, new Cell
-		for range 4 + r.IntN(8) {
-			old.Add(1+r.Float64(), "")
-		}
-		for range 4 + r.IntN(8) {
-			new.Add(0.5+r.Float64(), "")
-		}
-		want := benchmath.AssumeNothing.Compare(sample(old.Values), sample(new.Values)).P
-		assert.InDelta(t, want, newChange(old, new).P, 1e-9, "%v %v", old, new)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,25 +166,27 @@ func pauses(t *merge.Tree) (list []pauseBetween) {
 		path     string
 		from, to time.Time
 	}
-	var spans []span
+	byOption := map[int]*span{}
 	for _, f := range t.Files {
 		from, to, ok := window(f.Result)
 		if !ok || f.Rank != 0 || f.Result.Option == nil {
 			continue
 		}
-		i := slices.IndexFunc(spans, func(s span) bool { return s.option == *f.Result.Option })
-		if i < 0 {
-			spans = append(spans, span{*f.Result.Option, f.Path, from, to})
-			continue
+		option := *f.Result.Option
+		s := byOption[option]
+		if s == nil {
+			s = &span{option, f.Path, from, to}
+			byOption[option] = s
 		}
-		if s := &spans[i]; from.Before(s.from) {
+		if from.Before(s.from) {
 			s.from, s.path = from, f.Path
 		}
-		if s := &spans[i]; to.After(s.to) {
+		if to.After(s.to) {
 			s.to = to
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	spans := slices.SortedFunc(maps.Values(byOption),
+		func(a, b *span) int { return a.from.Compare(b.from) })
 	for i := 1; i < len(spans); i++ {
 		a, b := spans[i-1], spans[i]
 		list = append(list, pauseBetween{a.option, b.option, b.path, b.from.Sub(a.to)})
@@ -230,17 +233,14 @@ func (c *Check) result(f merge.File) {
 	must(!c.Rehearsal || rehearsed(f), "rehearsal: this result is not from one, but others are; "+
 		"do not mix them")
 	must(r.Division == result.DivisionClosed, "division: must be closed, given %s", r.Division)
-	must(r.Option != nil, "benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
-	if r.Option == nil {
+	required := closedValues()[r.Benchmark]
+	must(required != nil, "benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
+	if required == nil {
 		return
 	}
-	required := closedValues()[r.Benchmark]
-	must(required != nil, "benchmark: %s is not known to this version", r.Benchmark)
-	if required != nil {
-		must(len(r.Parameters) > 0, "parameters: the result has none on record")
-		for _, what := range required.Recorded(r.Parameters) {
-			must(false, "%s", what)
-		}
+	must(len(r.Parameters) > 0, "parameters: the result has none on record")
+	for _, what := range required.Recorded(r.Parameters) {
+		must(false, "%s", what)
 	}
 	for _, d := range r.DiffersFromClosed {
 		// Differences that no parameter shows: the population, the storage, keys of a configuration
@@ -254,9 +254,6 @@ func (c *Check) result(f merge.File) {
 		"write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
 	must(r.Workload.DecodeReads == "batched",
 		"decode-reads: must be batched, was %s", r.Workload.DecodeReads)
-	if required == nil {
-		return
-	}
 	must(r.Seed == uint64(required.Seed)+uint64(r.Rank),
 		"seed: must be %d + rank, was %d for rank %d", required.Seed, r.Seed, r.Rank)
 	if !f.Complete() {

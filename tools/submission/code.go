@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -132,10 +131,10 @@ func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err
 		GitSHA: rev}, nil
 }
 
-// writeCode writes the code image into the organisation's image pool and returns its path. Runs of
-// both divisions refer to an image by its hash (CHECK-01 to CHECK-04). Without -code, a missing image
-// is no error: place then has the reason and the command that makes the image.
-func (s *Submission) writeCode(root string) (place string, err error) {
+// addCode adds the code image in the organisation's image pool and returns its path. Runs of both
+// divisions refer to an image by its hash (CHECK-01 to CHECK-04). Without -code, a missing image is no
+// error: place then has the reason and the command that makes the image.
+func (s *Submission) addCode(out *output) (place string) {
 	rev, err := s.revision()
 	var files map[string][]byte
 	var hash *codeHash
@@ -149,29 +148,21 @@ func (s *Submission) writeCode(root string) (place string, err error) {
 		// If the user named -code, an error is an error. The default, the working directory, may be
 		// none.
 		if s.Code != defaultCode {
-			return "", fmt.Errorf("-code: %w", err)
+			out.err = fmt.Errorf("-code: %w", err)
 		}
-		return fmt.Sprintf("missing: %v%s", err, remedy), nil
+		return fmt.Sprintf("missing: %v%s", err, remedy)
 	}
 	s.image = hash.Algorithm + ":" + hash.Hash
-	image := filepath.Join(s.Organisation, "code-"+hash.Hash[:8])
-	dir := filepath.Join(root, image)
+	image := path.Join(s.Organisation, "code-"+hash.Hash[:8])
 	// If this file is missing, the checker assumes an interrupted migration.
-	err = putBytes(filepath.Join(root, s.Organisation, ".mlps-image-pool"), fmt.Appendf(nil,
-		"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt))
-	if err != nil {
-		return "", err
-	}
+	out.add(path.Join(s.Organisation, ".mlps-image-pool"), fmt.Appendf(nil,
+		"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt), nil)
 	// File modes are lost: the hash covers only paths and contents.
 	for name, data := range files {
-		if err := putBytes(filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
-			return "", err
-		}
+		out.add(path.Join(image, name), data, nil)
 	}
 	text, err := json.MarshalIndent(hash, "", "  ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, ".code-hash.json"), append(text, '\n'), 0o644)
-	}
-	return fmt.Sprintf("%s (%d files of commit %.12s)", filepath.Join(s.Out, image),
-		len(files), hash.GitSHA), err
+	out.add(path.Join(image, ".code-hash.json"), append(text, '\n'), err)
+	return fmt.Sprintf("%s (%d files of commit %.12s)", filepath.Join(s.Out, image), len(files),
+		hash.GitSHA)
 }

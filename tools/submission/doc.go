@@ -2,7 +2,7 @@
 // directory, and checks it against the closed division.
 //
 //	submission.go   Submission: read the results, check, build the tree in a temporary directory
-//	                next to it, of results, run summary, check.md and reports
+//	                next to it, of results, run summary and check.md
 //	check.go        Check: every way in which results deviate from the closed division
 //	metadata.go     the metadata of a run that validators read, and the run's logs
 //	code.go         the code image: the source at the measured commit, and its hash
@@ -13,8 +13,7 @@
 // kv_cache/<model>/run/<start> for a run with all options, code-<hash> for the code image, and systems
 // for the system description. MLPerf's tools read the run summary, which kvbench/merge makes, the
 // metadata and the logs. People read the other files. The rules are Rules.md, schema.yaml and the
-// checker of mlcommons/storage as of August 2026. rules_test.go tests them, and runs the checker if its
-// checkout is named.
+// checker of mlcommons/storage as of August 2026.
 //
 // The package starts no goroutine and has no state.
 //

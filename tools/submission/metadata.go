@@ -3,18 +3,18 @@ package submission
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
-	"kvbench/tools/view/xlsx"
 )
 
 // values is a JSON object.
@@ -24,14 +24,24 @@ type values = map[string]any
 var fixedParameters = []string{"model", "num-users", "benchtime", "gpu-mem-gb", "cpu-mem-gb",
 	"max-concurrent-allocs", "generation-mode", "performance-profile"}
 
-// parameter returns the recorded value of a parameter, or nil if the result has none. benchtime is in
-// seconds.
+// parameter returns the recorded value of a parameter, a number if it is one, or nil if the result has
+// none. benchtime is in seconds.
 func parameter(r *result.Result, name string) any {
 	v := r.Parameter(name)
-	if d, err := time.ParseDuration(fmt.Sprint(v)); err == nil && name == "benchtime" {
+	text, ok := v.(string)
+	if !ok {
+		return v
+	}
+	if d, err := time.ParseDuration(text); err == nil && name == "benchtime" {
 		return d.Seconds()
 	}
-	return xlsx.Typed(v)
+	if f, err := strconv.ParseFloat(text, 64); err == nil {
+		return f
+	}
+	if text == "" || text == "–" {
+		return nil
+	}
+	return text
 }
 
 // metadata returns the content of kv_cache_<start>_metadata.json: the keys of mlpstorage that a
@@ -99,10 +109,10 @@ func window(r *result.Result) (from, to time.Time, ok bool) {
 	return from, from.Add(time.Duration(r.WindowNS)), err == nil
 }
 
-// logs writes two files per trial, named as mlpstorage names them: the summary of each rank, and its
-// warnings and errors. It copies the submitter's logs of the run, *.log in the results directory. It
+// addLogs adds two files per trial, named as mlpstorage names them: the summary of each rank, and its
+// warnings and errors. It adds the submitter's logs of the run, *.log in the results directory. It
 // returns the names of the trials' files.
-func (s *Submission) logs(dir string, sum *merge.Summary) (list []values, err error) {
+func (s *Submission) addLogs(out *output, dir string, sum *merge.Summary) (list []values) {
 	texts := map[string]*bytes.Buffer{} // by file name
 	// One pair of files has all ranks of a trial, as with mpirun.
 	for _, f := range s.tree.Files {
@@ -114,32 +124,24 @@ func (s *Submission) logs(dir string, sum *merge.Summary) (list []values, err er
 			texts[stdout] = bytes.NewBufferString(sum.Notice + "\n")
 			texts[stderr] = bytes.NewBufferString(sum.Notice + "\n")
 		}
-		out, errs := texts[stdout], texts[stderr]
-		fmt.Fprintf(out, "\nrank %d: %s\n", f.Rank, merge.Fate(f.Result))
-		// summary.txt has the lines that the rank printed at the end of the trial.
-		text, err := os.ReadFile(filepath.Join(s.Dir, filepath.Dir(filepath.FromSlash(f.Path)),
-			"summary.txt"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		out.Write(text)
+		fmt.Fprintf(texts[stdout], "\nrank %d: %s\n", f.Rank, merge.Fate(f.Result))
+		text, _ := os.ReadFile(s.summary(f)) // build reports an error
+		texts[stdout].Write(text)
 		for _, w := range f.Result.Warnings {
-			fmt.Fprintf(errs, "rank %d: %s\n", f.Rank, w)
+			fmt.Fprintf(texts[stderr], "rank %d: %s\n", f.Rank, w)
 		}
 		// ErrorSamples has the first errors of each kind.
 		for _, e := range f.Result.ErrorSamples {
-			fmt.Fprintf(errs, "rank %d: %s: %s\n", f.Rank, e.Operation, e.Message)
+			fmt.Fprintf(texts[stderr], "rank %d: %s: %s\n", f.Rank, e.Operation, e.Message)
 		}
 	}
 	for file, text := range texts {
-		if err := putBytes(filepath.Join(dir, file), text.Bytes()); err != nil {
-			return nil, err
-		}
+		out.add(path.Join(dir, file), text.Bytes(), nil)
 	}
-	// Copy only logs at the top of the directory. Logs below are logs of trials.
-	kept, err := fs.Glob(os.DirFS(s.Dir), "*.log")
+	// Only logs at the top of the directory. Logs below are logs of trials.
+	kept, _ := fs.Glob(os.DirFS(s.Dir), "*.log") // fails only for an invalid pattern
 	for _, name := range kept {
-		err = errors.Join(err, copyFile(filepath.Join(s.Dir, name), filepath.Join(dir, name)))
+		out.copy(path.Join(dir, name), filepath.Join(s.Dir, name))
 	}
-	return list, err
+	return list
 }

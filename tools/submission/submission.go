@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,10 +22,6 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
-	"kvbench/tools/load"
-	"kvbench/tools/stats"
-	"kvbench/tools/view/html"
-	"kvbench/tools/view/xlsx"
 )
 
 // Submission has the parameters of one submission.
@@ -141,7 +138,7 @@ func realRun() string {
 // runAt returns the run's path below the organisation. All options are one run. The path has the model
 // of the first option, as mlpstorage's path has, although the third option has another model.
 func (s *Submission) runAt(sum *merge.Summary) string {
-	return filepath.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
+	return path.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
 }
 
 // model returns the directory name of the first option's model. If -model read a file, the name is the
@@ -199,6 +196,11 @@ func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
+	out := &output{files: map[string][]byte{}}
+	code = s.build(out, sum)
+	if out.err != nil {
+		return "", out.err
+	}
 	// In the same directory as Out, because a rename must not cross filesystems.
 	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(s.Out)), ".submission-*")
 	if err != nil {
@@ -206,26 +208,14 @@ func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	}
 	defer os.RemoveAll(stage)
 	fresh := filepath.Join(stage, "new")
-	top := filepath.Join(fresh, s.Division, s.Organisation)
-	if code, err = s.writeCode(fresh); err != nil {
-		return "", err
-	}
-	if err := s.run(filepath.Join(top, s.runAt(sum)), sum); err != nil {
-		return "", err
-	}
-	// The checker accepts only .yaml, .pdf and .md in systems.
-	systems := filepath.Join(top, "systems")
-	err = put(filepath.Join(systems, s.System+".yaml"), func(w io.Writer) error {
-		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
-	})
-	if err == nil {
-		err = put(filepath.Join(systems, "README.md"), func(w io.Writer) error {
-			return todoTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice, "System": s.System,
-				"Unknown": unknown})
-		})
-	}
-	if err != nil {
-		return "", err
+	for name, data := range out.files {
+		file := filepath.Join(fresh, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			return "", err
+		}
 	}
 	// os.Rename does not replace a directory, not even an empty one, as rename(2) does.
 	if err := os.Remove(s.Out); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -234,133 +224,87 @@ func (s *Submission) publish(sum *merge.Summary) (code string, err error) {
 	return code, os.Rename(fresh, s.Out)
 }
 
-// put writes a file of the temporary tree and makes its directory. It writes directly to the file,
-// because publish renames the complete tree.
-func put(path string, write func(io.Writer) error) error {
-	// Write to memory first: xlsx.Write builds the workbook, the largest file, in memory anyway.
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return putBytes(path, b.Bytes())
+// output has the files of the tree by slash-separated path, and the errors in making them.
+type output struct {
+	files map[string][]byte
+	err   error
 }
 
-// copyFile copies a file without changes, so that a reviewer can compare it with the original.
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
+// add adds a file, or the reason why there is none.
+func (o *output) add(name string, data []byte, err error) {
 	if err != nil {
-		return err
+		o.err = errors.Join(o.err, fmt.Errorf("make %s: %w", name, err))
 	}
-	return putBytes(to, data)
+	o.files[name] = data
 }
 
-// putBytes writes a file of the temporary tree and makes its directory.
-func putBytes(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o644)
+// write adds a file with what write writes.
+func (o *output) write(name string, write func(io.Writer) error) {
+	var b bytes.Buffer
+	err := write(&b)
+	o.add(name, b.Bytes(), err)
 }
 
-// run writes the files of the run into dir.
-func (s *Submission) run(dir string, sum *merge.Summary) error {
+// copy adds a file without changes, so that a reviewer can compare it with the original. The file may be
+// missing.
+func (o *output) copy(name, from string) {
+	if data, err := os.ReadFile(from); !errors.Is(err, fs.ErrNotExist) {
+		o.add(name, data, err)
+	}
+}
+
+// build makes the files of the tree. It returns where the code image is.
+func (s *Submission) build(out *output, sum *merge.Summary) (code string) {
+	code = s.addCode(out)
+	top := path.Join(s.Division, s.Organisation)
+	// The checker accepts only .yaml, .pdf and .md in systems.
+	out.write(path.Join(top, "systems", s.System+".yaml"), func(w io.Writer) error {
+		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
+	})
+	out.write(path.Join(top, "systems/README.md"), func(w io.Writer) error {
+		return todoTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice, "System": s.System,
+			"Unknown": unknown})
+	})
+	run := path.Join(top, s.runAt(sum))
 	for _, f := range s.tree.Files {
-		from, to := filepath.Join(s.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
+		to := path.Join(run, place(f))
 		// EncodePython puts the keys of the Python benchmark first, which MLPerf Storage's tools read.
 		data, err := f.Result.EncodePython()
-		if err == nil {
-			err = putBytes(to, data)
-		}
-		if err != nil {
-			return err
-		}
-		// Copy summary.txt if the run wrote it next to the result.
-		err = copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
-			filepath.Join(filepath.Dir(to), "summary.txt"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+		out.add(to, data, err)
+		out.copy(path.Join(path.Dir(to), "summary.txt"), s.summary(f))
 	}
-	// Build the reports from the copies, so that they show the paths in the tree.
-	records, table, err := s.records(dir)
-	if err != nil {
-		return err
-	}
-	// The path relative to the top of the tree: the temporary directory has no meaning to a reader.
-	at := filepath.Join(s.Division, s.Organisation, s.runAt(sum))
 	if sum.Notice != result.RehearsalNotice {
 		sum.Notice = result.ClosedNotice
 	}
-	logs, err := s.logs(dir, sum)
-	if err != nil {
-		return err
-	}
 	if s.image != "" {
-		if err := putBytes(filepath.Join(dir, ".mlps-code-image"), []byte(s.image)); err != nil {
-			return err
-		}
+		out.add(path.Join(run, ".mlps-code-image"), []byte(s.image), nil)
 	}
-	return errors.Join(
-		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
-			return xlsx.Write(w, records, table)
-		}),
-		put(filepath.Join(dir, "report.html"), func(w io.Writer) error {
-			return html.Write(w, records, table)
-		}),
-		put(filepath.Join(dir, merge.SummaryFile), sum.WriteJSON),
-		put(filepath.Join(dir, fmt.Sprintf("kv_cache_%s_metadata.json", sum.Stamp())),
-			func(w io.Writer) error {
-				e := json.NewEncoder(w)
-				e.SetIndent("", "  ") // as mlpstorage does
-				return e.Encode(s.metadata(filepath.ToSlash(at), sum, logs))
-			}),
-		put(filepath.Join(dir, "check.md"), func(w io.Writer) error {
-			return writeCheck(w, s.Division, s.check, sum)
-		}),
-	)
+	out.write(path.Join(run, merge.SummaryFile), sum.WriteJSON)
+	logs := s.addLogs(out, run, sum)
+	out.write(path.Join(run, fmt.Sprintf("kv_cache_%s_metadata.json", sum.Stamp())),
+		func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ") // as mlpstorage does
+			return e.Encode(s.metadata(run, sum, logs))
+		})
+	out.write(path.Join(run, "check.md"), func(w io.Writer) error {
+		return writeCheck(w, s.Division, s.check, sum)
+	})
+	return code
+}
+
+// summary returns the path of the lines that a rank printed at the end of a trial. The file may be missing.
+func (s *Submission) summary(f merge.File) string {
+	return filepath.Join(s.Dir, filepath.FromSlash(path.Dir(f.Path)), "summary.txt")
 }
 
 // place returns a result's path below the run's directory, as in kvbench's own results directory.
 func place(f merge.File) string {
-	return filepath.Join(directory(f.Group), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
-		filepath.Base(f.Path))
+	return path.Join(directory(f.Group), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
+		path.Base(f.Path))
 }
 
 // directory returns the name of the directory of a group's results.
 func directory(group string) string {
 	return strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(named(group, "_"))
-}
-
-// records loads the results in the run's directory for report.xlsx and report.html. It replaces paths of
-// the measuring machine by paths in the tree.
-func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
-	records, units, err := load.All([]string{dir}, load.Options{Trials: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, rec := range records {
-		// File is the path of the record or the paths of all ranks. Path is the result file. All are
-		// below dir.
-		for _, path := range []*string{&rec.File, &rec.Path} {
-			*path = filepath.ToSlash(strings.ReplaceAll(*path, dir+string(filepath.Separator), ""))
-		}
-		// All results are one run of the report: the system under test.
-		rec.Source = s.System
-		if err := announce(rec); err != nil {
-			return nil, nil, err
-		}
-	}
-	return records, stats.Build(records, units), nil
-}
-
-// announce adds the notice to a result without a notice: results of the open division have none.
-func announce(rec *load.Record) error {
-	if rec.Result == nil || rec.Result.Notice != "" {
-		return nil
-	}
-	// A report reads both: columns read Raw, pages read Result.
-	rec.Result.Notice = result.ClosedNotice
-	var err error
-	rec.Raw, err = json.Marshal(rec.Result)
-	return err
 }

@@ -31,7 +31,7 @@ func explain(err error) *UnavailableError {
 		return because("the kernel refuses to load programs (a seccomp filter or a user namespace "+
 			"does that)", "bpf() allowed by the sandbox, and capabilities in the initial user "+
 			"namespace")
-	case p.TypeInformation == 0:
+	case !p.TypeInformation:
 		return because("the kernel has no type information (/sys/kernel/btf/vmlinux)",
 			"a kernel of 5.10 or later built with CONFIG_DEBUG_INFO_BTF=y")
 	}

@@ -51,16 +51,30 @@ type job struct {
 
 // part is one job of fio, which has one queue: reads, writes, or both.
 type part struct {
-	name          string // between brackets
-	rw            string // read, write, rw, randread, randwrite, randrw
-	mixRead       int    // percentage of reads, with both directions only
-	read, write   []share
-	random        int     // percentage of random positions, in a random job
-	depth         int     // depth while requests are in flight
-	thinkUS       int64   // length of a pause
-	thinkBlocks   int64   // requests before each pause, 0 = no pauses
-	writesToFlush int64   // writes between two flushes, 0 = no flushes
-	rate          float64 // requests/s of the trace, 0 = unknown
+	sizes         [2][]share // by direction, empty if the job does not have it
+	requests      [2]float64 // by direction: the mix
+	rate          float64    // requests/s of the trace, 0 = unknown
+	sequential    float64    // share of requests that begin where another one ended, 0 = unknown
+	depth         int        // depth while requests are in flight
+	thinkUS       int64      // length of a pause
+	thinkBlocks   int64      // requests before each pause, 0 = no pauses
+	writesToFlush int64      // writes between two flushes, 0 = no flushes
+}
+
+// name is the name of the job, between brackets.
+func (p *part) name() string {
+	switch {
+	case len(p.sizes[writes]) == 0:
+		return names[reads]
+	case len(p.sizes[reads]) == 0:
+		return names[writes]
+	}
+	return "kv-cache"
+}
+
+// setDepth sets the depth from a mean, within fio's limit.
+func (p *part) setDepth(mean float64) {
+	p.depth = int(math.Round(min(max(mean, 1), maxDepth)))
 }
 
 // Job makes a fio job from a trace, which puts the same load on another device: request sizes, mix,
@@ -119,117 +133,86 @@ func (j *job) fromRequests(t *tracing.Trace) {
 				l.dirs[1-dir].Requests, names[1-dir]))
 		}
 	}
-	switch one := l.together(); {
-	case none[writes]:
-		j.add(l, one, sizes, reads)
-	case none[reads]:
-		j.add(l, one, sizes, writes)
-	case one:
-		j.add(l, one, sizes, reads, writes)
-	default: // each direction at its own rate: the slower one does not delay the other
-		j.add(l, one, sizes, reads)
-		j.add(l, one, sizes, writes)
+	one := l.together() || none[reads] || none[writes]
+	if one {
+		for dir := range none {
+			if none[dir] {
+				sizes[dir].shares = nil
+			}
+		}
+		j.add(l, [2][]share{sizes[reads].shares, sizes[writes].shares})
+		return
 	}
+	// Each direction at its own rate: the slower one does not delay the other.
+	j.add(l, [2][]share{reads: sizes[reads].shares})
+	j.add(l, [2][]share{writes: sizes[writes].shares})
 }
 
-// add makes a part of the named directions.
-func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction) {
-	p := part{name: "kv-cache", rw: "rw", read: sizes[reads].shares, write: sizes[writes].shares}
-	first := dirs[0]
-	if len(dirs) == 1 {
-		p.name, p.rw = names[first], strings.TrimSuffix(names[first], "s")
-	} else {
-		p.mixRead = percent(float64(l.dirs[reads].Requests), float64(l.dirs[writes].Requests))
-	}
-	// Directions that share a queue share its depth, its pauses and its order.
-	depth := 0.0
-	sequential, requests := 0.0, 0.0
-	for _, d := range dirs {
-		depth += l.depth(d)
-		sequential += float64(l.dirs[d].Sequential)
-		requests += float64(l.dirs[d].Requests)
-		p.rate += l.rate(d)
-		if d == writes {
-			p.writesToFlush = l.writesToFlush()
+// add makes a part of the directions that have sizes. They share a queue, and so its depth, its pauses and
+// its order.
+func (j *job) add(l load, sizes [2][]share) {
+	p := part{sizes: sizes}
+	depth, sequential, requests, d2c := 0.0, 0.0, 0.0, 0.0
+	for dir := range sizes {
+		if len(sizes[dir]) == 0 {
+			continue
 		}
+		d, traced := direction(dir), l.dirs[dir]
+		p.requests[d] = float64(traced.Requests)
+		p.rate += l.rate(d)
+		depth += l.depth(d)
+		sequential += float64(traced.Sequential)
+		requests += float64(traced.Requests)
+		d2c += traced.D2C()
+	}
+	if len(sizes[writes]) > 0 {
+		p.writesToFlush = l.writesToFlush()
 	}
 	p.setDepth(depth)
+	p.sequential = sequential / max(requests, 1)
 	// A pause after each request gives a depth below one: fio has no other option for it.
-	if together && l.pauses > 0 {
+	if l.pauses > 0 && l.together() {
 		p.thinkUS, p.thinkBlocks = l.pauseUS, l.pauseBlocks
 	} else if depth < underOne && requests > 0 { // one at a time, with pauses between them
-		each := 0.0
-		for _, d := range dirs {
-			each += l.dirs[d].D2C() / requests / 1000
-		}
-		p.thinkUS, p.thinkBlocks = int64(math.Round(each*(1/depth-1))), 1
-	}
-	// In between, a percentage of the requests continues sequentially: a request of 1 MiB that the device
-	// took in two pieces has a random position for the first piece and a sequential one for the second.
-	if share := sequential / max(requests, 1); share < mostly {
-		p.rw = "rand" + p.rw
-		if share >= 1-mostly {
-			p.random = 100 - int(math.Round(100*share))
-		}
+		p.thinkUS, p.thinkBlocks = int64(math.Round(d2c/requests/1000*(1/depth-1))), 1
 	}
 	j.parts = append(j.parts, p)
 }
 
 // fromSizes replaces a trace by a mount's transfer sizes: a client splits reads and writes into transfers
-// of that size.
+// of that size. The order of requests is unknown, and whether reads waited for writes.
 func (j *job) fromSizes(in Input) {
 	j.source = cmp.Or(in.SizesOf, "the mount's transfer sizes") + ", for lack of block requests"
-	transfers := func(bytes, size int64) ([]share, float64) {
-		if size <= 0 {
-			return nil, 0
-		}
-		return []share{{bytes: size, percent: 100}}, float64(bytes) / float64(size)
-	}
 	p := part{}
-	var reads, writes float64
-	p.read, reads = transfers(in.ReadBytes, in.ReadSize)
-	p.write, writes = transfers(in.WriteBytes, in.WriteSize)
-	j.fromCounts(p, reads, writes, in.Concurrency)
+	for d, size := range [2]int64{in.ReadSize, in.WriteSize} {
+		if size > 0 {
+			p.sizes[d] = []share{{bytes: size, percent: 100}}
+			p.requests[d] = float64([2]int64{in.ReadBytes, in.WriteBytes}[d]) / float64(size)
+		}
+	}
+	p.setDepth(in.Concurrency)
+	j.parts = append(j.parts, p)
 }
 
 // fromCalls uses calls as requests. They include calls that the page cache completed, so the job puts
-// more load on a device than the program did.
+// more load on a device than the program did. The order of requests is unknown.
 func (j *job) fromCalls(t *tracing.Trace, in Input) {
 	j.source = "calls on files, for lack of block requests"
-	page := pageBytes(&t.Capture)
-	p := part{read: split(t.VFSReadSize, page, false).shares,
-		write: split(t.VFSWriteSize, page, false).shares}
+	p := part{}
+	for d, h := range [2]tracing.Histogram{t.VFSReadSize, t.VFSWriteSize} {
+		p.sizes[d] = split(h, pageBytes(&t.Capture), false).shares
+		p.requests[d] = float64(h.Count)
+	}
 	if n := t.Fsync.Count; n >= flushesMin {
 		p.writesToFlush = max(1, (t.VFSWriteSize.Count+n/2)/n)
 	}
 	depth := in.Concurrency
-	if depth == 0 && t.Capture.WindowNS > 0 {
-		depth = (t.VFSRead.Sum + t.VFSWrite.Sum) * 1000 / float64(t.Capture.WindowNS)
-	}
-	if w := t.Capture.Window().Seconds(); w > 0 {
-		p.rate = float64(t.VFSReadSize.Count+t.VFSWriteSize.Count) / w
-	}
-	j.fromCounts(p, float64(t.VFSReadSize.Count), float64(t.VFSWriteSize.Count), depth)
-}
-
-// fromCounts makes one part from counts alone: the order of requests is unknown, and whether reads waited
-// for writes.
-func (j *job) fromCounts(p part, reads, writes, depth float64) {
-	p.name, p.rw = "kv-cache", "randrw"
-	switch {
-	case writes == 0 && reads > 0:
-		p.rw = "randread"
-	case reads == 0 && writes > 0:
-		p.rw = "randwrite"
-	default:
-		p.mixRead = percent(reads, writes)
+	if window := float64(t.Capture.WindowNS); window > 0 {
+		depth = cmp.Or(depth, (t.VFSRead.Sum+t.VFSWrite.Sum)*1000/window)
+		p.rate = (p.requests[reads] + p.requests[writes]) / (window / 1e9)
 	}
 	p.setDepth(depth)
 	j.parts = append(j.parts, p)
-}
-
-func (p *part) setDepth(mean float64) {
-	p.depth = int(math.Round(min(max(mean, 1), maxDepth)))
 }
 
 // pageBytes returns the page size of the traced machine; 4 KiB if the trace does not have it, because it
@@ -254,7 +237,7 @@ func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
 	most, pages := 0, int64(0)
 	for _, p := range j.parts {
 		largest := int64(0)
-		for _, side := range [][]share{p.read, p.write} {
+		for _, side := range p.sizes {
 			over := 0
 			for _, s := range side {
 				largest = max(largest, s.bytes)
@@ -284,10 +267,10 @@ func (j *job) warn(t *tracing.Trace, in Input) {
 			"bytes: a cache served the rest, and this job has only what was left",
 			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))
 	}
-	for _, p := range j.parts {
-		if p.depth == maxDepth {
-			j.notes = append(j.notes, fmt.Sprintf("the depth of [%s] was cut to %d", p.name,
-				maxDepth))
+	for i := range j.parts {
+		if p := &j.parts[i]; p.depth == maxDepth {
+			j.notes = append(j.notes, fmt.Sprintf("the depth of [%s] was cut to %d",
+				p.name(), maxDepth))
 		}
 	}
 }

@@ -114,29 +114,44 @@ func (j *job) body(b *strings.Builder) {
 	}
 }
 
-// text writes one job of fio. Options with two values have the value of reads first; a job with one
-// direction has one value.
+// text writes one job of fio. Options with two values have the value of reads first. A job with one direction
+// has one value: two are no error, but would confuse the reader.
 func (j *part) text(p func(format string, args ...any)) {
-	p("\n[%s]\nrw=%s", j.name, j.rw)
-	split := splitText(j.read) + "," + splitText(j.write)
-	// Two values in a job with one direction are no error, but would confuse the reader.
+	rw, mix, rates := "rw", 0, ""
+	sizes := splitText(j.sizes[reads]) + "," + splitText(j.sizes[writes])
+	whole := func(rate float64) int64 { return max(1, int64(math.Round(rate))) }
 	switch {
-	case j.mixRead > 0:
-		p("rwmixread=%d", j.mixRead)
-	case strings.HasSuffix(j.rw, "read"):
-		split = splitText(j.read)
+	case len(j.sizes[writes]) == 0:
+		rw, sizes, rates = "read", splitText(j.sizes[reads]), fmt.Sprint(whole(j.rate))
+	case len(j.sizes[reads]) == 0:
+		rw, sizes, rates = "write", splitText(j.sizes[writes]), fmt.Sprint(whole(j.rate))
 	default:
-		split = splitText(j.write)
+		mix = percent(j.requests[reads], j.requests[writes])
+		read := j.rate * float64(mix) / 100
+		rates = fmt.Sprintf("%d,%d", whole(read), whole(j.rate-read))
 	}
-	p("bssplit=%s", split)
+	// In between, a percentage of the requests continues sequentially: a request of 1 MiB that the device
+	// took in two pieces has a random position for the first piece and a sequential one for the second.
+	random := 0
+	if j.sequential < mostly {
+		rw = "rand" + rw
+		if j.sequential >= 1-mostly {
+			random = 100 - int(math.Round(100*j.sequential))
+		}
+	}
+	p("\n[%s]\nrw=%s", j.name(), rw)
+	if mix > 0 {
+		p("rwmixread=%d", mix)
+	}
+	p("bssplit=%s", sizes)
 	// Replace each completed request at once, so that the depth is constant. Submit sequential requests
 	// one by one, because the kernel would merge a batch.
 	batch := j.depth
-	if !strings.HasPrefix(j.rw, "rand") || j.random > 0 {
+	if j.sequential >= 1-mostly {
 		batch = 1
 	}
-	if j.random > 0 {
-		p("percentage_random=%d", j.random)
+	if random > 0 {
+		p("percentage_random=%d", random)
 	}
 	p("iodepth=%d\niodepth_batch_submit=%d\niodepth_batch_complete_min=1", j.depth, batch)
 	if j.thinkBlocks > 0 {
@@ -146,19 +161,8 @@ func (j *part) text(p func(format string, args ...any)) {
 		p("fdatasync=%d", j.writesToFlush)
 	}
 	if j.rate > 0 {
-		p("# As fast as the device allows; what the traced load asked for:\n#rate_iops=%s",
-			j.rates())
+		p("# As fast as the device allows; what the traced load asked for:\n#rate_iops=%s", rates)
 	}
-}
-
-// rates formats the requests/s of the part, for each of its directions.
-func (j *part) rates() string {
-	whole := func(r float64) int64 { return max(1, int64(math.Round(r))) }
-	if j.mixRead == 0 {
-		return fmt.Sprint(whole(j.rate))
-	}
-	reads := j.rate * float64(j.mixRead) / 100
-	return fmt.Sprintf("%d,%d", whole(reads), whole(j.rate-reads))
 }
 
 // oneLine keeps a warning in one line, and so in its comment.

@@ -140,7 +140,7 @@ func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 		return Device{}, fmt.Errorf("look up device %s: %w", number, err)
 	}
 	d.Disk, d.counted = disk, []Disk{disk}
-	d = m.stack(d)
+	d = d.stacked()
 	if off := d.uncounted(); off != "" {
 		d.Reason = fmt.Sprintf("statistics of %[1]s are switched off (echo 1 > "+
 			"/sys/block/%[1]s/queue/iostats)", off)

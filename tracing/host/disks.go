@@ -23,12 +23,12 @@ type Disk struct {
 
 // wholeDisk follows a link of sysfs to a device. A partition becomes its disk, whose directory in sysfs
 // contains the partition's.
-func (m machine) wholeDisk(link ...string) (d Disk, err error) {
-	dir, err := filepath.EvalSymlinks(m.Path(link...))
+func (r Root) wholeDisk(link ...string) (d Disk, err error) {
+	dir, err := filepath.EvalSymlinks(r.Path(link...))
 	if err != nil {
 		return d, err
 	}
-	d.root = m.Root
+	d.root = r
 	if Root(dir).Exists("partition") {
 		d.Partition, dir = filepath.Base(dir), filepath.Dir(dir)
 	}
@@ -41,23 +41,22 @@ func (m machine) wholeDisk(link ...string) (d Disk, err error) {
 }
 
 // diskNamed finds a disk by the kernel name of the disk or of one of its partitions.
-func (m machine) diskNamed(name string) (Disk, error) {
-	d, err := m.wholeDisk("/sys/class/block", name)
+func (r Root) diskNamed(name string) (Disk, error) {
+	d, err := r.wholeDisk("/sys/class/block", name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return m.wholeDisk("/sys/block", name)
+		return r.wholeDisk("/sys/block", name)
 	}
 	return d, err
 }
 
 // Below returns the disks of d.Members. For a member that is a partition it returns the disk of the partition.
 func (d Device) Below() (disks []Disk) {
-	m := machine{Root: d.root}
 	for _, name := range d.Members {
 		// A slave has a link in the directory slaves. The hidden paths of a multipath head are not there, and
 		// are found by their names.
-		disk, err := machine{}.wholeDisk(d.SysPath, "slaves", name)
+		disk, err := Root("").wholeDisk(d.SysPath, "slaves", name)
 		if err != nil {
-			disk, err = m.diskNamed(name)
+			disk, err = d.root.diskNamed(name)
 		}
 		if err == nil {
 			disks = append(disks, disk)
@@ -68,22 +67,22 @@ func (d Device) Below() (disks []Disk) {
 
 // NamedDevice describes a block device by its kernel name, with or without /dev: nvme0n1, /dev/sda. For a
 // partition it returns the disk, with Partition set.
-func NamedDevice(name string) (Device, error) { return thisMachine().namedDevice(name) }
+func NamedDevice(name string) (Device, error) { return Root("").namedDevice(name) }
 
-func (m machine) namedDevice(name string) (Device, error) {
+func (r Root) namedDevice(name string) (Device, error) {
 	short := strings.TrimPrefix(name, "/dev/")
-	if real, err := filepath.EvalSymlinks(m.Path("/dev", short)); err == nil {
+	if real, err := filepath.EvalSymlinks(r.Path("/dev", short)); err == nil {
 		short = filepath.Base(real) // /dev/disk/by-id/…, /dev/mapper/…
 	}
-	disk, err := m.diskNamed(filepath.Base(short))
+	disk, err := r.diskNamed(filepath.Base(short))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Device{}, fmt.Errorf("there is no block device %s: this machine has %s", name,
-			strings.Join(Root(m.Path("/sys/block")).Names(), ", "))
+			strings.Join(r.Names("/sys/block"), ", "))
 	}
 	if err != nil {
 		return Device{}, fmt.Errorf("look up block device %s: %w", name, err)
 	}
-	return m.stack(Device{Disk: disk, counted: []Disk{disk}}), nil
+	return Device{Disk: disk, counted: []Disk{disk}}.stacked(), nil
 }
 
 // Number returns a size or a limit of the device from a file in its sysfs directory, such as
@@ -111,22 +110,22 @@ var nvmeHead = regexp.MustCompile(`^nvme(\d+)n(\d+)$`)
 
 // nvmePaths lists the hidden paths of an NVMe multipath head: nvme0c0n1 and nvme0c1n1 of nvme0n1. A
 // plain drive has none.
-func (m machine) nvmePaths(head string) (names []string) {
+func (r Root) nvmePaths(head string) (names []string) {
 	part := nvmeHead.FindStringSubmatch(head)
 	if part == nil {
 		return nil
 	}
 	// Glob fails only for an invalid pattern; this one is valid.
-	paths, _ := filepath.Glob(m.Path("/sys/block", "nvme"+part[1]+"c*n"+part[2]))
+	paths, _ := filepath.Glob(r.Path("/sys/block", "nvme"+part[1]+"c*n"+part[2]))
 	for _, p := range paths {
 		names = append(names, filepath.Base(p))
 	}
 	return names
 }
 
-// stack finds the devices directly below d, and decides whose counters ReadStat sums. It returns d with
+// stacked finds the devices directly below d, and decides whose counters ReadStat sums. It returns d with
 // Members, BackingFile and Note set; a plain disk has none of them.
-func (m machine) stack(d Device) Device {
+func (d Device) stacked() Device {
 	at := Root(d.SysPath)
 	if d.BackingFile = at.Text("loop/backing_file"); d.BackingFile != "" {
 		d.Note = fmt.Sprintf("%s is a loop device over %s: its own counters are used, "+
@@ -138,7 +137,7 @@ func (m machine) stack(d Device) Device {
 			"hold parity, mirror copies and other users", d.Name, strings.Join(d.Members, ", "))
 		return d
 	}
-	if d.Members = m.nvmePaths(d.Name); len(d.Members) == 0 {
+	if d.Members = d.root.nvmePaths(d.Name); len(d.Members) == 0 {
 		return d
 	}
 	d.Note = fmt.Sprintf("%s is an NVMe multipath head over %s", d.Name,
@@ -149,8 +148,8 @@ func (m machine) stack(d Device) Device {
 	if head, err := d.ReadStat(); err == nil && head.ReadIOs+head.WriteIOs == 0 {
 		d.counted = nil
 		for _, path := range d.Members {
-			d.counted = append(d.counted, Disk{Name: path, SysPath: m.Path("/sys/block", path),
-				root: m.Root})
+			d.counted = append(d.counted, Disk{Name: path, SysPath: d.root.Path("/sys/block", path),
+				root: d.root})
 		}
 		d.Note += "; this kernel counts only on the paths, whose counters are summed"
 	}
@@ -172,7 +171,7 @@ func (m machine) behindBtrfs(d Device) (Device, error) {
 	if err != nil || whole.Name == "" {
 		return whole, err
 	}
-	if devices := m.btrfsDevices(whole); len(devices) > 1 {
+	if devices := whole.btrfsDevices(); len(devices) > 1 {
 		d.Members = devices
 		d.Reason = fmt.Sprintf("btrfs spreads this filesystem over %d devices (%s): "+
 			"no single one saw the bytes", len(devices), strings.Join(devices, ", "))
@@ -183,10 +182,10 @@ func (m machine) behindBtrfs(d Device) (Device, error) {
 	return whole, nil
 }
 
-// btrfsDevices lists all devices of the btrfs filesystem that contains the device d.
-func (m machine) btrfsDevices(d Device) []string {
+// btrfsDevices lists all devices of the btrfs filesystem that contains the device.
+func (d Device) btrfsDevices() []string {
 	// Glob fails only for an invalid pattern; this one is valid.
-	filesystems, _ := filepath.Glob(m.Path("/sys/fs/btrfs/*/devices", cmp.Or(d.Partition, d.Name)))
+	filesystems, _ := filepath.Glob(d.root.Path("/sys/fs/btrfs/*/devices", cmp.Or(d.Partition, d.Name)))
 	if len(filesystems) == 0 {
 		return nil
 	}
@@ -197,7 +196,7 @@ func (m machine) btrfsDevices(d Device) []string {
 // by name and has no duplicates. Stacked devices (dm, md) pass bios to the devices below and have no request
 // queue. A device with a request queue has a directory mq in sysfs. If the list is empty, reason says why.
 func (d Device) Disks() (found []Disk, reason string) {
-	m, names := machine{Root: d.root}, slices.Clone(d.Members) // the loop appends the devices below
+	names := slices.Clone(d.Members) // the loop appends the devices below
 	if d.Name != "" {
 		names = []string{d.Name}
 	}
@@ -206,7 +205,7 @@ func (d Device) Disks() (found []Disk, reason string) {
 	}
 	seen := map[string]bool{}
 	for ; len(names) > 0; names = names[1:] {
-		disk, err := m.diskNamed(names[0])
+		disk, err := d.root.diskNamed(names[0])
 		if err != nil {
 			return nil, fmt.Sprintf("%s cannot be examined: %v", names[0], err)
 		}
@@ -220,7 +219,7 @@ func (d Device) Disks() (found []Disk, reason string) {
 		}
 		below := Root(disk.SysPath).Names("slaves")
 		if len(below) == 0 {
-			below = m.nvmePaths(disk.Name)
+			below = d.root.nvmePaths(disk.Name)
 		}
 		if len(below) == 0 {
 			return nil, disk.Name + " handles bios without requests and names no devices below " +

@@ -29,6 +29,7 @@ type Filesystem struct {
 	// ReadOnly: it is mounted read-only, or cannot be written at all (squashfs).
 	ReadOnly bool
 
+	place      place
 	source, id string // see Identity
 }
 
@@ -48,8 +49,7 @@ const (
 
 // shared reports whether users outside this host may use the free space.
 func (p place) shared() bool {
-	return p == onNetwork || p == onCluster || p == onVirtualHost || p == inUserSpace ||
-		p == inLayers
+	return p >= onNetwork && p <= inLayers
 }
 
 // whyNone explains for each place why a mount has no block device: %[1]s is its type, %[2]s its source,
@@ -175,8 +175,8 @@ func FilesystemOf(path string) (Filesystem, error) {
 	if err != nil {
 		return f, fmt.Errorf("ask for the filesystem of %s: %w", at, err)
 	}
-	p := placeOf(f.Type)
-	f.Memory, f.Shared = p == inMemory, p.shared()
+	f.place = placeOf(f.Type)
+	f.Memory, f.Shared = f.place == inMemory, f.place.shared()
 	f.ReadOnly = errors.Is(unix.Access(at, unix.W_OK), unix.EROFS)
 	return f, nil
 }
@@ -232,12 +232,8 @@ type Identity struct {
 // it.
 func IdentityOf(path string) Identity {
 	i := Identity{Device: DeviceID(path)}
-	at, err := existing(path)
-	if err != nil {
-		return i
-	}
-	f, err := statfs(at)
-	if p := placeOf(f.Type); err == nil && (p == onNetwork || p == onCluster || p == onVirtualHost) {
+	f, err := FilesystemOf(path)
+	if err == nil && (f.place == onNetwork || f.place == onCluster || f.place == onVirtualHost) {
 		i.Type, i.Source, i.ID = f.Type, f.source, f.id
 	}
 	return i

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -73,21 +72,8 @@ func (m machine) limits() Limits {
 
 // OnlineCPUs returns how many processors of the machine are online, also those that this process may not
 // use; 0 is unknown.
-func (r Root) OnlineCPUs() (n int) {
-	// Such as 0-3,8,10-11.
-	for part := range strings.SplitSeq(r.Text("/sys/devices/system/cpu/online"), ",") {
-		first, last, several := strings.Cut(part, "-")
-		from, err := strconv.Atoi(first)
-		to := from
-		if several && err == nil {
-			to, err = strconv.Atoi(last)
-		}
-		if err != nil || to < from {
-			return 0
-		}
-		n += to - from + 1
-	}
-	return n
+func (r Root) OnlineCPUs() int {
+	return strings.Count(r.Text("/proc/stat"), "\ncpu") // a line for each, after the line of all
 }
 
 // Procs returns how many of want threads may run concurrently within the CPU quota of this process's
@@ -224,11 +210,8 @@ type Privileges struct {
 	// Missing are the capabilities that tracing needs and this process lacks. CAP_SYS_ADMIN includes
 	// both of them, and was the only one before Linux 5.8.
 	Missing []string
-	// Known is false if the kernel does not report the capabilities; Missing is empty then.
-	Known bool
-	// TypeInformation is the size of the kernel's type information (BTF), which the programs need; 0 =
-	// the kernel was built without CONFIG_DEBUG_INFO_BTF.
-	TypeInformation int64
+	// TypeInformation: the kernel was built with CONFIG_DEBUG_INFO_BTF, which the programs need.
+	TypeInformation bool
 	// Lockdown is none, integrity or confidentiality, which forbids programs that read kernel memory;
 	// empty if the kernel has no lockdown.
 	Lockdown string
@@ -244,19 +227,15 @@ const (
 // Privileges returns the privileges of the process whose /proc/self is below the root. It loads no
 // program.
 func (r Root) Privileges() Privileges {
-	p := Privileges{Lockdown: Chosen(r.Text("/sys/kernel/security/lockdown"))}
-	if info, err := os.Stat(r.Path("/sys/kernel/btf/vmlinux")); err == nil {
-		p.TypeInformation = info.Size()
-	}
+	p := Privileges{Lockdown: Chosen(r.Text("/sys/kernel/security/lockdown")),
+		TypeInformation: r.Exists("/sys/kernel/btf/vmlinux")}
 	// A mask in hexadecimal digits.
 	effective, err := strconv.ParseUint(r.Field("CapEff", "/proc/self/status"), 16, 64)
-	if p.Known = err == nil; !p.Known || effective&(1<<capSysAdmin) != 0 {
-		return p
-	}
-	if effective&(1<<capBPF) == 0 {
+	has := func(capability int) bool { return err != nil || effective>>capability&1 == 1 }
+	if !has(capSysAdmin) && !has(capBPF) {
 		p.Missing = append(p.Missing, "CAP_BPF")
 	}
-	if effective&(1<<capPerfmon) == 0 {
+	if !has(capSysAdmin) && !has(capPerfmon) {
 		p.Missing = append(p.Missing, "CAP_PERFMON")
 	}
 	return p

@@ -31,13 +31,6 @@ func identify(path string) (identity, error) {
 	}
 	var st unix.Statx_t
 	err = unix.Statx(unix.AT_FDCWD, abs, 0, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &st)
-	if err == unix.ENOSYS { // before Linux 4.11, and in sandboxes without statx
-		var old unix.Stat_t
-		if err := unix.Stat(abs, &old); err != nil {
-			return identity{}, &fs.PathError{Op: "stat", Path: abs, Err: err}
-		}
-		return identity{path: abs, major: unix.Major(old.Dev), minor: unix.Minor(old.Dev)}, nil
-	}
 	if err != nil {
 		return identity{}, &fs.PathError{Op: "statx", Path: abs, Err: err}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"regexp"
@@ -46,29 +45,17 @@ func newFields(text []byte) (*fields, error) {
 	return f, err
 }
 
-// notJSON is the error of a text that is no JSON object.
-type notJSON string
-
-func (n notJSON) Error() string { return string(n) }
-
-// Unreadable reports whether err means that a file is no model configuration at all.
-func Unreadable(err error) bool {
-	var file *fs.PathError
-	var text notJSON
-	return errors.As(err, &file) || errors.As(err, &text)
-}
-
 // plain explains in a user's words why a text is no JSON object.
 func plain(text []byte, err error) error {
 	switch syntax, form := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil); {
 	case len(bytes.TrimSpace(text)) == 0:
-		return notJSON("the file is empty")
+		return errors.New("the file is empty")
 	case errors.As(err, &form):
-		return notJSON("want a JSON object, this is " + form.Value)
+		return errors.New("want a JSON object, this is " + form.Value)
 	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)):
-		return notJSON("the JSON has no end: the file is truncated")
+		return errors.New("the JSON has no end: the file is truncated")
 	case errors.As(err, &syntax):
-		return notJSON(fmt.Sprintf("not JSON at byte %d: %v", syntax.Offset, err))
+		return fmt.Errorf("not JSON at byte %d: %v", syntax.Offset, err)
 	}
 	return err
 }

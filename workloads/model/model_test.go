@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -100,28 +101,42 @@ func TestFindModel(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestConfigs runs the scripts of testdata: configurations, and what they mean. -rewrite updates them.
+// TestConfigs runs the scripts of testdata: configurations, and what they mean. The line
+// hf_quant_config.json begins the file of that name next to it, and kv-dtype=TYPE is the user's type.
+// -rewrite updates the scripts.
 func TestConfigs(t *testing.T) {
-	datadriven.RunTest(t, "testdata/configs", func(t *testing.T, d *datadriven.TestData) string {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "config.json")
-		text := strings.Replace(d.Input, "{gqa", `{"num_hidden_layers": 2, "num_attention_heads": 2, `+
-			`"num_key_value_heads": 2, "head_dim": 4`, 1)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		m, err := Find(path, nil)
-		byDir, again := Find(dir, nil)
-		assert.Equal(t, err, again)
-		assert.Equal(t, m, byDir)
-		if err == nil {
-			assert.Equal(t, path, m.Key)
-			assert.NotEmpty(t, m.Name)
-			m, err = m.In(OwnType)
-		}
-		if err != nil {
-			return "error: " + strings.ReplaceAll(err.Error(), path, "config.json") + "\n"
-		}
-		return fmt.Sprintf("%d B, %d B of a sequence, %s, %s, window %d, alike %v: %s\n", m.BytesPerToken(),
-			m.FixedBytes(), m.Attention, m.dtype(), m.Window, m.Alike(), m.Arithmetic())
+	short := strings.NewReplacer("{gqa", `{"num_hidden_layers": 2, "num_attention_heads": 2, `+
+		`"num_key_value_heads": 2, "head_dim": 4`, "{N}", `{"attention": {"n_heads_in_group": null, `+
+		`"no_op": true}}`, "{E}", `{"attention": {"n_heads_in_group": 8, "no_op": false, `+
+		`"window_length": null, "num_sink_tokens": null}, "ffn": {"no_op": false}}`)
+	datadriven.Walk(t, "testdata/configs", func(t *testing.T, script string) {
+		datadriven.RunTest(t, script, func(t *testing.T, d *datadriven.TestData) string {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "config.json")
+			text, quant, two := strings.Cut(short.Replace(d.Input), "hf_quant_config.json\n")
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			if two {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "hf_quant_config.json"),
+					[]byte(quant), 0o600))
+			}
+			m, err := Find(path, nil)
+			byDir, again := Find(dir, nil)
+			assert.Equal(t, err, again)
+			assert.Equal(t, m, byDir)
+			if err == nil {
+				assert.Equal(t, path, m.Key)
+				assert.NotEmpty(t, m.Name)
+				dtype := OwnType
+				d.MaybeScanArgs(t, "kv-dtype", &dtype)
+				m, err = m.In(dtype)
+			}
+			if err != nil {
+				return "error: " + strings.ReplaceAll(err.Error(), path, "config.json") + "\n"
+			}
+			return fmt.Sprintf("%d B, %d B of a sequence, %s, %s, window %d, alike %v: %s\n",
+				m.BytesPerToken(), m.FixedBytes(), m.Attention, cmp.Or(m.StoredAs, m.dtype()), m.Window,
+				m.Alike(), m.Arithmetic())
+		})
 	})
 }
 

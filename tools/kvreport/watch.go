@@ -1,4 +1,4 @@
-package trace
+package main
 
 import (
 	"context"
@@ -19,54 +19,54 @@ import (
 const tick = time.Second
 
 // watch traces until the duration is over, ctx is done, or the process of -pid and its children have
-// ended. met is the number of watched processes. ended is the reason of the end, as in a result. say
-// gets a snapshot every second, and nil at the end. note gets messages.
-func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
-	note func(string)) (t *tracing.Trace, met int, ended string, err error) {
-	c, err := collector.Start(ctx, opt.tracing)
+// ended. watched is the number of watched processes. ended is the reason of the end, as in a result.
+// Nothing stays in the kernel.
+func (c *Call) watch(ctx context.Context, o *traceOptions,
+) (t *tracing.Trace, watched int, ended string, err error) {
+	tracer, err := collector.Start(ctx, o.collector)
 	if err != nil {
 		return nil, 0, "", err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	if u := c.Unavailable(); u != nil {
-		return nil, 0, "", &NothingError{u}
+	defer func() { err = errors.Join(err, tracer.Close()) }()
+	if u := tracer.Unavailable(); u != nil {
+		return nil, 0, "", &exit{No, u}
 	}
-	if met, _ = c.Watched(); met == 0 && opt.tracing.Comm != "" {
-		note(fmt.Sprintf("no process named %s runs yet, waiting for one to start",
-			opt.tracing.Comm))
+	if watched, _ = tracer.Watched(); watched == 0 && o.collector.Comm != "" {
+		c.say(fmt.Sprintf("no process named %s runs yet, waiting for one to start", o.collector.Comm))
 	}
-	if err := c.OpenWindow(); err != nil {
+	if err := tracer.OpenWindow(); err != nil {
 		return nil, 0, "", err
 	}
-	if opt.Counting != nil {
-		opt.Counting()
+	if o.counting != nil {
+		o.counting()
 	}
-	// Close the window before the report is made.
 	var course tracing.Recorder
-	ended = loop(ctx, opt, c, func(t *tracing.Trace) {
+	show := liveLine(c.stderr)
+	ended = o.untilEnd(ctx, tracer, func(t *tracing.Trace) {
 		course.Look(t)
-		say(t)
+		show(t)
 	})
-	if err := c.CloseWindow(); err != nil {
+	// Close the window before the report is made.
+	if err := tracer.CloseWindow(); err != nil {
 		return nil, 0, "", err
 	}
-	say(nil)
+	show(nil)
 	if ended == result.EndedByInput {
-		note(opt.subject + " has ended, with all its children")
+		c.say(o.subject + " has ended, with all its children")
 	}
-	met, _ = c.Watched()
-	if t, err = c.Snapshot(); t != nil {
+	watched, _ = tracer.Watched()
+	if t, err = tracer.Snapshot(); t != nil {
 		t.Course = course.Course(t)
 	}
-	return t, met, ended, err
+	return t, watched, ended, err
 }
 
-// loop waits for the end of tracing and returns its reason.
-func loop(ctx context.Context, opt *Options, c *collector.Collector,
-	say func(*tracing.Trace)) string {
+// untilEnd waits for the end of tracing and returns its reason. see gets a snapshot every second.
+func (o *traceOptions) untilEnd(ctx context.Context, tracer *collector.Collector,
+	see func(*tracing.Trace)) string {
 	var timeout <-chan time.Time
-	if opt.duration > 0 {
-		timeout = time.After(opt.duration)
+	if o.duration > 0 {
+		timeout = time.After(o.duration)
 	}
 	for ticks := time.Tick(tick); ; {
 		select {
@@ -75,11 +75,11 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 		case <-ctx.Done():
 			return result.EndedBySignal
 		case <-ticks:
-			if t, err := c.Snapshot(); err == nil {
-				say(t)
+			if t, err := tracer.Snapshot(); err == nil {
+				see(t)
 			}
 			// A process name may start again; a process id does not.
-			if _, running := c.Watched(); running == 0 && opt.tracing.PID != 0 {
+			if _, running := tracer.Watched(); running == 0 && o.collector.PID != 0 {
 				return result.EndedByInput
 			}
 		}
