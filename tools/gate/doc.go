@@ -5,7 +5,7 @@
 //	read.go    reads both sides into a table of package stats, or returns why they cannot be compared
 //	limits.go  Limits: the gated metrics and the loss that each may have (-max-regress)
 //	judge.go   Judge: a row and a verdict per metric
-//	format.go  the report as text, Markdown and JUnit XML
+//	format.go  the report as text, Markdown, GitHub annotations and JUnit XML
 //
 // The gate judges the headline metric of each benchmark and the metrics that the user names. If the
 // sides differ in a setting, it refuses to compare them.

@@ -226,7 +226,7 @@ func (r *Report) cells(row Row) []string {
 
 // Formats are the report's formatters by the values of -format.
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
-	"markdown": (*Report).markdown, "junit": (*Report).junit}
+	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit}
 
 // text returns the report for a terminal.
 func (r *Report) text() string {
@@ -268,6 +268,35 @@ func (r *Report) markdown() string {
 		separate = ""
 	}
 	return out.String()
+}
+
+// Escapes of GitHub's workflow commands: for a message, and for a property such as title.
+var (
+	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// github returns the report for a job's log: the table, and an annotation for each row that is not ok.
+func (r *Report) github() string {
+	out := r.text()
+	for _, row := range r.Rows {
+		c := r.cells(row)
+		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", c[9], c[2], c[3], c[5], c[6])
+		level := "warning"
+		switch {
+		case row.Verdict == Fine:
+			continue
+		case row.Verdict == Better:
+			level = "notice"
+			text = fmt.Sprintf("better: %s (old %s, new %s)", c[4], c[2], c[3])
+		case r.outcome(row) != Passed:
+			level = "error"
+		}
+		title := strings.TrimSpace(row.Bench + " " + row.Label)
+		out += fmt.Sprintf("::%s title=%s::%s\n", level, property.Replace(title),
+			message.Replace(text))
+	}
+	return out
 }
 
 // suite, test and answer are the elements of a JUnit file that all CI systems read.

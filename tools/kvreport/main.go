@@ -25,7 +25,7 @@ var commands = []Command{
 	{"turns", "-old COMMAND -new COMMAND -out DIR [-count 8] [-max-regress …] [-alpha 0.05] " +
 		"[-allow-few]", "run two commands in turns, for gate to compare what they print", runTurns},
 	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-count N] " +
-		"[-format text|markdown|junit]",
+		"[-format text|markdown|github|junit]",
 		"fail when new results are worse than old ones by more than is allowed", runGate},
 	{"aggregate", "DIR [-o FILE]",
 		"one summary over the ranks and trials of a results directory", runAggregate},
