@@ -41,7 +41,7 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	}
 	use := c.Use
 	buffers := use.Bytes()
-	if l, ok := v.EngineLayout(); ok && l.Buckets {
+	if v.EngineLayout().Buckets {
 		// There are four buckets: one is being filled, one written, one is full, one is read. Each
 		// worker's operations in flight keep another bucket from being written.
 		buffers += 4*tiers.BucketBytes + int64(use.Workers)*int64(use.Chunk)*int64(use.Depth)
@@ -195,7 +195,7 @@ func warnings(v *params.Values) (list []string) {
 	policy := v.PolicyWithoutMemory()
 	warn(policy != "", "-engine %s keeps entries in memory first (%s), and there is none: each is "+
 		"stored at once and loaded at each request; give -cpu-mem-gb", v.Engine, policy)
-	l, _ := v.EngineLayout()
+	l := v.EngineLayout()
 	warn(l.Full != "", "where the tier is full objects are evicted here (-evict %s); the engine of "+
 		"%s %s", v.Evict, l.Name, l.Full)
 	// Only full buckets are written, and such a bucket is never full.

@@ -68,7 +68,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
-	if _, ok := v.EngineLayout(); ok {
+	if v.EngineLayout().Tokens > 0 {
 		c.Layout.Bytes = v.Sizer().Bytes(v.ObjectTokens)
 		c.Engine = kvbench.EngineFiles{Imitation: filetier.Imitation{Model: v.Model.Key,
 			Layers: v.Model.Layers, Layerwise: v.Layerwise && v.Model.Layers > 1,

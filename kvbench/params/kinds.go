@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"reflect"
 	"slices"
 	"strconv"
@@ -52,6 +53,7 @@ var kinds = map[string]kind{
 	"directories":      {parseDirectories, of[[]string](nil, formatDirectories).format, reflect.Slice},
 	"device":           of(parseDevice, formatDevice),
 	"address":          text(parseAddress),
+	"listen":           text(parseListen),
 	"balance":          text(parseBalance),
 	"nonce":            text(parseNonce),
 	"checkpoint-model": text(parseCheckpointModel),
@@ -281,4 +283,13 @@ func parseNonce(s string) (string, error) {
 		return "", errors.New("1 to 32 hexadecimal digits")
 	}
 	return full, nil
+}
+
+// parseListen reads the address of a server on this machine.
+func parseListen(s string) (string, error) {
+	_, port, err := net.SplitHostPort(s)
+	if _, noPort := strconv.ParseUint(port, 10, 16); err != nil || noPort != nil {
+		return "", errors.New("HOST:PORT, such as 127.0.0.1:9464")
+	}
+	return s, nil
 }

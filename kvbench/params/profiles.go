@@ -55,26 +55,3 @@ func (v *Values) OfSessions() bool {
 // SessionBlock is how many tokens the blocks of a profile's sessions have: an engine's objects,
 // else LMCache's chunks of 256.
 func (v *Values) SessionBlock() int { return cmp.Or(v.CutTokens(), 256) }
-
-// sessions refuses parameters that sessions of a profile do not support, and checks the rules between
-// keys of users.
-func (r *resolver) sessions() {
-	p := &r.v.Profile
-	r.want(p.InteractiveShare <= p.ResponsiveThreshold, "qos_distribution.interactive_probability",
-		"at most qos_distribution.responsive_threshold (%v): both cut the same draw",
-		p.ResponsiveThreshold)
-	r.want(p.SystemPromptShare == 0 || len(p.SystemPromptTokens) > 0,
-		"prefix_cache.system_prompt_hit_probability", "0 without prefix_cache.system_prompt_tokens")
-	large, small := p.RAG.LargeModelTokens, p.RAG.SmallModelTokens
-	r.want(large[0] <= large[1], "rag.large_model_doc_tokens_min",
-		"at most rag.large_model_doc_tokens_max")
-	r.want(small[0] <= small[1], "rag.small_model_doc_tokens_min",
-		"at most rag.small_model_doc_tokens_max")
-	if !r.v.OfSessions() {
-		return
-	}
-	r.want(p.Sessions.Agents == 0 || len(p.Sessions.AgentPrompts) > 0,
-		"sessions.agent_probability", "0 without sessions.agent_prompt_tokens")
-	r.want(p.Sessions.Retrieved == 0 || p.Sessions.Documents > 0,
-		"sessions.retrieved", "0 without sessions.documents")
-}

@@ -103,7 +103,6 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.model()
 	r.pages()
 	r.place()
-	r.sessions()
 	r.check()
 	r.closed()
 	return v, r.bad

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"kvbench/tiers"
 )
 
 // parseDirectories reads one or several directories that share a storage tier, by comma, or one
@@ -72,18 +70,6 @@ func (r *resolver) roots() {
 			}
 		}
 	}
-	r.want(v.Division != Closed, "cache-dir", "one directory in the closed division: MLPerf's "+
-		"benchmark has one")
-	r.want(!v.Bench.Checkpoints(), "cache-dir", "one directory with %s: a checkpoint lies in one "+
-		"place", v.Bench.Name)
-	// vLLM's filesystem tier and LMCache's connector choose a directory by the hash of a block; other
-	// engines have one directory, or objects that belong together in a file would be separated.
-	several := func(l tiers.LayoutSpec) bool { return l.Several }
-	r.want(several(v.LayoutSpec()), "layout", "%s or packed=N with several directories in -cache-dir: "+
-		"the engine has one", layoutsThat(several))
-	r.want(!v.LatencyTracing || v.TraceLevel != "file", "latency-trace-level", "block with "+
-		"several directories in -cache-dir: calls on files are matched by the device of one "+
-		"filesystem")
 }
 
 // sameDir reports whether two paths lead to one directory, or would: by a bind mount as well, whose
