@@ -39,7 +39,7 @@ func snapshot(mib int64) kvbench.Snapshot {
 
 // example has two ranks of one benchmark, and another benchmark that is over.
 func example() *metricsServer {
-	s := &metricsServer{}
+	s := &metricsServer{series: map[origin]*series{}}
 	s.observe("StorageCeiling/op=read", 0, 0, snapshot(100))
 	s.rest()
 	s.observe("MultiTurn", 0, 0, snapshot(8))
@@ -76,7 +76,7 @@ func value(t *testing.T, text, begin string) string {
 // TestCountersNeverFall: not by a stage that counts nothing, not by a new trial, and at a trial's
 // end they are those of its result.
 func TestCountersNeverFall(t *testing.T) {
-	s := &metricsServer{}
+	s := &metricsServer{series: map[origin]*series{}}
 	read := func() string {
 		return value(t, text(s), `kvbench_kv_offload_tiering_read_bytes_total`+
 			`{benchmark="B",rank="0",tier="storage"}`)
