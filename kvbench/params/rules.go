@@ -56,17 +56,19 @@ var requirements = map[string]func(*Values) bool{
 	"a name that does not end in .gz": func(v *Values) bool {
 		return !strings.HasSuffix(v.IOTraceLog, ".gz")
 	},
-	"of engine": func(v *Values) bool {
-		return slices.ContainsFunc(v.Sweep, func(a Axis) bool { return a.Key == "engine" })
+	"of engine or layout": func(v *Values) bool {
+		return slices.ContainsFunc(v.Sweep, func(a Axis) bool {
+			return a.Key == "engine" || a.Key == "layout"
+		})
 	},
-	"of layout": func(v *Values) bool {
-		return slices.ContainsFunc(v.Sweep, func(a Axis) bool { return a.Key == "layout" })
-	},
-	"a number of checkpoints such as 5x": func(v *Values) bool {
+	"a number of checkpoints, such as 5x,": func(v *Values) bool {
 		_, _, within := v.CheckpointRuns()
 		return within == 0
 	},
-	"an address of the loopback such as 127.0.0.1:9464": func(v *Values) bool {
+	"0 or a multiple of 4KiB from 64KiB on": func(v *Values) bool {
+		return v.S3.RangeSize == 0 || v.S3.RangeSize%4096 == 0 && v.S3.RangeSize >= 64<<10
+	},
+	"an address of the loopback, such as 127.0.0.1:9464,": func(v *Values) bool {
 		host, _, err := net.SplitHostPort(v.MetricsListen)
 		address, _ := netip.ParseAddr(host) // other names may mean any address, an empty one all of them
 		return err != nil || host == "localhost" || address.IsLoopback()
@@ -75,6 +77,9 @@ var requirements = map[string]func(*Values) bool{
 
 // allows reports whether a parameter meets one of the alternatives of a rule.
 func (rule rule) allows(v *Values, name string) bool {
+	if whole := requirements[rule.values]; whole != nil {
+		return whole(v)
+	}
 	for want := range strings.SplitSeq(strings.ReplaceAll(rule.values, " or ", ", "), ", ") {
 		meets := requirements[want]
 		if want == v.Text(name) || want == "absent" && !v.Typed(name) || meets != nil && meets(v) {
