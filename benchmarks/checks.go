@@ -48,8 +48,9 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	}
 	memory := params.EstimateMemory(buffers, c.CPUBytes, kvbench.Shards())
 	// Without this check the kernel would kill the run half-way and leave its files behind.
-	if err := params.CheckMemory(memory, use.Workers, v.LocalRanks,
-		host.ReadLimits()); err != nil {
+	cure := fmt.Sprintf("fewer -workers (now %d), a smaller -chunk-size or -io-depth, or no cpu tier",
+		use.Workers)
+	if err := params.CheckMemory(memory, cure, v.LocalRanks, host.ReadLimits()); err != nil {
 		bad = append(bad, err.Error())
 	}
 	return append(bad, resultsApart(v)...)

@@ -160,8 +160,8 @@ func EstimateMemory(pool, cpuTier int64, shards int) Memory {
 }
 
 // CheckMemory refuses a run that needs more memory than one of so many clients of this host can have.
-// The error has the numbers and the setting that would fit.
-func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
+// The error has the numbers and the cpu tier that would fit, or the cure, which completes "give ".
+func CheckMemory(m Memory, cure string, localRanks int, l host.Limits) error {
 	have, source := l.Available()
 	if localRanks > 1 {
 		have /= int64(localRanks)
@@ -178,8 +178,7 @@ func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
 		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f",
 			math.Floor(toGiB(fit)*100)/100, needs, toGiB(m.CPUTier))
 	}
-	return fmt.Errorf("memory: %s; give fewer -workers (now %d), a smaller -chunk-size or "+
-		"-io-depth, or no cpu tier", needs, workers)
+	return fmt.Errorf("memory: %s; give %s", needs, cure)
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }

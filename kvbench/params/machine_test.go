@@ -64,7 +64,7 @@ func scriptMemory(line string) string {
 		MemoryLimit: mib["limit"] << 20, MemoryLimitSource: "a cgroup"}
 	m := EstimateMemory(mib["buffers"]<<20, mib["cpu"]<<20, int(mib["shards"]))
 	text := "fits"
-	if err := CheckMemory(m, 32, int(mib["ranks"]), l); err != nil {
+	if err := CheckMemory(m, "less", int(mib["ranks"]), l); err != nil {
 		text = err.Error()
 	}
 	return fmt.Sprintf("%s; buffers of at most %s", text,
