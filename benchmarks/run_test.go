@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"context"
 	"flag"
 	"testing"
 	"testing/synctest"
@@ -41,15 +40,6 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 		}
 		assert.Zero(t, time.Since(began), "a rehearsal")
 	})
-}
-
-// A trial to which an ended run never came is not begun, whatever it was that ended the run.
-func TestATrialThatIsNotBegun(t *testing.T) {
-	ctx, end := context.WithCancel(t.Context())
-	end()
-	s := &session{ctx: ctx}
-	o := s.measure(nil, &trial{line: &line{v: &params.Values{}}, name: "Synthetic"})
-	assert.EqualError(t, o.err, "not begun: interrupted")
 }
 
 // A point of a sweep, or another list of directories, is compared with plain I/O of its own
