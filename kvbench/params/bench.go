@@ -2,7 +2,6 @@ package params
 
 import (
 	_ "embed"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,16 +36,14 @@ const (
 
 var loads = []string{"", "users", "trace", "replay"}
 
-// Bench is a benchmark. It sets some parameters in every division, and others, such as its size, in one
-// division.
+// Bench is a benchmark, with the texts of the parameters that it sets in each division.
 type Bench struct {
 	Name   string // without the word Benchmark
 	Option int    // the MLPerf option, 0 = none
 	Load   Load   // where requests come from
 	Needs  string // a parameter without which it skips
 	About  string // what it does, in one sentence
-	all    map[string]string
-	only   map[Division]map[string]string
+	set    map[Division]map[string]string
 }
 
 //go:embed benchmarks.txt
@@ -60,14 +57,13 @@ var benchmarks = func() (list []Bench) {
 		}
 		load, option, _ := strings.Cut(strings.TrimSpace(columns[1]), " option ")
 		b := Bench{Name: columns[0], Load: Load(slices.Index(loads, load)),
-			Needs: strings.TrimSpace(columns[2]), all: settings(columns[3]),
-			only:  make(map[Division]map[string]string),
-			About: strings.TrimSpace(columns[7])}
+			Needs: strings.TrimSpace(columns[2]), About: strings.TrimSpace(columns[7]),
+			set: make(map[Division]map[string]string)}
 		for i, d := range divisions {
-			b.only[d] = settings(columns[4+i])
+			b.set[d] = settings(columns[3] + " " + columns[4+i])
 		}
 		if b.Option, _ = strconv.Atoi(option); b.Option > 0 {
-			b.only[Closed] = b.only[Open]
+			b.set[Closed] = b.set[Open]
 		}
 		list = append(list, b)
 	}
@@ -95,14 +91,6 @@ func Benchmark(name string) (Bench, bool) {
 		}
 	}
 	return Bench{}, false
-}
-
-// settings are the texts that the benchmark sets in a division.
-func (b Bench) settings(d Division) map[string]string {
-	m := make(map[string]string)
-	maps.Copy(m, b.all)
-	maps.Copy(m, b.only[d])
-	return m
 }
 
 // Blocks reports whether the requests are from a block trace.

@@ -45,7 +45,7 @@ func (r *resolver) closed() {
 }
 
 // optionSettings has the parameters that every MLPerf option sets. Their values differ between options.
-var optionSettings = benchmarks[0].settings(Closed)
+var optionSettings = benchmarks[0].set[Closed]
 
 // rehearsal has the defaults that a rehearsal changes. Only these may be overridden. The window is
 // 30 s because in less time some drives complete no request of 200 users.
@@ -104,7 +104,7 @@ func (v *Values) inClosed() bool {
 // one. A parameter of optionSettings is free in a benchmark that is no MLPerf option.
 func (v *Values) required(p *parameter) (text string, fixed bool) {
 	_, option := optionSettings[p.name]
-	text, set := v.Bench.settings(Closed)[p.name]
+	text, set := v.Bench.set[Closed][p.name]
 	if !set {
 		text = p.def[Closed]
 	}

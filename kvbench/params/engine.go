@@ -287,9 +287,6 @@ func layoutTexts() []string {
 	return []string{"{layouts}", list(own), "{layouts of blocks}", list(ofBlocks),
 		"{layouts of engines}", list(ofEngines), "{engines}", list(engineNames()[1:]),
 		"{engines' layouts}", list(kept),
-		"{tokens}", byNumber(func(l tiers.LayoutSpec) int { return l.Tokens }),
-		"{loads}", byNumber(func(l tiers.LayoutSpec) int { return l.Loads }),
-		"{stores}", byNumber(func(l tiers.LayoutSpec) int { return l.Stores }),
 		"{sharing}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Shared }),
 		"{layerwise}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Layerwise }),
 		"{with buckets}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Buckets }),
@@ -301,19 +298,6 @@ func layoutTexts() []string {
 			return l.Ranks == tiers.RanksTogether
 		}),
 	}
-}
-
-// byNumber lists the engines' layouts by a number that they have, as "16: vllm-fs, vllm-slots; 64: …".
-func byNumber(number func(tiers.LayoutSpec) int) string {
-	names := map[int][]string{}
-	for _, l := range tiers.EngineLayouts {
-		names[number(l)] = append(names[number(l)], l.Name)
-	}
-	var list []string
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		list = append(list, fmt.Sprintf("%d: %s", n, strings.Join(names[n], ", ")))
-	}
-	return strings.Join(list, "; ")
 }
 
 // layouts are the words of -layout: the suite's own, then the engines'.

@@ -76,7 +76,8 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	}
 	r.bad, v.Models = append(r.bad, file.bad...), file.models
 	// From here on the division is known, and with it defaults and the benchmark's size.
-	bench := in.Bench.settings(v.Division)
+	bench := make(map[string]string)
+	maps.Copy(bench, in.Bench.set[v.Division])
 	if r.decide(find("rehearse")); v.Rehearse {
 		maps.Copy(bench, rehearsal)
 	}

@@ -92,7 +92,7 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 		for _, d := range divisions {
 			v := good(t, Inputs{Bench: b}, "-division", string(d))
 			assert.Equal(t, d, v.Division)
-			for name, text := range b.settings(d) {
+			for name, text := range b.set[d] {
 				p, v := byName[name], newValues("/base")
 				require.NotNil(t, p, "%s sets %s", b.Name, name)
 				assert.False(t, p.has(idle), "%s sets %s", b.Name, name)
@@ -122,6 +122,6 @@ func TestCanonicalTextsReadBackToThemselves(t *testing.T) {
 func TestEveryEngineIsRanked(t *testing.T) {
 	want := "engine=" + strings.Join(engineNames()[1:], ",")
 	for _, d := range []Division{Quick, Open} {
-		assert.Equal(t, want, bench(t, "Engines").settings(d)["sweep"])
+		assert.Equal(t, want, bench(t, "Engines").set[d]["sweep"])
 	}
 }
