@@ -63,23 +63,9 @@ func blockTrace(t *testing.T, path string, args ...string) (*params.Values, erro
 	return set.Resolve(params.Inputs{Bench: bench, Base: dir})
 }
 
-// longModel is the path of a model's description, of n bytes.
-func longModel(t *testing.T, n int) string {
-	t.Helper()
-	dir := t.TempDir() + "/"
-	path := dir + strings.Repeat("m", n-len(dir)-len("/config.json"))
-	require.NoError(t, os.Mkdir(path, 0o777))
-	path += "/config.json"
-	require.NoError(t, os.WriteFile(path, []byte(`{"num_hidden_layers": 2, "hidden_size": 64,
-		"num_attention_heads": 4, "num_key_value_heads": 2, "torch_dtype": "float32"}`), 0o666))
-	return path
-}
-
 // What cannot do what it is there for is refused with the parameters, before a window is lost.
 func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	trace := "../testdata/mooncake-small.jsonl"
-	// It makes a name of a byte too many for vLLM's files.
-	long := longModel(t, 256-len("_r0_")-12)
 	files := []string{"-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1", "-model=llama3.1-8b"}
 	unusable := t.TempDir()
 	for _, name := range []string{"a.jsonl", "b.jsonl"} {
@@ -106,11 +92,6 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 			"of 512 tokens takes 64 MiB"},
 		{[]string{"-cpu-mem-gb=0.079"}, ""},
 		{append(virtual, "-cpu-mem-gb=0.07"), "-cpu-mem-gb: "},
-		{[]string{"-engine=vllm", "-model=" + long}, "a name in the files of vllm-fs takes 256 " +
-			"bytes, filesystems take 255"},
-		{[]string{"-engine=sglang", "-model=" + long}, "a name in the files of hicache-file takes "},
-		{[]string{"-engine=lmcache", "-model=" + long}, "a name in the files of lmcache-fs takes "},
-		{[]string{"-engine=mooncake", "-model=" + long}, ""}, // it is in none of its names
 	} {
 		v, err := blockTrace(t, trace, append(files, c.args...)...)
 		require.NoError(t, err)

@@ -75,9 +75,6 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 			Latents: v.Model.Latents(), Tokens: v.ObjectTokens,
 			Threads: &filetier.Threads{Loads: v.ReadThreads, Stores: v.WriteThreads}},
 			Ranks: v.RankObjects(), Tails: v.Tails()}
-		if err := namesFit(&c); err != nil {
-			return c, err
-		}
 		// One call moves a whole object or one layer of an object, as the engine's call does. An object
 		// of an unknown model has 0 bytes: go on, so that the run reports the other mistakes, too.
 		n := max(1, int64(len(c.Engine.Tails)))
@@ -227,25 +224,6 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 		l.Bytes = v.Sizer().Bytes(sizes[len(sizes)-1])
 	}
 	return l, nil
-}
-
-// mostName is the longest file name, in bytes, that common filesystems allow, see NAME_MAX in
-// https://man7.org/linux/man-pages/man7/path_resolution.7.html. A filesystem with a lower limit refuses
-// the name when the storage tier is created.
-const mostName = 255
-
-// namesFit refuses a model whose path is too long for file names. File names contain the whole path,
-// with other characters for the slashes. This check runs with the parameters: otherwise a run of
-// several ranks fails after all ranks have started.
-func namesFit(c *kvbench.StorageConfig) error {
-	y := c.Engine.Imitation
-	y.Rank, y.World = c.Rank, c.Engine.Ranks
-	if n := filetier.LongestName(filetier.Config{Layout: c.Layout, Imitation: y}); n > mostName {
-		return fmt.Errorf("-model: must be a shorter path, because it is part of file names: a "+
-			"name in the files of %s takes %d bytes, filesystems take %d; given %s", c.Layout.Kind, n,
-			mostName, y.Model)
-	}
-	return nil
 }
 
 // cutsInto returns an error if the objects of the engine have no keys. The trace has one hash per
