@@ -58,14 +58,14 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Bucket, err = bucketConfig(v); c.Bucket != nil { // an object store reports no free space
 		c.StorageBytes, c.Use = v.StorageBytes, pieces(v, c.Use)
 		if err == nil {
-			_, err = storageLayout(v, c.StorageBytes)
+			_, err = storageLayout(v)
 		}
 		return c, err
 	}
 	if err := chooseRoom(v, &c); err != nil {
 		return c, err
 	}
-	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
+	if c.Layout, err = storageLayout(v); err != nil {
 		return c, err
 	}
 	if v.EngineLayout().Tokens > 0 {
@@ -194,9 +194,8 @@ func sharers(v *params.Values, dirs []string) []int {
 }
 
 // storageLayout returns how the storage tier keeps the blocks of a trace in files. For the block sizes
-// it reads the first rows of the traces. The error says that a block does not fit into the tier, or
-// that blocks and objects do not divide each other.
-func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
+// it reads the first rows of the traces. The error says that blocks and objects do not divide each other.
+func storageLayout(v *params.Values) (l tiers.Layout, err error) {
 	spec := v.LayoutSpec()
 	l.Kind = spec.Name
 	if !v.Bench.Blocks() {
@@ -205,17 +204,6 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	sizes, err := v.BlockSizes()
 	if err != nil {
 		return l, err
-	}
-	// kvreport datasize prints this size as the minimum. With an engine layout the tier stores objects,
-	// not trace blocks. So it may be smaller than a trace block.
-	if tokens, bytes := v.LargestEntry(); bytes > capacity {
-		what := "a block"
-		if v.CutTokens() > 0 {
-			what = "an object"
-		}
-		return l, fmt.Errorf("-storage-capacity-gb: %s of %d tokens takes %s, the storage "+
-			"tier has %s; give it room for many of them", what, tokens, units.Bytes.Text(bytes),
-			units.Bytes.Text(capacity))
 	}
 	if v.CutTokens() > 0 {
 		return l, cutsInto(v, sizes)

@@ -69,7 +69,7 @@ func (r *resolver) check() {
 	r.checkpoint()
 	r.traceFiles("block-trace-path", "dataset-path", "validation-trace")
 	// Without a given capacity the free space decides, which is looked at later.
-	if v.StorageBytes > 0 && !v.refused["model"] && !v.refused["num-users"] &&
+	if v.StorageBytes > 0 && !v.Bench.Blocks() && !v.refused["model"] && !v.refused["num-users"] &&
 		!v.refused["storage-capacity-gb"] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}

@@ -256,29 +256,23 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	return tokens, v.Sizer().Bytes(tokens)
 }
 
-// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the
-// users, or the entries that decode-only reads, with the numbers that would fit. Resolve calls it
-// when the capacity is given; a caller that derives the capacity from the free space calls it again.
-// Benchmarks without users always fit.
+// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the load, or
+// the entries that decode-only reads, with the numbers that would fit. Resolve calls it for users when the
+// capacity is given. A caller calls it again for block traces, whose files Resolve does not read, and for a
+// capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
-	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && v.Typed("ceiling-size-gb") {
-		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
-		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
-			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
-	}
-	if v.Bench.Load != LoadUsers {
+	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() {
 		return nil
 	}
 	refuse := func(required string, args ...any) Violations {
-		const name = "storage-capacity-gb"
-		required = fmt.Sprintf(required, args...)
+		required = "at least " + fmt.Sprintf(required, args...)
 		text := strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)
-		if capacity != v.StorageBytes { // it was derived from the free space
-			return Violations{fmt.Sprintf("-%s: must be at least %s; the free space of %s leaves "+
-				"room for %s", name, required, cmp.Or(v.CacheDir(), "the temporary directory"),
-				text)}
+		given := setting{text, v.Origin("storage-capacity-gb")}
+		if capacity != v.StorageBytes {
+			given.origin = Origin{Where: ", from the free space of " + cmp.Or(v.CacheDir(),
+				"the temporary directory")}
 		}
-		return Violations{violation("-"+name, setting{text, v.Origin(name)}, "at least "+required)}
+		return Violations{violation("-storage-capacity-gb", given, required)}
 	}
 	// An entry is never split over tiers: the last one has to hold the largest alone.
 	tokens, size := v.LargestEntry()
