@@ -90,36 +90,26 @@ type Share struct{ Room, Floor int64 }
 func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int64,
 	byDefault bool) (bytes int64, shares []Share, err error) {
 	n := int64(len(dirs))
-	part := (given + n - 1) / n
-	least := int64(-1)
+	least := int64(math.MaxInt64)
 	var errs []error
 	for i, dir := range dirs {
-		take, floor, err := ChooseCapacity(on[i], dir, part, sharing[i], byDefault)
-		if err != nil {
-			if n > 1 {
-				err = fmt.Errorf("%w: each of %d directories takes an equal part", err, n)
-			}
-			errs = append(errs, err)
-			continue
+		take, floor, err := ChooseCapacity(on[i], dir, (given+n-1)/n, sharing[i], byDefault)
+		if err != nil && n > 1 {
+			err = fmt.Errorf("%w: each of %d directories takes an equal part", err, n)
 		}
-		room := take
+		s := Share{Room: take, Floor: floor}
 		if given > 0 {
-			room = max(take, on[i].Free/int64(max(1, sharing[i])))
+			s.Room = on[i].Free / int64(max(1, sharing[i]))
 		}
-		shares = append(shares, Share{Room: room, Floor: floor})
-		if least < 0 || take < least {
-			least = take
-		}
+		errs, shares, least = append(errs, err), append(shares, s), min(least, take)
 	}
-	switch {
-	case len(errs) > 0:
-		return 0, nil, errors.Join(errs...)
-	case given > 0 && least >= part:
-		return given, shares, nil
-	case given > 0 || n == 1: // a default that does not fit, or no hash
-		return n * least, shares, nil
+	switch bytes = n * least; {
+	case given > 0: // a part is rounded up
+		bytes = min(bytes, given)
+	case n > 1:
+		bytes = int64(float64(bytes) * (1 - skewShare))
 	}
-	return int64(float64(n*least) * (1 - skewShare)), shares, nil
+	return bytes, shares, errors.Join(errs...)
 }
 
 // What a run needs in addition to buffers and the cpu tier: runtime, source and the encoding of its
