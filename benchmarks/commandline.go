@@ -135,7 +135,7 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 }
 
 // strayError returns the error for a word that is no flag: the flag package stops there and would
-// ignore the rest.
+// ignore what follows.
 func strayError(set *flag.FlagSet, before []string, word string) error {
 	behind, hint := "", ""
 	if len(before) > 0 {

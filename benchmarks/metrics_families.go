@@ -18,8 +18,8 @@ func (s *metricsServer) Describe(chan<- *prometheus.Desc) {}
 func (s *metricsServer) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for of, one := range s.series {
-		v := values{to, prometheus.Labels{"benchmark": of.benchmark, "rank": strconv.Itoa(of.rank)}}
+	for from, one := range s.series {
+		v := values{to, prometheus.Labels{"benchmark": from.benchmark, "rank": strconv.Itoa(from.rank)}}
 		one.counters(v)
 		if one.running { // between two trials the gauges are stale
 			one.gauges(v)

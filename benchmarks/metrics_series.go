@@ -72,8 +72,8 @@ func (s *metricsServer) ended(benchmark string, r *result.Result) {
 	s.of(origin{benchmark, r.Rank}, r.Trial).live = counted(r)
 }
 
-// rest marks that no trial runs, so that no gauges are sent: the gauges of an ended trial are stale.
-func (s *metricsServer) rest() {
+// idle marks that no trial runs, so that no gauges are sent: the gauges of an ended trial are stale.
+func (s *metricsServer) idle() {
 	if s == nil {
 		return
 	}

@@ -131,7 +131,7 @@ func (s *session) measure(b *testing.B, t *trial) (o outcome) {
 	show, wipe := s.live(t.name, t.v.Simulated())
 	// The live line is wiped before anything is printed: it occupies the terminal's current line.
 	defer wipe()
-	defer s.metrics.rest() // otherwise the gauges of the ended trial would look current
+	defer s.metrics.idle() // otherwise the gauges of the ended trial would look current
 	// The pause comes before the trial creates anything, so that the drive has nothing to do in it.
 	s.pauseBetweenOptions(t.v, show)
 	switch {

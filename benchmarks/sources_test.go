@@ -44,11 +44,11 @@ func TestModelsWithStatesAreReported(t *testing.T) {
 		KVHeads: 2, HeadDim: 64, Attention: model.GQA, StateBytes: 3 << 20}}
 	for _, load := range []params.Load{params.LoadUsers, params.LoadTrace} {
 		v.Bench.Load = load
-		assert.Contains(t, warnings(v), "m keeps 3 MiB of every sequence besides the 1,024 B of "+
+		assert.Contains(t, warningsOf(v), "m keeps 3 MiB of every sequence besides the 1,024 B of "+
 			"each token, as states or as its last tokens: no entry has that")
 	}
 	v.Bench.Load = params.LoadNone
-	assert.Empty(t, warnings(v))
+	assert.Empty(t, warningsOf(v))
 }
 
 // blockTrace resolves a run of a block trace, which may be refused.

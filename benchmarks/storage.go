@@ -128,7 +128,7 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	// A directory that does not exist yet gets the filesystem of its nearest existing parent.
 	var on []host.Filesystem
 	for _, dir := range dirs {
-		fs, err := room(v, dir)
+		fs, err := space(v, dir)
 		if errors.Is(err, os.ErrPermission) {
 			err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it "+
 				"owns", err)
@@ -148,14 +148,14 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	}
 	c.Roots = nil
 	for i, s := range shares {
-		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Room, Floor: s.Floor})
+		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Bytes, Floor: s.Floor})
 	}
 	return err
 }
 
-// room returns the filesystem of dir. Its free space includes files that a killed run left in the
+// space returns the filesystem of dir. Its free space includes files that a killed run left in the
 // ranks' directories, because this run deletes them when it opens the directories.
-func room(v *params.Values, dir string) (host.Filesystem, error) {
+func space(v *params.Values, dir string) (host.Filesystem, error) {
 	fs, err := host.FilesystemOf(dir)
 	if err == nil && fs.ReadOnly {
 		err = fmt.Errorf("-cache-dir: must be on a filesystem that can be written; the %s "+

@@ -37,7 +37,7 @@ func (r *resolver) closed() {
 				"long that takes,", find("checkpoint-writes").def[Closed])
 		}
 		rehearsed := ""
-		if _, is := rehearsal[p.name]; is && r.in.Bench.Option > 0 {
+		if _, rehearsable := rehearsal[p.name]; rehearsable && r.in.Bench.Option > 0 {
 			rehearsed = ", or another with -rehearse"
 		}
 		r.want(false, p.name, "%s %s%s", shown, where, rehearsed)
@@ -51,7 +51,7 @@ var optionSettings = benchmarks[0].set[Closed]
 // 30 s because in less time some drives complete no request of 200 users.
 var rehearsal = map[string]string{"benchtime": "30s", "settle": "0s"}
 
-// OptionPause is the rest between two MLPerf options of one closed run: the pause of Rules
+// OptionPause is the pause between two MLPerf options of one closed run: the pause of Rules
 // 6.3.2.1 before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
 const OptionPause = 90 * time.Second
 

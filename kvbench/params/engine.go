@@ -87,8 +87,8 @@ func (r *resolver) imitate() {
 // engineSettings is what an engine sets; it depends on the tiers alone.
 func (v *Values) engineSettings(e engine) map[string]string {
 	set := make(map[string]string)
-	files, is := tiers.EngineLayoutOf(e.layout)
-	if !is {
+	files, known := tiers.EngineLayoutOf(e.layout)
+	if !known {
 		return set
 	}
 	set["layout"] = e.layout

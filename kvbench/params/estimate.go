@@ -71,21 +71,21 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	return bytes, floor - floor/10, nil
 }
 
-// skewShare of the room of several directories stays empty where the free space decides: a hash
+// skewShare of the capacity of several directories stays empty where the free space decides: a hash
 // gives one of them more entries than another. Of n entries the part that one of two directories
 // has scatters around a half by a half ÷ √n (binomial): of 400 by 2.5 %, and the fuller one has
-// room for 55 %.
+// 55 % of the capacity.
 const skewShare = 0.1
 
-// Share has a directory's maximum part of a storage tier (Room) and the free space of its filesystem
+// Share has a directory's maximum part of a storage tier (Bytes) and the free space of its filesystem
 // below which the run ends (Floor), in bytes. A Floor of 0 means no limit.
-type Share struct{ Room, Floor int64 }
+type Share struct{ Bytes, Floor int64 }
 
 // ChooseShares decides the size of a storage tier of one or several directories by [ChooseCapacity]:
 // each takes as much as the one that can take least. Sharing are how many directories, of
-// all clients, share the room of the filesystem of each, itself included.
+// all clients, share the space of the filesystem of each, itself included.
 //
-// How much a directory may take is more than its part of the capacity, as far as there is room: the
+// How much a directory may take is more than its part of the capacity, as far as there is space: the
 // parts that a hash makes are not equal.
 func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int64,
 	byDefault bool) (bytes int64, shares []Share, err error) {
@@ -97,9 +97,9 @@ func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int6
 		if err != nil && n > 1 {
 			err = fmt.Errorf("%w: each of %d directories takes an equal part", err, n)
 		}
-		s := Share{Room: take, Floor: floor}
+		s := Share{Bytes: take, Floor: floor}
 		if given > 0 {
-			s.Room = on[i].Free / int64(max(1, sharing[i]))
+			s.Bytes = on[i].Free / int64(max(1, sharing[i]))
 		}
 		errs, shares, least = append(errs, err), append(shares, s), min(least, take)
 	}
@@ -120,8 +120,8 @@ const (
 	shardMemory   = 10 << 20
 )
 
-// bufferPart: a client's buffers take at most one part in this many of its memory. The rest is left
-// to the cpu tier, to the page cache and to other processes.
+// bufferPart: a client's buffers take at most one part in this many of its memory. What remains is
+// for the cpu tier, to the page cache and to other processes.
 const bufferPart = 8
 
 // MostBuffers is how many bytes the buffers of one of so many clients of this host may take: an

@@ -94,8 +94,8 @@ var zeroBased = regexp.MustCompile(`^did not find expected (<|node content|'-'|k
 // gets the given one.
 func (c *configFile) yamlError(line int, err error) {
 	texts := []string{err.Error()}
-	if all := (*yaml.TypeError)(nil); errors.As(err, &all) {
-		texts = all.Errors
+	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
+		texts = several.Errors
 	}
 	for _, text := range texts {
 		m := yamlLine.FindStringSubmatch(text)
@@ -117,16 +117,16 @@ const (
 
 // fileKeys are the dotted names of all keys that may stand in a file.
 var fileKeys = func() map[string]*parameter {
-	all := make(map[string]*parameter)
+	byPath := make(map[string]*parameter)
 	for _, p := range slices.Concat(table, keys, modelKeys) {
 		switch {
 		case p.key():
-			all[p.name] = p
+			byPath[p.name] = p
 		case p.inFile():
-			all[sectionParameters+"."+p.name] = p
+			byPath[sectionParameters+"."+p.name] = p
 		}
 	}
-	return all
+	return byPath
 }()
 
 // section walks a mapping. Path is its dotted name, with a star for a model's own name.
@@ -275,8 +275,8 @@ func (c *configFile) entries(n *yaml.Node, path string) (list []entry) {
 		c.refuse(n.Line, "%s must be a mapping of keys to values", what)
 		return nil
 	}
-	var all map[string]yaml.Node
-	if err := n.Decode(&all); err != nil {
+	var values map[string]yaml.Node
+	if err := n.Decode(&values); err != nil {
 		c.yamlError(n.Line, err)
 		return nil
 	}
@@ -284,7 +284,7 @@ func (c *configFile) entries(n *yaml.Node, path string) (list []entry) {
 	for i := 0; i < len(n.Content); i += 2 {
 		lines[n.Content[i].Value] = n.Content[i].Line
 	}
-	for key, value := range all {
+	for key, value := range values {
 		list = append(list, entry{key, cmp.Or(lines[key], value.Line), follow(&value)})
 	}
 	slices.SortFunc(list, func(a, b entry) int {

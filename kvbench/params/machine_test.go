@@ -45,7 +45,7 @@ func scriptCapacity(t *testing.T, line string) string {
 	}
 	text := units.Bytes.Text(bytes)
 	for i, s := range shares {
-		text += fmt.Sprintf("; %s at most %s, %s stay free", dirs[i], units.Bytes.Text(s.Room),
+		text += fmt.Sprintf("; %s at most %s, %s stay free", dirs[i], units.Bytes.Text(s.Bytes),
 			units.Bytes.Text(s.Floor))
 	}
 	return text

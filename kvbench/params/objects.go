@@ -62,7 +62,7 @@ var schemes = map[string]string{
 // parseDirectory reads a directory, or a bucket with a prefix, which the field holds without a slash
 // at its end.
 func parseDirectory(s string) (any, error) {
-	scheme, rest, url := strings.Cut(s, "://")
+	scheme, name, url := strings.Cut(s, "://")
 	if !url {
 		return path(s), nil
 	}
@@ -76,7 +76,7 @@ func parseDirectory(s string) (any, error) {
 	default:
 		return nil, fmt.Errorf("a directory or s3://BUCKET/PREFIX (%s:// is unknown)", scheme)
 	}
-	bucket, prefix, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
+	bucket, prefix, _ := strings.Cut(strings.TrimRight(name, "/"), "/")
 	switch {
 	case !bucketName.MatchString(bucket):
 		return nil, errors.New("s3://BUCKET/PREFIX with a bucket of 3 to 63 lower-case " +

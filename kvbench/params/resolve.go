@@ -16,11 +16,11 @@ func (s *Set) Resolve(in Inputs) (*Values, error) {
 	v, bad := s.resolve(in, nil)
 	v.Points = []*Values{v}
 	// A sweep may lead where no single value is wrong: each point is resolved as it will run.
-	if all := v.Sweep; len(all) > 0 {
-		points, more := s.points(in, all)
+	if axes := v.Sweep; len(axes) > 0 {
+		points, more := s.points(in, axes)
 		// A condition may be swept too: what applies at one point is swept.
 		v.Sweep, v.Unswept = nil, nil
-		for _, a := range all {
+		for _, a := range axes {
 			if in.Bench.Name == "" ||
 				slices.ContainsFunc(points, func(p *Values) bool { return p.Applies(a.Key) }) {
 				v.Sweep = append(v.Sweep, a)

@@ -31,7 +31,7 @@ func parseDirectories(text string) (any, error) {
 		return nil, errors.New(`directories that all begin with / or none of them (a comma ` +
 			`in a name is \,)`)
 	}
-	isBucket := func(dir any) bool { _, is := dir.(string); return is }
+	isBucket := func(dir any) bool { _, bucket := dir.(string); return bucket }
 	if len(list) > 1 && slices.ContainsFunc(list, isBucket) {
 		return nil, errors.New("one s3://BUCKET/PREFIX alone, or directories: a store " +
 			"spreads objects by itself, and -s3-endpoint takes several addresses of it")

@@ -86,8 +86,8 @@ func (rule rule) allows(v *Values, name string) bool {
 			return true
 		}
 		for words, compare := range comparisons {
-			bound, is := strings.CutPrefix(want, words)
-			if is && compare(number(byName[name].at(v)), byName[name].bound(v, bound)) {
+			bound, compares := strings.CutPrefix(want, words)
+			if compares && compare(number(byName[name].at(v)), byName[name].bound(v, bound)) {
 				return true
 			}
 		}

@@ -63,7 +63,7 @@ type Values struct {
 
 	CeilingBytes int64 // that plain I/O may take of the storage tier; 0 = see CeilingSize
 
-	// How fast requests come, how many, and how many are served at a time; 0 is without a bound,
+	// How fast requests come, how many, and how many are executed at a time; 0 is without a bound,
 	// or at the pace of think times and traces, with automatic Workers, see WorkerCount.
 	MaxConcurrentAllocs, Workers int
 	RequestRate                  float64
@@ -92,7 +92,7 @@ type Values struct {
 	SharedDir         string
 	RendezvousTimeout time.Duration
 
-	// Around the window: load that is not counted, and rest in which nothing happens.
+	// Around the window: load that is not counted, and a pause in which nothing happens.
 	Warmup, Settle     time.Duration
 	Rehearse           bool // the closed division with short windows
 	PerformanceProfile string
@@ -205,7 +205,7 @@ func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
 // GPUBytesPerSecond is the simulated link's bandwidth per direction.
 func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
 
-// ClosedLoop reports whether users wait for answers.
+// ClosedLoop reports whether users wait until their requests complete.
 func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
 
 // Overtaking reports whether a turn may start before its predecessor's entry is written.
