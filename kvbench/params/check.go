@@ -12,34 +12,24 @@ import (
 )
 
 // model finds the named model: a model of the YAML file, which may redefine a built-in model, a built-in
-// model, or a config.json of Hugging Face. For an unknown name without a slash and without .json the
-// error lists the known names.
+// model, or a config.json of Hugging Face.
 func (r *resolver) model() {
 	var keys []string
 	for _, m := range slices.Concat(r.v.Models, model.BuiltIn()) {
-		if !slices.Contains(keys, m.Key) {
-			keys = append(keys, m.Key)
-		}
-	}
-	refuse := func(required string, args ...any) {
-		r.refuse("model", required, args...)
-		r.v.refused["model"] = true
+		keys = append(keys, m.Key)
 	}
 	name := r.v.ModelName
-	if !slices.Contains(keys, name) {
-		file := absolute(r.in.Base, name)
-		if _, err := os.Stat(file); err != nil && !strings.HasSuffix(name, ".json") &&
-			!strings.Contains(name, "/") {
-			refuse("one of %s or the path of a Hugging Face config.json%s", strings.Join(keys, ", "),
-				units.Suggestion(name, keys))
-			return
-		}
+	file := absolute(r.in.Base, name)
+	_, err := os.Stat(file)
+	if !slices.Contains(keys, name) &&
+		(err == nil || strings.HasSuffix(name, ".json") || strings.Contains(name, "/")) {
 		name = file
 	}
 	inline := func(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 	m, err := model.Find(name, r.v.Models)
 	if err != nil {
-		refuse("a usable model (%s)", inline(err))
+		r.refuse("model", "a usable model (%s)%s", inline(err), units.Suggestion(name, keys))
+		r.v.refused["model"] = true
 		return
 	}
 	r.v.ModelName = name
