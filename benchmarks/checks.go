@@ -36,7 +36,7 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	}
 	if err != nil {
 		bad = append(bad, strings.Split(err.Error(), "\n")...) // report these with the other violations
-	} else {
+	} else if v.StorageBytes != c.StorageBytes || v.Bench.Blocks() { // Resolve has checked others
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
 	use := c.Use
