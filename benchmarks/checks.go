@@ -142,10 +142,10 @@ func writable(dir string) params.Violations {
 		at = filepath.Dir(at)
 		info, err = os.Stat(at)
 	}
-	if err == nil && !info.IsDir() {
+	switch {
+	case err == nil && !info.IsDir():
 		err = errors.New(at + " is no directory")
-	}
-	if err == nil {
+	case err == nil:
 		err = tryWriting(at)
 	}
 	if err == nil {

@@ -110,16 +110,16 @@ func pieces(v *params.Values, use buffer.Use) buffer.Use {
 // More workers than that wait for a buffer. The result counts this wait as admission.
 const autoscaleBuffers = 64
 
-// cacheDir returns the directory of the storage tier. The default is a directory of this user.
-func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir(), workdir.DefaultCacheDir()) }
-
-// cacheDirs returns all cache directories of the storage tier.
+// cacheDirs returns the cache directories of the storage tier. The default is a directory of this user.
 func cacheDirs(v *params.Values) []string {
-	if len(v.CacheDirs) > 1 {
+	if len(v.CacheDirs) > 0 {
 		return v.CacheDirs
 	}
-	return []string{cacheDir(v)}
+	return []string{workdir.DefaultCacheDir()}
 }
+
+// cacheDir returns the first directory of the storage tier.
+func cacheDir(v *params.Values) string { return cacheDirs(v)[0] }
 
 // chooseRoom sets the capacity of the storage tier. With several cache directories it also sets the
 // share of each.
