@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"flag"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,11 +45,7 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 // parameters, in a window that shows something, or with none.
 func TestCeilingIsOfTheSameParameters(t *testing.T) {
 	values := func(name string, args ...string) []*params.Values {
-		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		set := params.Register(fs)
-		require.NoError(t, fs.Parse(append(args, "-division=open")))
-		bench, _ := params.Benchmark(name)
-		v, err := set.Resolve(params.Inputs{Bench: bench, Base: t.TempDir()})
+		v, err := resolved(t, name, append(args, "-division=open")...)
 		require.NoError(t, err)
 		return v.Points
 	}

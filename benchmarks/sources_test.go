@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"flag"
 	"io"
 	"os"
 	"strings"
@@ -51,22 +50,10 @@ func TestModelsWithStatesAreReported(t *testing.T) {
 	assert.Empty(t, warningsOf(v))
 }
 
-// blockTrace resolves a run of a block trace, which may be refused.
-func blockTrace(t *testing.T, path string, args ...string) (*params.Values, error) {
-	t.Helper()
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	set := params.Register(fs)
-	require.NoError(t, fs.Parse(append([]string{"-block-trace-path=" + path}, args...)))
-	bench, _ := params.Benchmark("BlockTrace")
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	return set.Resolve(params.Inputs{Bench: bench, Base: dir})
-}
-
 // What cannot do what it is there for is refused with the parameters, before a window is lost.
 func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	trace := "../testdata/mooncake-small.jsonl"
-	files := []string{"-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1", "-model=llama3.1-8b"}
+	files := []string{"-block-trace-path=" + trace, "-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1", "-model=llama3.1-8b"}
 	unusable := t.TempDir()
 	for _, name := range []string{"a.jsonl", "b.jsonl"} {
 		text, err := os.ReadFile(trace)
@@ -93,7 +80,7 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 		{[]string{"-cpu-mem-gb=0.079"}, ""},
 		{append(virtual, "-cpu-mem-gb=0.07"), "-cpu-mem-gb: "},
 	} {
-		v, err := blockTrace(t, trace, append(files, c.args...)...)
+		v, err := resolved(t, "BlockTrace", append(files, c.args...)...)
 		require.NoError(t, err)
 		bad := strings.Join(newPlan().feasible(v), "\n")
 		assert.Equal(t, c.want == "", bad == "", "%v: %s", c.args, bad)
@@ -105,7 +92,7 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 func TestLiveSessionsOfATraceThatHasThem(t *testing.T) {
 	with, without := "../testdata/session-small.json", "../testdata/mooncake-small.jsonl"
 	values := func(path string, args ...string) *params.Values {
-		v, err := blockTrace(t, path, args...)
+		v, err := resolved(t, "BlockTrace", append(args, "-block-trace-path="+path)...)
 		require.NoError(t, err)
 		return v
 	}
