@@ -53,7 +53,8 @@ func TestModelsWithStatesAreReported(t *testing.T) {
 // What cannot do what it is there for is refused with the parameters, before a window is lost.
 func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	trace := "../testdata/mooncake-small.jsonl"
-	files := []string{"-block-trace-path=" + trace, "-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1", "-model=llama3.1-8b"}
+	files := []string{"-block-trace-path=" + trace, "-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1",
+		"-model=llama3.1-8b"}
 	unusable := t.TempDir()
 	for _, name := range []string{"a.jsonl", "b.jsonl"} {
 		text, err := os.ReadFile(trace)
