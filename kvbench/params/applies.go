@@ -128,15 +128,6 @@ func meets(v *Values, condition string) bool {
 		valued && (text == value || prefix && strings.HasPrefix(text, begin))
 }
 
-// parameters returns the parameters of the conditions, as the conditions have them.
-func (c clause) parameters() (names []string) {
-	for _, condition := range c.conditions {
-		name, _, _ := strings.Cut(condition, "=")
-		names = append(names, name)
-	}
-	return names
-}
-
 // in returns the text of the clause in a message about a benchmark.
 func (c clause) in(b Bench) string {
 	list := slices.DeleteFunc(slices.Clone(c.benchmarks), func(name string) bool {
