@@ -80,25 +80,19 @@ func certificates(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// bucketWarnings returns the warnings of a run on an object store.
-func bucketWarnings(v *params.Values) (list []string) {
+// bucket adds the warnings of a run on an object store.
+func (w *warnings) bucket(v *params.Values) {
 	if !v.OnObjects() || v.Simulated() {
-		return nil
+		return
 	}
-	if v.S3.SkipVerify {
-		list = append(list, "-s3-skip-verify: certificates are not looked at, so that anybody may "+
-			"be the store")
-	}
+	w.add(v.S3.SkipVerify, "-s3-skip-verify: certificates are not checked, so that another server may be "+
+		"the store")
 	at, err := endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
-	if err == nil && len(at.Ignored) > 0 {
-		list = append(list, fmt.Sprintf("endpoints are those of %s: %s is set, too, and ignored",
-			at.From, strings.Join(at.Ignored, ", ")))
-	}
+	w.add(err == nil && len(at.Ignored) > 0, "endpoints are those of %s: %s is set, too, and ignored",
+		at.From, strings.Join(at.Ignored, ", "))
 	// kvbench uses no proxy: otherwise the run would measure the proxy.
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-		if cmp.Or(os.Getenv(name), os.Getenv(strings.ToLower(name))) != "" {
-			list = append(list, name+" is set, and not used: requests go to the store directly")
-		}
+		w.add(cmp.Or(os.Getenv(name), os.Getenv(strings.ToLower(name))) != "",
+			"%s is set, and not used: requests go to the store directly", name)
 	}
-	return list
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/checkpoint"
@@ -105,8 +104,13 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 		return params.Violations{err.Error()}
 	}
 	spec, _ := v.CheckpointSpec()
+	memory := params.EstimateMemory(c.Use.Bytes(), 0, kvbench.Shards())
+	if err := params.CheckMemory(memory, "fewer -stream-buffers, or a smaller -stream-chunk",
+		v.LocalRanks, host.ReadLimits()); err != nil {
+		say("%v", err)
+	}
 	if c.Bucket != nil { // an object store reports no free space
-		return append(bad, checkpointMemory(v, c)...)
+		return bad
 	}
 	// Add one percent for the filesystem's metadata: a disk that is full in the last file costs the
 	// whole run.
@@ -130,47 +134,7 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
 			"root may empty the page cache of the machine")
 	}
-	bad = append(bad, resultsApart(v)...)
-	var open syscall.Rlimit // Go's runtime has raised the soft limit to the hard limit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err == nil && writes > 0 {
-		bad = append(bad, checkpointFiles(v, spec, open.Cur)...)
-	}
-	return append(bad, checkpointMemory(v, c)...)
-}
-
-// otherFiles is the number of files that are open besides the files of a checkpoint: of the runtime,
-// the results, and connections to other ranks.
-const otherFiles = 64
-
-// checkpointFiles checks the limit of open files: all files of a checkpoint are created before the
-// first is written.
-func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Violations {
-	first, count := v.CheckpointShare(spec)
-	need := uint64(otherFiles)
-	for a := first; a < first+count; a++ {
-		need += uint64(len(spec.Files(a)))
-	}
-	if need <= most {
-		return nil
-	}
-	return params.Violations{fmt.Sprintf("-checkpoint-accelerators: %d have up to %s open "+
-		"while they write, and this process may have %d (ulimit -n); raise that limit, share the "+
-		"accelerators out to more -ranks, or give fewer of them", count,
-		units.Plural(int64(need), "file"), most)}
-}
-
-// checkpointMemory checks the memory for the buffers. It differs from the check for entries, because
-// other parameters help.
-func checkpointMemory(v *params.Values, c kvbench.StorageConfig) (bad params.Violations) {
-	// All ranks of this host need their buffers at the same time.
-	local := max(1, v.LocalRanks)
-	need := params.EstimateMemory(c.Use.Bytes(), 0, kvbench.Shards()).Total() * int64(local)
-	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
-		bad = append(bad, fmt.Sprintf("-stream-buffers: the buffers of %d accelerators need %s, "+
-			"and %s are available according to %s; give fewer of them, or a smaller -stream-chunk",
-			c.Workers*local, units.Bytes.Text(need), units.Bytes.Text(have), source))
-	}
-	return bad
+	return append(bad, resultsApart(v)...)
 }
 
 // checkpointLoad is one trial of a direction, of both in turns or of one alone.

@@ -36,20 +36,21 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	}
 	if err != nil {
 		bad = append(bad, strings.Split(err.Error(), "\n")...) // report these with the other violations
-	} else if v.StorageBytes != c.StorageBytes {
+	} else if v.StorageBytes != c.StorageBytes || v.Bench.Blocks() { // Resolve has checked others
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
 	use := c.Use
 	buffers := use.Bytes()
-	if l, ok := v.EngineLayout(); ok && l.Buckets {
+	if v.EngineLayout().Buckets {
 		// There are four buckets: one is being filled, one written, one is full, one is read. Each
 		// worker's operations in flight keep another bucket from being written.
 		buffers += 4*tiers.BucketBytes + int64(use.Workers)*int64(use.Chunk)*int64(use.Depth)
 	}
 	memory := params.EstimateMemory(buffers, c.CPUBytes, kvbench.Shards())
 	// Without this check the kernel would kill the run half-way and leave its files behind.
-	if err := params.CheckMemory(memory, use.Workers, v.LocalRanks,
-		host.ReadLimits()); err != nil {
+	cure := fmt.Sprintf("fewer -workers (now %d), a smaller -chunk-size or -io-depth, or no cpu tier",
+		use.Workers)
+	if err := params.CheckMemory(memory, cure, v.LocalRanks, host.ReadLimits()); err != nil {
 		bad = append(bad, err.Error())
 	}
 	return append(bad, resultsApart(v)...)
@@ -141,10 +142,10 @@ func writable(dir string) params.Violations {
 		at = filepath.Dir(at)
 		info, err = os.Stat(at)
 	}
-	if err == nil && !info.IsDir() {
+	switch {
+	case err == nil && !info.IsDir():
 		err = errors.New(at + " is no directory")
-	}
-	if err == nil {
+	case err == nil:
 		err = tryWriting(at)
 	}
 	if err == nil {
@@ -174,13 +175,18 @@ func describesNoStorage(v *params.Values) bool {
 		v.Origin("cache-dir").Kind >= params.FromFile && !v.Simulated()
 }
 
-// warnings returns the warnings of a point, known before the run starts.
-func warnings(v *params.Values) (list []string) {
-	warn := func(when bool, format string, args ...any) {
-		if when {
-			list = append(list, fmt.Sprintf(format, args...))
-		}
+// warnings are sentences for a result.
+type warnings []string
+
+func (w *warnings) add(when bool, format string, args ...any) {
+	if when {
+		*w = append(*w, fmt.Sprintf(format, args...))
 	}
+}
+
+// warningsOf returns the warnings of a point, known before the run starts.
+func warningsOf(v *params.Values) (w warnings) {
+	warn := w.add
 	warn(describesNoStorage(v), "-cache-dir was given and -division was not: the quick division is "+
 		"small and short, and its numbers describe no storage; add -division open")
 	// Allowed, because the user's own model may need it, but unusual.
@@ -195,43 +201,38 @@ func warnings(v *params.Values) (list []string) {
 	policy := v.PolicyWithoutMemory()
 	warn(policy != "", "-engine %s keeps entries in memory first (%s), and there is none: each is "+
 		"stored at once and loaded at each request; give -cpu-mem-gb", v.Engine, policy)
-	l, _ := v.EngineLayout()
+	l := v.EngineLayout()
 	warn(l.Full != "", "where the tier is full objects are evicted here (-evict %s); the engine of "+
 		"%s %s", v.Evict, l.Name, l.Full)
 	// Only full buckets are written, and such a bucket is never full.
 	warn(l.Buckets && v.StorageBytes > 0 && v.StorageBytes < tiers.BucketBytes,
 		"-storage-capacity-gb is less than a bucket of %s, which is %s: the storage may never be "+
 			"written", l.Name, units.Bytes.Text(int64(tiers.BucketBytes)))
-	list = append(list, bound(v)...)
-	list = append(list, bucketWarnings(v)...)
+	w.processors(v)
+	w.bucket(v)
 	for _, n := range v.Notes() {
 		warn(true, "%s (line %s of %s) has no effect: %s", n.Key, n.Line, v.ConfigFile, n.Why)
 	}
-	return list
+	return w
 }
 
-// bound returns a warning if the CPUs may limit the run: a launcher has bound this rank to fewer CPUs
-// than its share of the machine, or there are more ranks than CPUs that they may use.
-func bound(v *params.Values) []string {
-	from := v.Launcher
+// processors adds a warning if the CPUs may limit the run: a launcher has bound this rank to fewer CPUs than
+// its share of the machine, or there are more ranks than CPUs that they may use.
+func (w *warnings) processors(v *params.Values) {
 	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()
-	if from == nil && may < min(has, v.LocalRanks) {
-		return []string{fmt.Sprintf("%d ranks share %s of %d, to which this process is bound: "+
+	if v.Launcher == nil {
+		w.add(may < min(has, v.LocalRanks), "%d ranks share %s of %d, to which this process is bound: "+
 			"what is measured may be the processors", v.LocalRanks,
-			units.Plural(int64(may), "processor"), has)}
+			units.Plural(int64(may), "processor"), has)
+		return
 	}
-	if from == nil || v.Simulated() {
-		return nil
-	}
+	launcher := v.Launcher.Launcher
 	cure := map[string]string{
 		"Open MPI": "mpirun --bind-to none", "MVAPICH2": "MV2_ENABLE_AFFINITY=0",
 		"PALS": "mpiexec --cpu-bind none", "PMI": "mpiexec -bind-to none, or I_MPI_PIN=off",
 		"Slurm": "srun --cpu-bind=none, or -c with the cores of a task",
-	}[from.Launcher]
-	if cure == "" || may*v.LocalRanks >= has {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s has bound this rank to %s of %d, and %s share them: what is "+
-		"measured may be the processors; %s", from.Launcher, units.Plural(int64(may), "processor"),
-		has, units.Plural(int64(v.LocalRanks), "rank"), cure)}
+	}[launcher]
+	w.add(cure != "" && may*v.LocalRanks < has && !v.Simulated(), "%s has bound this rank to %s of %d, "+
+		"and %s share them: what is measured may be the processors; %s", launcher,
+		units.Plural(int64(may), "processor"), has, units.Plural(int64(v.LocalRanks), "rank"), cure)
 }

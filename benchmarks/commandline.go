@@ -14,42 +14,11 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// goFlag is a flag of the testing package that is also a parameter. It keeps the error of a wrong
-// value, which is reported with the errors of all other parameters.
-type goFlag struct {
-	flag.Value
-	name, typed string
-	err         error // the testing package's error for the value
-}
-
-func (g *goFlag) String() string { return g.typed }
-
-func (g *goFlag) Set(text string) error {
-	g.typed, g.err = text, g.Value.Set(text)
-	if g.err != nil {
-		g.err = fmt.Errorf("-%s %s: %w", g.name, text, g.err)
-	}
-	return nil
-}
-
-func wrap(set *flag.FlagSet, name string) *goFlag {
-	f := set.Lookup(name)
-	g := &goFlag{Value: f.Value, name: name}
-	f.Value = g
-	return g
-}
-
-// commandLine holds the flags that this package reads.
-type commandLine struct {
-	params           *params.Set
-	benchtime, count *goFlag
-}
-
 // readCommandLine registers the parameters and parses the flags. Its errors have at most three lines:
 // what is wrong, a suggestion, and where the flags are listed. The flag package would print all flags,
 // 220 lines. readCommandLine returns flag.ErrHelp unchanged.
-func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
-	c := &commandLine{params.Register(set), wrap(set, "test.benchtime"), wrap(set, "test.count")}
+func readCommandLine(set *flag.FlagSet, args []string) (*params.Set, error) {
+	parameters := params.Register(set)
 	args = joinFilter(args)
 	out := set.Output()
 	set.Init(set.Name(), flag.ContinueOnError)
@@ -58,13 +27,23 @@ func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 	set.SetOutput(out)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return c, err
+		return parameters, err
 	case err != nil:
-		return c, flagError(set, err)
+		return parameters, flagError(set, err)
 	case set.NArg() > 0:
-		return c, strayError(set, args[:len(args)-set.NArg()], set.Arg(0))
+		return parameters, strayError(set, args[:len(args)-set.NArg()], set.Arg(0))
 	}
-	return c, nil
+	return parameters, nil
+}
+
+// typed returns the value of a flag of the testing package that was on the command line, else "".
+func typed(name string) (text string) {
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == testPrefix+name {
+			text = f.Value.String()
+		}
+	})
+	return text
 }
 
 // joinFilter joins -help-parameters and the filter after it to one argument, -help-parameters=FILTER.
@@ -135,7 +114,7 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 }
 
 // strayError returns the error for a word that is no flag: the flag package stops there and would
-// ignore the rest.
+// ignore what follows.
 func strayError(set *flag.FlagSet, before []string, word string) error {
 	behind, hint := "", ""
 	if len(before) > 0 {

@@ -96,7 +96,7 @@ func runInfo(v *params.Values, trial int) record.Info {
 				DecodeReads: v.DecodeReads,
 			},
 			IO:         result.IO{Mode: v.IO},
-			Parameters: v.Parameters(), DiffersFromClosed: v.Differences(), Warnings: warnings(v),
+			Parameters: v.Parameters(), DiffersFromClosed: v.Differences(), Warnings: warningsOf(v),
 		},
 		Sizer: v.Sizer(), QoS: v.Profile.QoS,
 		Tails: v.Tails(), ObjectTokens: v.ObjectTokens, ContextWindow: v.Model.Window,

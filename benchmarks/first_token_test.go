@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"flag"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,15 +14,23 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// simulated runs a benchmark as its command would.
-func simulated(t *testing.T, name, args string) *result.Result {
+// resolved returns the values of a benchmark's command line, which may be refused.
+func resolved(t *testing.T, name string, args ...string) (*params.Values, error) {
 	t.Helper()
 	bench, ok := params.Benchmark(name)
 	require.True(t, ok)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	set := params.Register(fs)
-	require.NoError(t, fs.Parse(strings.Fields(args)))
-	v, err := set.Resolve(params.Inputs{Bench: bench, Base: t.TempDir(), BenchTime: "600s"})
+	require.NoError(t, fs.Parse(args))
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	return set.Resolve(params.Inputs{Bench: bench, Base: dir, BenchTime: "600s"})
+}
+
+// simulated runs a benchmark as its command would.
+func simulated(t *testing.T, name, args string) *result.Result {
+	t.Helper()
+	v, err := resolved(t, name, strings.Fields(args)...)
 	require.NoError(t, err)
 	storage, err := storageConfig(v)
 	require.NoError(t, err)

@@ -69,8 +69,7 @@ func Main(m *testing.M, suite Suite) int {
 		return refuse(err)
 	}
 	// Register the flags before the testing package parses them in m.Run.
-	line, err := readCommandLine(flag.CommandLine, os.Args[1:])
-	set := line.params
+	set, err := readCommandLine(flag.CommandLine, os.Args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		flag.Usage()
@@ -87,12 +86,12 @@ func Main(m *testing.M, suite Suite) int {
 	}
 	filter, help := set.HelpRequested()
 	if flagValue("bench") == "" && !help {
-		return unitTests(m, line)
+		return unitTests(m, set)
 	}
 	s := &session{set: set, suite: suite,
 		ceiling: map[string]plainio.Reached{}, unwritten: map[*result.Result]error{}, traces: map[string]*result.TraceFiles{},
-		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: line.benchtime.typed,
-			Count: line.count.typed,
+		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: typed("benchtime"),
+			Count: typed("count"),
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
 	s.meeting.Store(meeting)
 	// From here on the first signal ends the run in order: it writes the result and removes the files.
@@ -104,18 +103,15 @@ func Main(m *testing.M, suite Suite) int {
 }
 
 // unitTests runs the tests of this package, which is what a run without -bench does.
-func unitTests(m *testing.M, line *commandLine) int {
-	if typed := line.params.Typed(); len(typed) > 0 {
+func unitTests(m *testing.M, set *params.Set) int {
+	if flags := set.Typed(); len(flags) > 0 {
 		return refuse(fmt.Errorf("-%s is for benchmarks, and none is selected: -bench says which, "+
-			"such as -bench MaxStorageStress, or -bench . for all", typed[0]))
+			"such as -bench MaxStorageStress, or -bench . for all", flags[0]))
 	}
 	// Without arguments the binary prints a help text: its tests need the data in the source tree.
 	if len(os.Args) == 1 {
 		fmt.Fprint(os.Stderr, howToRun)
 		return exitParameters
-	}
-	if err := errors.Join(line.benchtime.err, line.count.err); err != nil {
-		return refuse(err)
 	}
 	return m.Run()
 }

@@ -29,7 +29,7 @@ type metricsServer struct {
 	http     *http.Server
 
 	mu     sync.Mutex
-	series []*series
+	series map[origin]*series
 }
 
 // listenMetrics opens the endpoint at an address such as 127.0.0.1:9464. Port 0 picks any free port.
@@ -40,7 +40,7 @@ func listenMetrics(address string) (*metricsServer, error) {
 		return nil, fmt.Errorf("-metrics-listen %s: %w; give another port, or 0 for any that is "+
 			"free", address, err)
 	}
-	s := &metricsServer{listener: l}
+	s := &metricsServer{listener: l, series: map[origin]*series{}}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.handler(environment.Version()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

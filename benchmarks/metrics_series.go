@@ -9,15 +9,19 @@ import (
 	"kvbench/tiers"
 )
 
-// series is one benchmark of one rank.
-type series struct {
+// origin is a benchmark on a rank.
+type origin struct {
 	benchmark string
 	rank      int
-	trial     int         // the current one, or the last
-	before    record.Live // counters of earlier trials
-	live      record.Live // of this one
-	now       kvbench.Snapshot
-	running   bool // a trial runs: only then now is valid
+}
+
+// series has the counters and the state of an origin.
+type series struct {
+	trial   int         // the current one, or the last
+	before  record.Live // counters of earlier trials
+	live    record.Live // of this one
+	now     kvbench.Snapshot
+	running bool // a trial runs: only then now is valid
 }
 
 // total returns the sums of the counters over all trials.
@@ -27,21 +31,17 @@ func (s *series) total() record.Live {
 	return t
 }
 
-// of returns the series of a benchmark and rank. It creates the series if there is none. At the first
-// call for a new trial it adds the counters of the previous trial to before.
-func (s *metricsServer) of(benchmark string, trial, rank int) *series {
-	// A run has some tens of benchmarks and ranks: a linear search is fast enough.
-	for _, one := range s.series {
-		if one.benchmark != benchmark || one.rank != rank {
-			continue
-		}
-		if one.trial != trial {
-			one.before, one.live, one.trial = one.total(), record.Live{}, trial
-		}
-		return one
+// of returns the series of an origin. It creates the series if there is none. At the first call for a new
+// trial it adds the counters of the previous trial to before.
+func (s *metricsServer) of(from origin, trial int) *series {
+	one := s.series[from]
+	if one == nil {
+		one = &series{trial: trial}
+		s.series[from] = one
 	}
-	one := &series{benchmark: benchmark, rank: rank, trial: trial}
-	s.series = append(s.series, one)
+	if one.trial != trial {
+		one.before, one.live, one.trial = one.total(), record.Live{}, trial
+	}
 	return one
 }
 
@@ -52,7 +52,7 @@ func (s *metricsServer) observe(benchmark string, trial, rank int, now kvbench.S
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.of(benchmark, trial, rank)
+	one := s.of(origin{benchmark, rank}, trial)
 	one.now, one.running = now, true
 	// Outside the window the snapshot's counters are 0. Skip them, because a Prometheus counter must
 	// not decrease.
@@ -69,11 +69,11 @@ func (s *metricsServer) ended(benchmark string, r *result.Result) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(benchmark, r.Trial, r.Rank).live = counted(r)
+	s.of(origin{benchmark, r.Rank}, r.Trial).live = counted(r)
 }
 
-// rest marks that no trial runs, so that no gauges are sent: the gauges of an ended trial are stale.
-func (s *metricsServer) rest() {
+// idle marks that no trial runs, so that no gauges are sent: the gauges of an ended trial are stale.
+func (s *metricsServer) idle() {
 	if s == nil {
 		return
 	}

@@ -39,9 +39,9 @@ func snapshot(mib int64) kvbench.Snapshot {
 
 // example has two ranks of one benchmark, and another benchmark that is over.
 func example() *metricsServer {
-	s := &metricsServer{}
+	s := &metricsServer{series: map[origin]*series{}}
 	s.observe("StorageCeiling/op=read", 0, 0, snapshot(100))
-	s.rest()
+	s.idle()
 	s.observe("MultiTurn", 0, 0, snapshot(8))
 	s.observe("MultiTurn", 0, 1, snapshot(9))
 	s.observe("MultiTurn", 1, 0, snapshot(2)) // its second trial goes on from the first
@@ -76,7 +76,7 @@ func value(t *testing.T, text, begin string) string {
 // TestCountersNeverFall: not by a stage that counts nothing, not by a new trial, and at a trial's
 // end they are those of its result.
 func TestCountersNeverFall(t *testing.T) {
-	s := &metricsServer{}
+	s := &metricsServer{series: map[origin]*series{}}
 	read := func() string {
 		return value(t, text(s), `kvbench_kv_offload_tiering_read_bytes_total`+
 			`{benchmark="B",rank="0",tier="storage"}`)
@@ -89,7 +89,7 @@ func TestCountersNeverFall(t *testing.T) {
 		Read: result.TierTraffic{Bytes: 5 << 20}}}}
 	s.ended("B", r)
 	s.ended("B", &result.Result{MergedRanks: []int{0, 1}, Requests: result.RequestTotals{Completed: 1e6}})
-	s.rest()
+	s.idle()
 	assert.Equal(t, "5.24288e+06", read())
 	s.observe("B", 1, 0, kvbench.Snapshot{Stage: "filling", Free: -1})
 	assert.Equal(t, "5.24288e+06", read())
@@ -140,7 +140,7 @@ func TestEndpoint(t *testing.T) {
 	var none *metricsServer
 	none.observe("B", 0, 0, snapshot(1))
 	none.ended("B", &result.Result{})
-	none.rest()
+	none.idle()
 	assert.NoError(t, none.close())
 }
 

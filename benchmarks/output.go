@@ -227,14 +227,6 @@ func (s *session) lastWords() {
 		if r := s.unsaved.Swap(nil); r != nil {
 			printUnsaved(r, "another signal came before it was written")
 		}
-		// Remove the temporary file of a result that is being written.
-		if path, _ := saving.Load().(string); path != "" {
-			dir, name := filepath.Split(path)
-			parts, _ := filepath.Glob(filepath.Join(dir, "."+name+"*"))
-			for _, part := range parts {
-				_ = os.Remove(part)
-			}
-		}
 		if s.running.Load() {
 			fmt.Fprint(os.Stderr, "\nno result of this trial was written, because another signal "+
 				"came\n")

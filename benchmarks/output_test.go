@@ -84,19 +84,3 @@ func TestResultsOfOneSecondStayApart(t *testing.T) {
 		assert.Equal(t, []string{now + ".json", now + "_2.json", now + "_3.json"}, names)
 	})
 }
-
-// A summary takes the place of an earlier run's as a whole: a reader of that one goes on reading it.
-func TestASummaryIsReplacedAsAWhole(t *testing.T) {
-	summary := filepath.Join(t.TempDir(), "summary.txt")
-	before := filepath.Join(t.TempDir(), "before.txt")
-	require.NoError(t, os.WriteFile(summary, []byte("of an earlier run"), 0o644))
-	require.NoError(t, os.Link(summary, before))
-	r := &result.Result{Benchmark: "Synthetic", Name: "Synthetic", Status: result.StatusComplete}
-	require.NoError(t, save(nil, r, filepath.Join(filepath.Dir(summary), "kvcache_results.json")))
-	text, err := os.ReadFile(before)
-	require.NoError(t, err)
-	assert.Equal(t, "of an earlier run", string(text))
-	text, err = os.ReadFile(summary)
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "Synthetic")
-}

@@ -274,19 +274,13 @@ func (p *plan) check() (bad params.Violations) {
 type pattern []*alternative
 
 // alternative selects names. Its elements, separated by slashes, match the elements of the name, one
-// after the other, as in the testing package. In the names of a sweep, the swept keys come before the
-// benchmark's own elements. If each element but the first begins with a key, as op=read does, elements
-// with swept keys match the swept keys, and the other elements match the benchmark's own. So
-// StorageCeiling/op=read selects StorageCeiling/io-depth=1/op=read.
+// after the other, as in the testing package. The elements of a sweep, which follow the benchmark, may be
+// left out: StorageCeiling/op=read selects StorageCeiling/io-depth=1/op=read.
 type alternative struct {
 	text     string // as it was typed
 	elements []*regexp.Regexp
-	keys     []string // of the elements but the first, nil unless each has one
-	matched  bool     // the name of at least one line matched
+	matched  bool // the name of at least one line matched
 }
-
-// elementKey matches the key at the beginning of an element, also after ^ and an opening parenthesis.
-var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
 
 // readPattern parses the value of -bench or -skip. An empty text has no alternatives.
 func readPattern(flag, text string) (p pattern, err error) {
@@ -295,18 +289,12 @@ func readPattern(flag, text string) (p pattern, err error) {
 	}
 	for _, alternate := range splitPattern(text, '|') {
 		a := &alternative{text: alternate}
-		for i, element := range splitPattern(alternate, '/') {
+		for _, element := range splitPattern(alternate, '/') {
 			re, err := regexp.Compile(element)
 			if err != nil {
 				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
 			}
 			a.elements = append(a.elements, re)
-			if key := elementKey.FindStringSubmatch(element); i > 0 && key != nil {
-				a.keys = append(a.keys, key[1])
-			}
-		}
-		if len(a.keys) != len(a.elements)-1 {
-			a.keys = nil
 		}
 		p = append(p, a)
 	}
@@ -350,19 +338,15 @@ func (p pattern) matches(sweep []params.Axis, name ...string) (matches bool) {
 }
 
 func (a *alternative) matches(sweep []params.Axis, name []string) bool {
-	own := len(sweep) // index of the last element before the benchmark's own
-	for i, element := range a.elements {
-		at := i
-		if i > 0 && a.keys != nil {
-			swept := func(axis params.Axis) bool { return axis.Key == a.keys[i-1] }
-			if at = 1 + slices.IndexFunc(sweep, swept); at == 0 {
-				own++
-				at = own
-			}
+	at := 0
+	for _, element := range a.elements {
+		for at > 0 && at <= len(sweep) && at < len(name) && !element.MatchString(name[at]) {
+			at++
 		}
 		if at >= len(name) || !element.MatchString(name[at]) {
 			return false
 		}
+		at++
 	}
 	return true
 }

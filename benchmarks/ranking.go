@@ -154,39 +154,31 @@ func rank(text *strings.Builder, lines []*rankedLine) {
 	}
 }
 
-// row returns the table row of a line: the median, and sums over the trials. The columns are the share
-// of prompt tokens that were found, bytes per read request, requests in flight at the storage, the
-// share of the read bytes that the device did not serve, and what limited the trials.
+// row returns the table row of a line: the median of its trials, what its typical trial did, and what
+// limited the trials. The columns are the share of prompt tokens that were found, bytes per read request,
+// requests in flight at the storage, and the share of the read bytes that the device did not serve.
 func (l *rankedLine) row(first float64) []any {
 	interval := units.Unknown
 	if !math.IsInf(l.median.Lo, 0) && !math.IsInf(l.median.Hi, 0) {
 		interval = fmt.Sprintf("%s–%s", units.Count.Text(l.median.Lo), units.Count.Text(l.median.Hi))
 	}
-	var found, tokens, bytes, requests, flight, window, device, load float64
+	r := report.Typical(l.results)
+	var found, memory *float64
+	if p := r.Prompt; p != nil {
+		found = units.Ratio(p.Found, p.Tokens)
+	}
+	if load, device := r.DeviceCounters.AppReadBytes, r.DeviceCounters.ReadBytes; device != nil {
+		// The device may also have served other programs.
+		memory = units.Ratio(max(0, load-*device), load)
+	}
+	reads, writes := r.StorageTraffic()
 	var verdicts []string
 	for _, r := range l.results {
-		if p := r.Prompt; p != nil {
-			tokens, found = tokens+float64(p.Tokens), found+float64(p.Found)
-		}
-		reads, writes := r.StorageTraffic()
-		bytes, requests = bytes+float64(reads.Bytes), requests+float64(reads.Requests)
-		flight += float64(reads.InFlightNS + writes.InFlightNS)
-		window += float64(r.WindowNS)
-		load += float64(r.DeviceCounters.AppReadBytes)
-		if n := r.DeviceCounters.ReadBytes; n != nil {
-			device += float64(*n)
-		} else {
-			load = math.NaN() // without the counters of one trial the share is not known
-		}
 		if kind := r.Harness.Verdict.Kind; !slices.Contains(verdicts, kind) {
 			verdicts = append(verdicts, kind)
 		}
 	}
-	memory := units.Ratio(load-device, load)
-	if memory != nil {
-		*memory = max(0, *memory) // the device may also have served other programs
-	}
 	return []any{l.name, l.median.Center, interval, units.Ratio(l.median.Center, first),
-		int64(len(l.results)), units.Ratio(found, tokens), units.Ratio(bytes, requests),
-		units.Ratio(flight, window), memory, strings.Join(verdicts, ", ")}
+		int64(len(l.results)), found, units.Ratio(reads.Bytes, reads.Requests),
+		units.Ratio(reads.InFlightNS+writes.InFlightNS, r.WindowNS), memory, strings.Join(verdicts, ", ")}
 }

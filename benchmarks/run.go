@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,7 +131,7 @@ func (s *session) measure(b *testing.B, t *trial) (o outcome) {
 	show, wipe := s.live(t.name, t.v.Simulated())
 	// The live line is wiped before anything is printed: it occupies the terminal's current line.
 	defer wipe()
-	defer s.metrics.rest() // otherwise the gauges of the ended trial would look current
+	defer s.metrics.idle() // otherwise the gauges of the ended trial would look current
 	// The pause comes before the trial creates anything, so that the drive has nothing to do in it.
 	s.pauseBetweenOptions(t.v, show)
 	switch {
@@ -328,9 +327,6 @@ func resultPath(t *trial, whose string) string {
 	}
 }
 
-// saving is the path of the result that is being written, "" while none is.
-var saving atomic.Value
-
 // save writes the result's JSON and, next to it, its summary, the fio job of a traced run, and the summary of
 // checkpoints in the form of the Python benchmark. With -artifacts it writes copies into the benchmark's
 // artifact directory, too.
@@ -352,10 +348,7 @@ func save(b *testing.B, r *result.Result, path string) error {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return fmt.Errorf("making the results directory: %w", err)
 		}
-		saving.Store(p)
-		err := r.WriteJSON(p)
-		saving.Store("")
-		if err != nil {
+		if err := r.WriteJSON(p); err != nil {
 			return err
 		}
 		time := strings.TrimSuffix(strings.TrimPrefix(name, "kvcache_results"), ".json")

@@ -1,8 +1,6 @@
 package benchmarks
 
 import (
-	"context"
-	"flag"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,24 +41,11 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 	})
 }
 
-// A trial to which an ended run never came is not begun, whatever it was that ended the run.
-func TestATrialThatIsNotBegun(t *testing.T) {
-	ctx, end := context.WithCancel(t.Context())
-	end()
-	s := &session{ctx: ctx}
-	o := s.measure(nil, &trial{line: &line{v: &params.Values{}}, name: "Synthetic"})
-	assert.EqualError(t, o.err, "not begun: interrupted")
-}
-
 // A point of a sweep, or another list of directories, is compared with plain I/O of its own
 // parameters, in a window that shows something, or with none.
 func TestCeilingIsOfTheSameParameters(t *testing.T) {
 	values := func(name string, args ...string) []*params.Values {
-		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		set := params.Register(fs)
-		require.NoError(t, fs.Parse(append(args, "-division=open")))
-		bench, _ := params.Benchmark(name)
-		v, err := set.Resolve(params.Inputs{Bench: bench, Base: t.TempDir()})
+		v, err := resolved(t, name, append(args, "-division=open")...)
 		require.NoError(t, err)
 		return v.Points
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvbench/kvbench"
+	"kvbench/tiers/clock"
 )
 
 // Exit codes of the binary (go test shows 1 for all that are not 0).
@@ -57,8 +58,9 @@ func (s *session) watchSignals() (stop func()) {
 			s.cancel(kvbench.Interrupted{Why: stopped{sig}, Attended: attended})
 		}, s.lastWords)))
 	}()
-	watchParent(s.ctx, os.Getppid, isGoCommand,
-		func() { s.cancel(kvbench.Interrupted{Why: errParentGone}) })
+	if isGoCommand(os.Getppid()) {
+		go s.watchParent(os.Getppid())
+	}
 	return func() { s.cancel(nil); signal.Stop(got) }
 }
 
@@ -107,30 +109,17 @@ func (s *session) exitCode(code int) int {
 // the parent's death, including the removal of files.
 const parentPoll = 100 * time.Millisecond
 
-// watchParent calls gone, once, when the go command that started this process dies. Otherwise the run would
-// load the storage until its window ends. A process that something else started (a shell, mpirun) may
-// outlive its parent. watchParent ends with ctx.
+// watchParent ends the run when the go command that started this process dies. Otherwise the run would load
+// the storage until its window ends. A process that something else started (a shell, mpirun) may outlive
+// its parent.
 //
 // It polls getppid instead of asking the kernel for a signal (PR_SET_PDEATHSIG). The kernel sends that signal
 // when the thread dies that forked this process, and a thread of the go command may die at any time.
-func watchParent(ctx context.Context, parent func() int, isGo func(pid int) bool, gone func()) {
-	pid := parent()
-	if !isGo(pid) {
-		return
-	}
-	go func() {
-		tick := time.NewTicker(parentPoll)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if parent() != pid { // orphans get another parent at once
-					gone()
-					return
-				}
-			}
+func (s *session) watchParent(pid int) {
+	for os.Getppid() == pid { // orphans get another parent at once
+		if clock.NewWall().Sleep(s.ctx, parentPoll) != nil {
+			return
 		}
-	}()
+	}
+	s.cancel(kvbench.Interrupted{Why: errParentGone})
 }

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"flag"
 	"io"
 	"os"
 	"strings"
@@ -44,43 +43,18 @@ func TestModelsWithStatesAreReported(t *testing.T) {
 		KVHeads: 2, HeadDim: 64, Attention: model.GQA, StateBytes: 3 << 20}}
 	for _, load := range []params.Load{params.LoadUsers, params.LoadTrace} {
 		v.Bench.Load = load
-		assert.Contains(t, warnings(v), "m keeps 3 MiB of every sequence besides the 1,024 B of "+
+		assert.Contains(t, warningsOf(v), "m keeps 3 MiB of every sequence besides the 1,024 B of "+
 			"each token, as states or as its last tokens: no entry has that")
 	}
 	v.Bench.Load = params.LoadNone
-	assert.Empty(t, warnings(v))
-}
-
-// blockTrace resolves a run of a block trace, which may be refused.
-func blockTrace(t *testing.T, path string, args ...string) (*params.Values, error) {
-	t.Helper()
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	set := params.Register(fs)
-	require.NoError(t, fs.Parse(append([]string{"-block-trace-path=" + path}, args...)))
-	bench, _ := params.Benchmark("BlockTrace")
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	return set.Resolve(params.Inputs{Bench: bench, Base: dir})
-}
-
-// longModel is the path of a model's description, of n bytes.
-func longModel(t *testing.T, n int) string {
-	t.Helper()
-	dir := t.TempDir() + "/"
-	path := dir + strings.Repeat("m", n-len(dir)-len("/config.json"))
-	require.NoError(t, os.Mkdir(path, 0o777))
-	path += "/config.json"
-	require.NoError(t, os.WriteFile(path, []byte(`{"num_hidden_layers": 2, "hidden_size": 64,
-		"num_attention_heads": 4, "num_key_value_heads": 2, "torch_dtype": "float32"}`), 0o666))
-	return path
+	assert.Empty(t, warningsOf(v))
 }
 
 // What cannot do what it is there for is refused with the parameters, before a window is lost.
 func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	trace := "../testdata/mooncake-small.jsonl"
-	// It makes a name of a byte too many for vLLM's files.
-	long := longModel(t, 256-len("_r0_")-12)
-	files := []string{"-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1", "-model=llama3.1-8b"}
+	files := []string{"-block-trace-path=" + trace, "-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1",
+		"-model=llama3.1-8b"}
 	unusable := t.TempDir()
 	for _, name := range []string{"a.jsonl", "b.jsonl"} {
 		text, err := os.ReadFile(trace)
@@ -106,13 +80,8 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 			"of 512 tokens takes 64 MiB"},
 		{[]string{"-cpu-mem-gb=0.079"}, ""},
 		{append(virtual, "-cpu-mem-gb=0.07"), "-cpu-mem-gb: "},
-		{[]string{"-engine=vllm", "-model=" + long}, "a name in the files of vllm-fs takes 256 " +
-			"bytes, filesystems take 255"},
-		{[]string{"-engine=sglang", "-model=" + long}, "a name in the files of hicache-file takes "},
-		{[]string{"-engine=lmcache", "-model=" + long}, "a name in the files of lmcache-fs takes "},
-		{[]string{"-engine=mooncake", "-model=" + long}, ""}, // it is in none of its names
 	} {
-		v, err := blockTrace(t, trace, append(files, c.args...)...)
+		v, err := resolved(t, "BlockTrace", append(files, c.args...)...)
 		require.NoError(t, err)
 		bad := strings.Join(newPlan().feasible(v), "\n")
 		assert.Equal(t, c.want == "", bad == "", "%v: %s", c.args, bad)
@@ -124,7 +93,7 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 func TestLiveSessionsOfATraceThatHasThem(t *testing.T) {
 	with, without := "../testdata/session-small.json", "../testdata/mooncake-small.jsonl"
 	values := func(path string, args ...string) *params.Values {
-		v, err := blockTrace(t, path, args...)
+		v, err := resolved(t, "BlockTrace", append(args, "-block-trace-path="+path)...)
 		require.NoError(t, err)
 		return v
 	}

@@ -58,26 +58,23 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Bucket, err = bucketConfig(v); c.Bucket != nil { // an object store reports no free space
 		c.StorageBytes, c.Use = v.StorageBytes, pieces(v, c.Use)
 		if err == nil {
-			_, err = storageLayout(v, c.StorageBytes)
+			_, err = storageLayout(v)
 		}
 		return c, err
 	}
 	if err := chooseRoom(v, &c); err != nil {
 		return c, err
 	}
-	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
+	if c.Layout, err = storageLayout(v); err != nil {
 		return c, err
 	}
-	if _, ok := v.EngineLayout(); ok {
+	if v.EngineLayout().Tokens > 0 {
 		c.Layout.Bytes = v.Sizer().Bytes(v.ObjectTokens)
 		c.Engine = kvbench.EngineFiles{Imitation: filetier.Imitation{Model: v.Model.Key,
 			Layers: v.Model.Layers, Layerwise: v.Layerwise && v.Model.Layers > 1,
 			Latents: v.Model.Latents(), Tokens: v.ObjectTokens,
 			Threads: &filetier.Threads{Loads: v.ReadThreads, Stores: v.WriteThreads}},
 			Ranks: v.RankObjects(), Tails: v.Tails()}
-		if err := namesFit(&c); err != nil {
-			return c, err
-		}
 		// One call moves a whole object or one layer of an object, as the engine's call does. An object
 		// of an unknown model has 0 bytes: go on, so that the run reports the other mistakes, too.
 		n := max(1, int64(len(c.Engine.Tails)))
@@ -113,16 +110,16 @@ func pieces(v *params.Values, use buffer.Use) buffer.Use {
 // More workers than that wait for a buffer. The result counts this wait as admission.
 const autoscaleBuffers = 64
 
-// cacheDir returns the directory of the storage tier. The default is a directory of this user.
-func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir(), workdir.DefaultCacheDir()) }
-
-// cacheDirs returns all cache directories of the storage tier.
+// cacheDirs returns the cache directories of the storage tier. The default is a directory of this user.
 func cacheDirs(v *params.Values) []string {
-	if len(v.CacheDirs) > 1 {
+	if len(v.CacheDirs) > 0 {
 		return v.CacheDirs
 	}
-	return []string{cacheDir(v)}
+	return []string{workdir.DefaultCacheDir()}
 }
+
+// cacheDir returns the first directory of the storage tier.
+func cacheDir(v *params.Values) string { return cacheDirs(v)[0] }
 
 // chooseRoom sets the capacity of the storage tier. With several cache directories it also sets the
 // share of each.
@@ -131,7 +128,7 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	// A directory that does not exist yet gets the filesystem of its nearest existing parent.
 	var on []host.Filesystem
 	for _, dir := range dirs {
-		fs, err := room(v, dir)
+		fs, err := space(v, dir)
 		if errors.Is(err, os.ErrPermission) {
 			err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it "+
 				"owns", err)
@@ -151,14 +148,14 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	}
 	c.Roots = nil
 	for i, s := range shares {
-		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Room, Floor: s.Floor})
+		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Bytes, Floor: s.Floor})
 	}
 	return err
 }
 
-// room returns the filesystem of dir. Its free space includes files that a killed run left in the
+// space returns the filesystem of dir. Its free space includes files that a killed run left in the
 // ranks' directories, because this run deletes them when it opens the directories.
-func room(v *params.Values, dir string) (host.Filesystem, error) {
+func space(v *params.Values, dir string) (host.Filesystem, error) {
 	fs, err := host.FilesystemOf(dir)
 	if err == nil && fs.ReadOnly {
 		err = fmt.Errorf("-cache-dir: must be on a filesystem that can be written; the %s "+
@@ -197,9 +194,8 @@ func sharers(v *params.Values, dirs []string) []int {
 }
 
 // storageLayout returns how the storage tier keeps the blocks of a trace in files. For the block sizes
-// it reads the first rows of the traces. The error says that a block does not fit into the tier, or
-// that blocks and objects do not divide each other.
-func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
+// it reads the first rows of the traces. The error says that blocks and objects do not divide each other.
+func storageLayout(v *params.Values) (l tiers.Layout, err error) {
 	spec := v.LayoutSpec()
 	l.Kind = spec.Name
 	if !v.Bench.Blocks() {
@@ -209,17 +205,6 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	if err != nil {
 		return l, err
 	}
-	// kvreport datasize prints this size as the minimum. With an engine layout the tier stores objects,
-	// not trace blocks. So it may be smaller than a trace block.
-	if tokens, bytes := v.LargestEntry(); bytes > capacity {
-		what := "a block"
-		if v.CutTokens() > 0 {
-			what = "an object"
-		}
-		return l, fmt.Errorf("-storage-capacity-gb: %s of %d tokens takes %s, the storage "+
-			"tier has %s; give it room for many of them", what, tokens, units.Bytes.Text(bytes),
-			units.Bytes.Text(capacity))
-	}
 	if v.CutTokens() > 0 {
 		return l, cutsInto(v, sizes)
 	}
@@ -227,25 +212,6 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 		l.Bytes = v.Sizer().Bytes(sizes[len(sizes)-1])
 	}
 	return l, nil
-}
-
-// mostName is the longest file name, in bytes, that common filesystems allow, see NAME_MAX in
-// https://man7.org/linux/man-pages/man7/path_resolution.7.html. A filesystem with a lower limit refuses
-// the name when the storage tier is created.
-const mostName = 255
-
-// namesFit refuses a model whose path is too long for file names. File names contain the whole path,
-// with other characters for the slashes. This check runs with the parameters: otherwise a run of
-// several ranks fails after all ranks have started.
-func namesFit(c *kvbench.StorageConfig) error {
-	y := c.Engine.Imitation
-	y.Rank, y.World = c.Rank, c.Engine.Ranks
-	if n := filetier.LongestName(filetier.Config{Layout: c.Layout, Imitation: y}); n > mostName {
-		return fmt.Errorf("-model: must be a shorter path, because it is part of file names: a "+
-			"name in the files of %s takes %d bytes, filesystems take %d; given %s", c.Layout.Kind, n,
-			mostName, y.Model)
-	}
-	return nil
 }
 
 // cutsInto returns an error if the objects of the engine have no keys. The trace has one hash per

@@ -3,16 +3,19 @@ package params
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+
+	"kvbench/tiers"
 )
 
 // clause is one alternative of the benchmarks and conditions to which a parameter applies. It is printed
 // as "synthetic users, Tier with -enable-rag and -autoscaler-mode=qos".
 type clause struct {
 	benchmarks []string // names, also of groups and situations; "": all
-	// A condition is the name of a parameter that must not have its default value, or NAME=VALUE, where
-	// VALUE may be a prefix with a star. After "without" the parameters must have their default values.
+	// A condition is a situation, a parameter -NAME that must not have its default value, or -NAME=VALUE,
+	// where VALUE may be a prefix with a star. After "without" none of the conditions may hold.
 	conditions []string
 	without    bool
 }
@@ -27,34 +30,69 @@ var groups = map[string]func(Bench) bool{
 	"all with storage":  func(b Bench) bool { return b.Name != "DataGen" },
 }
 
-// situations are named conditions that depend on several parameters.
+// situations are named conditions that depend on several parameters, or on more than a text. After "with"
+// they begin with a, an, no or several.
 var situations = map[string]func(*Values) bool{
-	"an engine's -layout":    func(v *Values) bool { _, is := v.EngineLayout(); return is },
-	"a -layout of the suite": func(v *Values) bool { _, is := v.EngineLayout(); return !is },
+	"an engine's -layout":    func(v *Values) bool { return v.EngineLayout().Tokens > 0 },
+	"a -layout of the suite": func(v *Values) bool { return v.EngineLayout().Tokens == 0 },
 	"an engine's objects (-layout or -engine)": func(v *Values) bool {
 		return v.CutTokens() != 0
 	},
+	"no engine's objects": func(v *Values) bool { return v.CutTokens() == 0 && !v.nameless() },
+	"a -layout of the other kind of I/O": func(v *Values) bool {
+		l := v.EngineLayout()
+		return l.Tokens > 0 && !l.Either && v.Direct() != l.Direct
+	},
+	"a benchmark of no block trace": func(v *Values) bool {
+		return v.Bench.Name != "" && !v.Bench.Blocks()
+	},
+	"a -layout without files of layers": func(v *Values) bool { return !v.EngineLayout().Layerwise },
+	"a -layout whose ranks are not documented": func(v *Values) bool {
+		return v.EngineLayout().Ranks == tiers.RanksUnsaid
+	},
+	"a -model of unlike layers": func(v *Values) bool {
+		return !v.refused["model"] && !v.Model.Alike()
+	},
+	"a -model of one layer": func(v *Values) bool {
+		return !v.refused["model"] && v.Model.Layers < 2
+	},
+	"a -model with an @ in its name": func(v *Values) bool { return strings.Contains(v.EngineName(), "@") },
+	"several directories": func(v *Values) bool {
+		return len(v.CacheDirs) > 1 && !v.Simulated() && !v.refused["cache-dir"]
+	},
+	"several ranks":                       func(v *Values) bool { return v.Ranks > 1 },
+	"more than 255 tensor-parallel ranks": func(v *Values) bool { return v.TensorParallel > 255 },
 	"a benchmark without users": func(v *Values) bool {
 		return v.Bench.Name != "" && v.Bench.Load != LoadUsers
+	},
+	"a trace without gaps in virtual time": func(v *Values) bool {
+		return v.Simulated() && v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 &&
+			v.RequestRate == 0 && v.MaxRequests == 0
 	},
 	"-io-trace-log alone": func(v *Values) bool {
 		return v.IOTraceLog != "" && v.Device == nil
 	},
+	"no system_prompt_tokens":    func(v *Values) bool { return len(v.Profile.SystemPromptTokens) == 0 },
+	"no agent_prompt_tokens":     func(v *Values) bool { return len(v.Profile.Sessions.AgentPrompts) == 0 },
+	"no documents":               func(v *Values) bool { return v.Profile.Sessions.Documents == 0 },
 	"ranks that this run starts": (*Values).Starts,
 	"ranks that do not meet":     func(v *Values) bool { return !v.meets && !v.refused["ranks"] },
 	"a single client":            func(v *Values) bool { return v.Alone() && !v.refused["ranks"] },
 }
 
+// conditions finds where the conditions of a clause begin: at a parameter or a situation.
+var conditions = regexp.MustCompile(`(?:^| )(with|without) (-.*|(?:an?|no|several) .*)`)
+
 // clauses reads a column of the table.
 func clauses(column string) (list []clause) {
 	for text := range strings.SplitSeq(column, "; ") {
-		benchmarks, with, _ := strings.Cut(" "+text, " with -")
-		benchmarks, without, is := strings.Cut(benchmarks, " without -")
-		conditions := strings.ReplaceAll(with+without, " and -", " ")
-		if text != "" {
-			names := strings.Split(strings.TrimSpace(benchmarks), ", ")
-			list = append(list, clause{names, strings.Fields(conditions), is})
+		c := clause{}
+		if found := conditions.FindStringSubmatch(text); found != nil {
+			c.without, c.conditions = found[1] == "without", strings.Split(found[2], " and ")
+			text = strings.TrimSuffix(text, found[0])
 		}
+		c.benchmarks = strings.Split(text, ", ")
+		list = append(list, c)
 	}
 	return list
 }
@@ -74,29 +112,31 @@ func (c clause) names(b Bench) bool { return b.Name != "" && slices.Contains(c.b
 // holds reports whether the conditions are met by these values.
 func (c clause) holds(v *Values) bool {
 	return !slices.ContainsFunc(c.conditions, func(condition string) bool {
-		name, value, valued := strings.Cut(condition, "=")
-		text := v.Text(name)
-		met := text != find(name).def[v.Division]
-		if valued { // a refused text may have meant it: what depends on it is not wrong, too
-			begin, prefix := strings.CutSuffix(value, "*")
-			met = text == value || prefix && strings.HasPrefix(text, begin) || v.refused[name]
-		}
-		return met == c.without
+		return meets(v, condition) == c.without
 	})
+}
+
+func meets(v *Values, condition string) bool {
+	if situation := situations[condition]; situation != nil {
+		return situation(v)
+	}
+	name, value, valued := strings.Cut(condition[1:], "=")
+	text := v.Text(name)
+	begin, prefix := strings.CutSuffix(value, "*")
+	// A refused text may have met it: what depends on it is not wrong, too.
+	return v.refused[name] || !valued && text != find(name).def[v.Division] ||
+		valued && (text == value || prefix && strings.HasPrefix(text, begin))
 }
 
 // in returns the text of the clause in a message about a benchmark.
 func (c clause) in(b Bench) string {
-	var list []string
-	for _, name := range c.benchmarks {
-		if name != "" && name == b.Name || situations[name] != nil {
-			list = append(list, name)
-		}
+	list := slices.DeleteFunc(slices.Clone(c.benchmarks), func(name string) bool {
+		return situations[name] == nil && (name == "" || name != b.Name)
+	})
+	word := map[bool]string{false: " with ", true: " without "}[c.without]
+	if list = append(list, c.conditions...); len(list) == 0 {
+		return ""
 	}
-	for _, condition := range c.conditions {
-		list = append(list, "-"+condition)
-	}
-	word := map[bool]string{false: "with ", true: "without "}[c.without]
 	return word + strings.Join(list, " and ")
 }
 
@@ -106,8 +146,7 @@ func (p *parameter) appliesTo() string { return cmp.Or(p.scope, "all") }
 // Applies reports whether a parameter or a key of the YAML file has an effect on a run with these
 // values.
 func (v *Values) Applies(name string) bool {
-	clauses := byName[name].applies
-	return len(clauses) == 0 || slices.ContainsFunc(clauses,
+	return slices.ContainsFunc(byName[name].applies,
 		func(c clause) bool { return c.covers(v) && c.holds(v) })
 }
 

@@ -21,8 +21,14 @@ func TestEveryClauseNamesBenchmarksAndParameters(t *testing.T) {
 	}
 	for _, rule := range slices.Concat(rules, skips) {
 		for _, name := range rule.names {
-			require.NotNil(t, find(name), name)
+			require.NotNil(t, byName[name], name)
 			all[name] = append(all[name], rule.clauses...)
+		}
+		for words := range comparisons { // what is no number is the name of a parameter
+			_, bound, is := strings.Cut(rule.values, words)
+			if is && rule.other() == "" && requirements[rule.values] == nil {
+				assert.NotZero(t, byName[rule.names[0]].bound(newValues("/"), bound), rule.values)
+			}
 		}
 	}
 	for name, clauses := range all {
@@ -30,11 +36,12 @@ func TestEveryClauseNamesBenchmarksAndParameters(t *testing.T) {
 			assert.Subset(t, append(known, ""), c.benchmarks, name)
 			for _, condition := range c.conditions {
 				other, value, valued := strings.Cut(condition, "=")
-				of := find(other)
-				require.NotNil(t, of, "%s of %s", condition, name)
-				if valued {
+				p := find(strings.TrimPrefix(other, "-"))
+				if p == nil {
+					assert.Contains(t, situations, condition, name)
+				} else if valued {
 					value = strings.Replace(value, "*", "444", 1)
-					assert.NoError(t, of.set(newValues("/"), "/", value), condition)
+					assert.NoError(t, p.set(newValues("/"), "/", value), condition)
 				}
 			}
 		}

@@ -1,11 +1,14 @@
 package params
 
 import (
+	"cmp"
 	_ "embed"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 
 	"kvbench/kvbench/result"
 )
@@ -37,16 +40,14 @@ const (
 
 var loads = []string{"", "users", "trace", "replay"}
 
-// Bench is a benchmark. It sets some parameters in every division, and others, such as its size, in one
-// division.
+// Bench is a benchmark, with the texts of the parameters that it sets in each division.
 type Bench struct {
 	Name   string // without the word Benchmark
 	Option int    // the MLPerf option, 0 = none
 	Load   Load   // where requests come from
 	Needs  string // a parameter without which it skips
 	About  string // what it does, in one sentence
-	all    map[string]string
-	only   map[Division]map[string]string
+	set    map[Division]map[string]string
 }
 
 //go:embed benchmarks.txt
@@ -60,14 +61,13 @@ var benchmarks = func() (list []Bench) {
 		}
 		load, option, _ := strings.Cut(strings.TrimSpace(columns[1]), " option ")
 		b := Bench{Name: columns[0], Load: Load(slices.Index(loads, load)),
-			Needs: strings.TrimSpace(columns[2]), all: settings(columns[3]),
-			only:  make(map[Division]map[string]string),
-			About: strings.TrimSpace(columns[7])}
+			Needs: strings.TrimSpace(columns[2]), About: strings.TrimSpace(columns[7]),
+			set: make(map[Division]map[string]string)}
 		for i, d := range divisions {
-			b.only[d] = settings(columns[4+i])
+			b.set[d] = settings(columns[3] + " " + columns[4+i])
 		}
 		if b.Option, _ = strconv.Atoi(option); b.Option > 0 {
-			b.only[Closed] = b.only[Open]
+			b.set[Closed] = b.set[Open]
 		}
 		list = append(list, b)
 	}
@@ -97,14 +97,6 @@ func Benchmark(name string) (Bench, bool) {
 	return Bench{}, false
 }
 
-// settings are the texts that the benchmark sets in a division.
-func (b Bench) settings(d Division) map[string]string {
-	m := make(map[string]string)
-	maps.Copy(m, b.all)
-	maps.Copy(m, b.only[d])
-	return m
-}
-
 // Blocks reports whether the requests are from a block trace.
 func (b Bench) Blocks() bool { return b.Needs == "block-trace-path" }
 
@@ -112,3 +104,49 @@ func (b Bench) Blocks() bool { return b.Needs == "block-trace-path" }
 func (b Bench) Checkpoints() bool { return b.Name == "Checkpoint" || b.Name == streamBench }
 
 const streamBench = "CheckpointStream"
+
+// MLPerfProfile are users as MLPerf's program has them, which imitate no service.
+const MLPerfProfile = "mlperf"
+
+//go:embed profiles.yaml
+var profilesText []byte
+
+// profiles are the settings of each word of -profile.
+var profiles = func() (all map[string]map[string]string) {
+	if err := yaml.Unmarshal(profilesText, &all); err != nil {
+		panic(err)
+	}
+	return all
+}()
+
+// settingsOfProfile are the texts that a profile sets in a division: in quick, whose window is
+// shorter than a think time, there is none.
+func settingsOfProfile(name string, d Division) map[string]string {
+	set := maps.Clone(profiles[name])
+	if d == Quick && len(set) > 0 {
+		set["trace-speedup"] = "0"
+	}
+	return set
+}
+
+// profilesHelp is what each profile sets.
+func profilesHelp() string {
+	list := []string{MLPerfProfile + ": MLPerf's users, nothing is set"}
+	for _, name := range []string{"chat", "agentic", "rag"} {
+		var pairs []string
+		for _, key := range slices.Sorted(maps.Keys(profiles[name])) {
+			pairs = append(pairs, key+" "+profiles[name][key])
+		}
+		list = append(list, name+": "+strings.Join(pairs, ", "))
+	}
+	return strings.Join(list, "; ") + ". In quick the last three set trace-speedup 0, too"
+}
+
+// OfSessions reports whether the users are sessions of a profile.
+func (v *Values) OfSessions() bool {
+	return v.Bench.Name == "Synthetic" && v.ProfileName != MLPerfProfile
+}
+
+// SessionBlock is how many tokens the blocks of a profile's sessions have: an engine's objects,
+// else LMCache's chunks of 256.
+func (v *Values) SessionBlock() int { return cmp.Or(v.CutTokens(), 256) }

@@ -160,7 +160,7 @@ func (r *resolver) checkpoint() {
 	whole := spec.Model.Accelerators()
 	r.want(v.Division != Closed || spec.Accelerators == whole, "checkpoint-accelerators",
 		"0 or %d, which is as many as %s has, in the closed division", whole, spec.Name)
-	writes, reads, within := v.CheckpointRuns()
+	writes, reads, _ := v.CheckpointRuns()
 	if spec.Stream == 0 {
 		// Checkpoints of several ranks are one only if they begin together, and lie in one directory.
 		r.want(v.Ranks <= 1 || v.starts || v.meets || r.in.Agent != nil, "ranks", "of clients that "+
@@ -171,10 +171,6 @@ func (r *resolver) checkpoint() {
 		r.want(c.Shift < spec.Accelerators, "checkpoint-shift", "less than %d, the number of "+
 			"accelerators", spec.Accelerators)
 	}
-	r.want(within == 0 || v.Ranks <= 1, "benchtime", "a number of checkpoints, such as 5x, with "+
-		"several ranks: each has its own idea of when the time is over")
-	r.want(writes > 0 || reads > 0, "checkpoint-writes",
-		"more than 0 with -checkpoint-reads 0: there would be nothing to do")
 	r.want(c.Keep == 0 || c.Keep >= reads, "checkpoint-keep",
 		"at least %d, as many as -checkpoint-reads, or 0", reads)
 	r.want(writes == 0 || reads <= writes, "checkpoint-reads",
@@ -182,10 +178,6 @@ func (r *resolver) checkpoint() {
 	if !v.guessed {
 		r.hosts()
 	}
-	r.want(s.Chunk%4096 == 0, "stream-chunk", "a multiple of 4KiB")
-	r.want(s.Writers <= s.Buffers, "stream-writers", "at most %d, the number of -stream-buffers",
-		s.Buffers)
-	r.want(s.Range%s.Chunk == 0, "stream-range", "a multiple of -stream-chunk")
 	each := v.StreamDepth() / s.Readers
 	r.want(v.StreamDepth() <= s.Buffers, "stream-readers", "at most %d: each has %d of %d "+
 		"-stream-buffers", s.Buffers/each, each, s.Buffers)

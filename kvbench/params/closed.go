@@ -37,7 +37,7 @@ func (r *resolver) closed() {
 				"long that takes,", find("checkpoint-writes").def[Closed])
 		}
 		rehearsed := ""
-		if _, is := rehearsal[p.name]; is && r.in.Bench.Option > 0 {
+		if _, rehearsable := rehearsal[p.name]; rehearsable && r.in.Bench.Option > 0 {
 			rehearsed = ", or another with -rehearse"
 		}
 		r.want(false, p.name, "%s %s%s", shown, where, rehearsed)
@@ -45,13 +45,13 @@ func (r *resolver) closed() {
 }
 
 // optionSettings has the parameters that every MLPerf option sets. Their values differ between options.
-var optionSettings = benchmarks[0].settings(Closed)
+var optionSettings = benchmarks[0].set[Closed]
 
 // rehearsal has the defaults that a rehearsal changes. Only these may be overridden. The window is
 // 30 s because in less time some drives complete no request of 200 users.
 var rehearsal = map[string]string{"benchtime": "30s", "settle": "0s"}
 
-// OptionPause is the rest between two MLPerf options of one closed run: the pause of Rules
+// OptionPause is the pause between two MLPerf options of one closed run: the pause of Rules
 // 6.3.2.1 before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
 const OptionPause = 90 * time.Second
 
@@ -104,7 +104,7 @@ func (v *Values) inClosed() bool {
 // one. A parameter of optionSettings is free in a benchmark that is no MLPerf option.
 func (v *Values) required(p *parameter) (text string, fixed bool) {
 	_, option := optionSettings[p.name]
-	text, set := v.Bench.settings(Closed)[p.name]
+	text, set := v.Bench.set[Closed][p.name]
 	if !set {
 		text = p.def[Closed]
 	}

@@ -35,7 +35,7 @@ func ParseDevice(text string) (tiers.DeviceModel, error) {
 		return tiers.DeviceModel{}, fmt.Errorf("pairs "+format, args...)
 	}
 	seen := map[string]bool{}
-	// Only the first mistake is reported: after it the rest is guesswork.
+	// Only the first mistake is reported: what follows it is guesswork.
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		i := slices.IndexFunc(devicePairs, func(p *parameter) bool { return p.name == key })

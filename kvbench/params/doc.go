@@ -6,13 +6,13 @@
 //	rules.txt       the rules that tie parameters together, and when a benchmark skips
 //
 //	table     reads the lines and sets their fields; kinds: what a parameter may be
-//	bench     divisions and benchmarks; values: what is in force, and what follows from it
+//	bench     divisions, benchmarks and profiles; values: what is in force, and what follows from it
 //	layers    where a value came from: the division's default, benchmark, profile, engine, layout,
 //	          launcher, file, environment, flag or sweep; a later one in this list wins
 //	resolve   all of that in order; file: the YAML file; flags: flags and environment
 //	applies   to which benchmarks a parameter applies, and what is reported about others
-//	rules     reads rules.txt; check: the rules that calculate, with closed, checkpoint, engine,
-//	          launch, objects, profiles and roots
+//	rules     reads rules.txt: most rules are rows there; check: the rules that calculate, with closed,
+//	          checkpoint, engine, launch and roots; objects and device: their own texts
 //	estimate  what fits this machine; help: -help-parameters and the reference
 //
 // This package is large because a line of the table ties a parameter's flag, field, limits, key and

@@ -87,8 +87,8 @@ func (r *resolver) imitate() {
 // engineSettings is what an engine sets; it depends on the tiers alone.
 func (v *Values) engineSettings(e engine) map[string]string {
 	set := make(map[string]string)
-	files, is := tiers.EngineLayoutOf(e.layout)
-	if !is {
+	files, known := tiers.EngineLayoutOf(e.layout)
+	if !known {
 		return set
 	}
 	set["layout"] = e.layout
@@ -116,8 +116,8 @@ func (v *Values) PolicyWithoutMemory() string {
 
 // layoutSettings is what an engine's layout sets.
 func (v *Values) layoutSettings() map[string]string {
-	l, is := v.EngineLayout()
-	if !is {
+	l := v.EngineLayout()
+	if l.Tokens == 0 {
 		return nil
 	}
 	set := map[string]string{"io": "buffered", "io-engine": "psync",
@@ -134,11 +134,15 @@ func (v *Values) layoutSettings() map[string]string {
 
 // CutTokens returns the number of tokens in an engine's object, 0 without an engine's layout.
 func (v *Values) CutTokens() int {
-	_, files := v.EngineLayout()
-	if !files && !(v.OnObjects() && v.imitated().keys != "") {
+	if v.EngineLayout().Tokens == 0 && !(v.OnObjects() && v.imitated().keys != "") {
 		return 0
 	}
 	return v.ObjectTokens
+}
+
+// nameless reports whether the engine in force has no names for objects on a store.
+func (v *Values) nameless() bool {
+	return v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
 }
 
 // Sizer returns the function from tokens to bytes of an entry, on this rank or on all ranks that store,
@@ -155,7 +159,7 @@ func (v *Values) Sizer() model.Sizer {
 // paged is how the layout in force keeps a model whose layers do not all keep the same, and what
 // its objects take then; nil: as if they did.
 func (v *Values) paged() (model.Sizer, *model.Paging) {
-	l, _ := v.EngineLayout()
+	l := v.EngineLayout()
 	if l.Hybrid == tiers.HybridTokens ||
 		l.Hybrid == tiers.HybridStates && v.Model.StateBytes == 0 {
 		return model.Sizer{}, nil
@@ -165,8 +169,7 @@ func (v *Values) paged() (model.Sizer, *model.Paging) {
 
 // Tails is the part that is read of each object, for layouts with an object per group of layers.
 func (v *Values) Tails() tiers.Tails {
-	l, _ := v.EngineLayout()
-	if _, pages := v.paged(); pages != nil && l.Hybrid == tiers.HybridGroups {
+	if _, pages := v.paged(); pages != nil && v.EngineLayout().Hybrid == tiers.HybridGroups {
 		return pages.Tails(v.ObjectTokens)
 	}
 	return nil
@@ -191,19 +194,29 @@ func (v *Values) NotCounted() string {
 }
 
 // pages makes an object as large as the engine's blocks of the model, unless the user sets another
-// number, which has to be a multiple.
+// number, which has to be a multiple, and refuses objects that are too large.
 func (r *resolver) pages() {
 	v := r.v
-	_, pages := v.paged()
-	if pages == nil || v.refused["model"] || v.ObjectTokens < 1 {
+	if v.refused["model"] || v.ObjectTokens < 1 || v.CutTokens() == 0 {
 		return
 	}
-	if v.Origin("object-tokens").Kind == FromLayout {
+	if _, pages := v.paged(); pages != nil && v.Origin("object-tokens").Kind == FromLayout {
 		v.ObjectTokens = (v.ObjectTokens + pages.Block - 1) / pages.Block * pages.Block
 	}
-	r.want(v.Model.StateBytes == 0 || v.ObjectTokens%pages.Block == 0, "object-tokens",
-		"a multiple of %d, the tokens of a block of the engine: a page of this model has to hold "+
-			"a layer's state", pages.Block)
+	step, most := v.ObjectSizes()
+	r.want(v.ObjectTokens%step == 0, "object-tokens", "a multiple of %d, the tokens of a block of the "+
+		"engine: a page of this model has to hold a layer's state", step)
+	if most == 0 {
+		with := "-layout " + v.Layout
+		if v.OnObjects() {
+			with = "-engine " + v.Engine
+		}
+		r.refuse("model", "another with %s: its smallest object, of %d tokens, has %s, and at most "+
+			"%d MiB are moved with one call", with, step, v.objectText(step), mostObject>>20)
+		return
+	}
+	r.want(v.ObjectTokens <= most, "object-tokens", "at most %d: %d tokens have %s, and at most %d MiB "+
+		"are moved with one call", most, v.ObjectTokens, v.objectText(v.ObjectTokens), mostObject>>20)
 }
 
 // mostObject is the largest object that one call may move: there is a buffer of that size for each
@@ -237,10 +250,6 @@ func (v *Values) objectText(tokens int) string {
 	}
 	return text + ")"
 }
-
-// mostRanks is how many tensor-parallel ranks a run may have at a time, each with files and calls
-// of its own for every object.
-const mostRanks = 64
 
 // layoutsThat names the words of -layout that can do something.
 func layoutsThat(can func(tiers.LayoutSpec) bool) string { return strings.Join(layoutWords(can), ", ") }
@@ -278,103 +287,17 @@ func layoutTexts() []string {
 	return []string{"{layouts}", list(own), "{layouts of blocks}", list(ofBlocks),
 		"{layouts of engines}", list(ofEngines), "{engines}", list(engineNames()[1:]),
 		"{engines' layouts}", list(kept),
-		"{tokens}", byNumber(func(l tiers.LayoutSpec) int { return l.Tokens }),
-		"{loads}", byNumber(func(l tiers.LayoutSpec) int { return l.Loads }),
-		"{stores}", byNumber(func(l tiers.LayoutSpec) int { return l.Stores }),
 		"{sharing}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Shared }),
 		"{layerwise}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Layerwise }),
 		"{with buckets}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Buckets }),
+		"{layouts of directories}", layoutsThat(func(l tiers.LayoutSpec) bool { return l.Several }),
+		"{layouts of ranks}", layoutsThat(func(l tiers.LayoutSpec) bool {
+			return l.Ranks != tiers.RanksUnsaid
+		}),
 		"{shared by ranks}", layoutsThat(func(l tiers.LayoutSpec) bool {
 			return l.Ranks == tiers.RanksTogether
 		}),
 	}
-}
-
-// byNumber lists the engines' layouts by a number that they have, as "16: vllm-fs, vllm-slots; 64: …".
-func byNumber(number func(tiers.LayoutSpec) int) string {
-	names := map[int][]string{}
-	for _, l := range tiers.EngineLayouts {
-		names[number(l)] = append(names[number(l)], l.Name)
-	}
-	var list []string
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		list = append(list, fmt.Sprintf("%d: %s", n, strings.Join(names[n], ", ")))
-	}
-	return strings.Join(list, "; ")
-}
-
-// tensorRanks checks which layouts can have the files of all tensor-parallel ranks.
-func (r *resolver) tensorRanks() {
-	v := r.v
-	if v.TPIO != "all" {
-		return
-	}
-	known := func(l tiers.LayoutSpec) bool { return l.Ranks != tiers.RanksUnsaid }
-	l, _ := v.EngineLayout()
-	r.want(known(l), "tp-io", "one but with -layout %s: how ranks share files of the others is not "+
-		"documented", layoutsThat(known))
-	r.want(v.TensorParallel <= mostRanks, "tensor-parallel",
-		"at most %d with -tp-io all, where each rank has files of its own", mostRanks)
-}
-
-// layerwise checks whether the run can store objects layer by layer.
-func (r *resolver) layerwise() {
-	v := r.v
-	if !v.Layerwise {
-		return
-	}
-	can := func(l tiers.LayoutSpec) bool { return l.Layerwise }
-	l, _ := v.EngineLayout()
-	r.want(l.Layerwise, "layerwise", "false but with -layout %s: the other engines' files have all "+
-		"layers, and no others load any by themselves", layoutsThat(can))
-	r.want(len(v.CacheDirs) < 2, "layerwise", "false with several -cache-dir, which share out "+
-		"whole objects")
-	if !v.refused["model"] {
-		r.want(v.Model.Alike(), "layerwise", "false with %s, whose layers keep different things: "+
-			"each would count as the same part of the bytes", v.Model.Key)
-		r.want(v.Model.Layers > 1, "layerwise", "false with a model of one layer")
-	}
-}
-
-// maxDepth is how many objects of a request may be in flight, each of which may have an open file.
-const maxDepth = 64
-
-// engineLayout refuses parameters that an engine or its layout does not support.
-func (r *resolver) engineLayout() {
-	v := r.v
-	l, is := v.EngineLayout()
-	with := "with -layout " + l.Name
-	if !is {
-		with = "with -engine " + v.Engine
-	}
-	r.want(!v.LayoutSpec().Blocks || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
-		"entry, block or an engine's but for block traces: the others are made of blocks of one "+
-			"size")
-	nowhere := v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
-	r.want(!nowhere, "engine", "vllm or lmcache with -cache-dir s3://…: the keys of others are "+
-		"not known, or they have no object store")
-	if v.CutTokens() == 0 {
-		r.want(nowhere || v.ObjectTokens == automatic, "object-tokens",
-			"auto but with an engine's layout: the others keep blocks as they are")
-		return
-	}
-	if !v.refused["model"] {
-		step, most := v.ObjectSizes()
-		if most == 0 {
-			r.refuse("model", "another %s: its smallest object, of %d tokens, has %s, and at most "+
-				"%d MiB are moved with one call", with, step, v.objectText(step), mostObject>>20)
-		}
-		r.want(most == 0 || v.ObjectTokens <= most, "object-tokens", "at most %d: %d tokens have "+
-			"%s, and at most %d MiB are moved with one call", most, v.ObjectTokens,
-			v.objectText(v.ObjectTokens), mostObject>>20)
-	}
-	if !is {
-		return
-	}
-	r.want(v.IODepth <= maxDepth, "io-depth", "at most %d %s: so many objects of a request are in "+
-		"flight", maxDepth, with)
-	r.want(l.Either || v.Direct() == l.Direct, "io", "absent %s, whose engine has no setting for it",
-		with)
 }
 
 // layouts are the words of -layout: the suite's own, then the engines'.

@@ -71,55 +71,45 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	return bytes, floor - floor/10, nil
 }
 
-// skewShare of the room of several directories stays empty where the free space decides: a hash
+// skewShare of the capacity of several directories stays empty where the free space decides: a hash
 // gives one of them more entries than another. Of n entries the part that one of two directories
 // has scatters around a half by a half ÷ √n (binomial): of 400 by 2.5 %, and the fuller one has
-// room for 55 %.
+// 55 % of the capacity.
 const skewShare = 0.1
 
-// Share has a directory's maximum part of a storage tier (Room) and the free space of its filesystem
+// Share has a directory's maximum part of a storage tier (Bytes) and the free space of its filesystem
 // below which the run ends (Floor), in bytes. A Floor of 0 means no limit.
-type Share struct{ Room, Floor int64 }
+type Share struct{ Bytes, Floor int64 }
 
 // ChooseShares decides the size of a storage tier of one or several directories by [ChooseCapacity]:
 // each takes as much as the one that can take least. Sharing are how many directories, of
-// all clients, share the room of the filesystem of each, itself included.
+// all clients, share the space of the filesystem of each, itself included.
 //
-// How much a directory may take is more than its part of the capacity, as far as there is room: the
+// How much a directory may take is more than its part of the capacity, as far as there is space: the
 // parts that a hash makes are not equal.
 func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int64,
 	byDefault bool) (bytes int64, shares []Share, err error) {
 	n := int64(len(dirs))
-	part := (given + n - 1) / n
-	least := int64(-1)
+	least := int64(math.MaxInt64)
 	var errs []error
 	for i, dir := range dirs {
-		take, floor, err := ChooseCapacity(on[i], dir, part, sharing[i], byDefault)
-		if err != nil {
-			if n > 1 {
-				err = fmt.Errorf("%w: each of %d directories takes an equal part", err, n)
-			}
-			errs = append(errs, err)
-			continue
+		take, floor, err := ChooseCapacity(on[i], dir, (given+n-1)/n, sharing[i], byDefault)
+		if err != nil && n > 1 {
+			err = fmt.Errorf("%w: each of %d directories takes an equal part", err, n)
 		}
-		room := take
+		s := Share{Bytes: take, Floor: floor}
 		if given > 0 {
-			room = max(take, on[i].Free/int64(max(1, sharing[i])))
+			s.Bytes = on[i].Free / int64(max(1, sharing[i]))
 		}
-		shares = append(shares, Share{Room: room, Floor: floor})
-		if least < 0 || take < least {
-			least = take
-		}
+		errs, shares, least = append(errs, err), append(shares, s), min(least, take)
 	}
-	switch {
-	case len(errs) > 0:
-		return 0, nil, errors.Join(errs...)
-	case given > 0 && least >= part:
-		return given, shares, nil
-	case given > 0 || n == 1: // a default that does not fit, or no hash
-		return n * least, shares, nil
+	switch bytes = n * least; {
+	case given > 0: // a part is rounded up
+		bytes = min(bytes, given)
+	case n > 1:
+		bytes = int64(float64(bytes) * (1 - skewShare))
 	}
-	return int64(float64(n*least) * (1 - skewShare)), shares, nil
+	return bytes, shares, errors.Join(errs...)
 }
 
 // What a run needs in addition to buffers and the cpu tier: runtime, source and the encoding of its
@@ -130,8 +120,8 @@ const (
 	shardMemory   = 10 << 20
 )
 
-// bufferPart: a client's buffers take at most one part in this many of its memory. The rest is left
-// to the cpu tier, to the page cache and to other processes.
+// bufferPart: a client's buffers take at most one part in this many of its memory. What remains is
+// for the cpu tier, to the page cache and to other processes.
 const bufferPart = 8
 
 // MostBuffers is how many bytes the buffers of one of so many clients of this host may take: an
@@ -160,8 +150,8 @@ func EstimateMemory(pool, cpuTier int64, shards int) Memory {
 }
 
 // CheckMemory refuses a run that needs more memory than one of so many clients of this host can have.
-// The error has the numbers and the setting that would fit.
-func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
+// The error has the numbers and the cpu tier that would fit, or the cure, which completes "give ".
+func CheckMemory(m Memory, cure string, localRanks int, l host.Limits) error {
 	have, source := l.Available()
 	if localRanks > 1 {
 		have /= int64(localRanks)
@@ -178,8 +168,7 @@ func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
 		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f",
 			math.Floor(toGiB(fit)*100)/100, needs, toGiB(m.CPUTier))
 	}
-	return fmt.Errorf("memory: %s; give fewer -workers (now %d), a smaller -chunk-size or "+
-		"-io-depth, or no cpu tier", needs, workers)
+	return fmt.Errorf("memory: %s; give %s", needs, cure)
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
@@ -257,29 +246,23 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	return tokens, v.Sizer().Bytes(tokens)
 }
 
-// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the
-// users, or the entries that decode-only reads, with the numbers that would fit. Resolve calls it
-// when the capacity is given; a caller that derives the capacity from the free space calls it again.
-// Benchmarks without users always fit.
+// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the load, or
+// the entries that decode-only reads, with the numbers that would fit. Resolve calls it for users when the
+// capacity is given. A caller calls it again for block traces, whose files Resolve does not read, and for a
+// capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
-	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && v.Typed("ceiling-size-gb") {
-		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
-		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
-			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
-	}
-	if v.Bench.Load != LoadUsers {
+	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() {
 		return nil
 	}
 	refuse := func(required string, args ...any) Violations {
-		const name = "storage-capacity-gb"
-		required = fmt.Sprintf(required, args...)
+		required = "at least " + fmt.Sprintf(required, args...)
 		text := strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)
-		if capacity != v.StorageBytes { // it was derived from the free space
-			return Violations{fmt.Sprintf("-%s: must be at least %s; the free space of %s leaves "+
-				"room for %s", name, required, cmp.Or(v.CacheDir(), "the temporary directory"),
-				text)}
+		given := setting{text, v.Origin("storage-capacity-gb")}
+		if capacity != v.StorageBytes {
+			given.origin = Origin{Where: ", from the free space of " + cmp.Or(v.CacheDir(),
+				"the temporary directory")}
 		}
-		return Violations{violation("-"+name, setting{text, v.Origin(name)}, "at least "+required)}
+		return Violations{violation("-storage-capacity-gb", given, required)}
 	}
 	// An entry is never split over tiers: the last one has to hold the largest alone.
 	tokens, size := v.LargestEntry()

@@ -2,11 +2,11 @@ package params
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -94,8 +94,8 @@ var zeroBased = regexp.MustCompile(`^did not find expected (<|node content|'-'|k
 // gets the given one.
 func (c *configFile) yamlError(line int, err error) {
 	texts := []string{err.Error()}
-	if all := (*yaml.TypeError)(nil); errors.As(err, &all) {
-		texts = all.Errors
+	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
+		texts = several.Errors
 	}
 	for _, text := range texts {
 		m := yamlLine.FindStringSubmatch(text)
@@ -117,16 +117,16 @@ const (
 
 // fileKeys are the dotted names of all keys that may stand in a file.
 var fileKeys = func() map[string]*parameter {
-	all := make(map[string]*parameter)
+	byPath := make(map[string]*parameter)
 	for _, p := range slices.Concat(table, keys, modelKeys) {
 		switch {
 		case p.key():
-			all[p.name] = p
+			byPath[p.name] = p
 		case p.inFile():
-			all[sectionParameters+"."+p.name] = p
+			byPath[sectionParameters+"."+p.name] = p
 		}
 	}
-	return all
+	return byPath
 }()
 
 // section walks a mapping. Path is its dotted name, with a star for a model's own name.
@@ -260,11 +260,11 @@ type entry struct {
 	value *yaml.Node
 }
 
-// entries lists a mapping: its own keys in their order, then those that << brings in. An empty
-// value counts as an empty mapping, as it stays when every key of a section is commented out.
+// entries lists a mapping in the order of its lines, with the keys that << brings in, which have the lines
+// of their values. An empty value counts as an empty mapping, as it stays when every key of a section is
+// commented out.
 func (c *configFile) entries(n *yaml.Node, path string) (list []entry) {
-	n = follow(n)
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+	if n = follow(n); n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
@@ -275,28 +275,21 @@ func (c *configFile) entries(n *yaml.Node, path string) (list []entry) {
 		c.refuse(n.Line, "%s must be a mapping of keys to values", what)
 		return nil
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		switch key := follow(n.Content[i]); {
-		case key.Kind != yaml.ScalarNode:
-			c.refuse(key.Line, "a key must be text")
-			return nil
-		case key.Tag != "!!merge":
-			list = append(list, entry{key.Value, key.Line, follow(n.Content[i+1])})
-		}
-	}
-	// All keys as yaml reads them. What it brings in has the lines of the values.
-	var all map[string]yaml.Node
-	if err := n.Decode(&all); err != nil {
+	var values map[string]yaml.Node
+	if err := n.Decode(&values); err != nil {
 		c.yamlError(n.Line, err)
-		return list
+		return nil
 	}
-	for _, e := range list {
-		delete(all, e.key)
+	lines := make(map[string]int)
+	for i := 0; i < len(n.Content); i += 2 {
+		lines[n.Content[i].Value] = n.Content[i].Line
 	}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		value := all[key]
-		list = append(list, entry{key, value.Line, follow(&value)})
+	for key, value := range values {
+		list = append(list, entry{key, cmp.Or(lines[key], value.Line), follow(&value)})
 	}
+	slices.SortFunc(list, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.key, b.key))
+	})
 	return list
 }
 

@@ -55,10 +55,10 @@ const helpFlag = "help-parameters"
 // HelpRequested reports whether -help-parameters was given, and what has to be in the names that it
 // prints, "" for all of them. It is called before anything is resolved: help is printed in spite of
 // what is wrong.
-func (s *Set) HelpRequested() (filter string, is bool) {
+func (s *Set) HelpRequested() (filter string, requested bool) {
 	filter = strings.Join(s.given[helpFlag], "")
-	if all, err := strconv.ParseBool(filter); err == nil {
-		return "", all
+	if whole, err := strconv.ParseBool(filter); err == nil {
+		return "", whole
 	}
 	return filter, filter != ""
 }

@@ -50,10 +50,10 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 	wanted := func(name string) bool {
 		return strings.Contains(strings.ToLower(name), strings.ToLower(filter))
 	}
-	about := [][]string{{"benchmark", "what it does"}}
+	list := [][]string{{"benchmark", "what it does"}}
 	for _, b := range benchmarks {
 		if wanted(b.Name) {
-			about = append(about, []string{b.Name, b.About})
+			list = append(list, []string{b.Name, b.About})
 		}
 	}
 	rows := [][]string{{"parameter", "value", "from", "default", "meaning [applies to]"}}
@@ -78,8 +78,8 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 			v.Origin(p.name).String(), def, help})
 	}
 	out := bufio.NewWriter(w)
-	if len(about) > 1 {
-		writeTable(out, about)
+	if len(list) > 1 {
+		writeTable(out, list)
 	} else if len(rows) == 1 {
 		return fmt.Errorf("no benchmark, parameter or group of parameters has %q in its name: "+
 			"-%s prints all of them", filter, helpFlag)

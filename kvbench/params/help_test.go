@@ -50,19 +50,6 @@ func TestHelpTableFitsAScreen(t *testing.T) {
 	}
 }
 
-func TestHelpIsAnsweredInSpiteOfViolations(t *testing.T) {
-	s := typed(t, "-help-parameters", "-num-users=0")
-	filter, is := s.HelpRequested()
-	assert.Equal(t, []any{"", true}, []any{filter, is})
-	filter, is = typed(t, "-help-parameters=s3").HelpRequested()
-	assert.Equal(t, []any{"s3", true}, []any{filter, is})
-	_, is = typed(t).HelpRequested()
-	assert.False(t, is)
-	v, err := s.Resolve(Inputs{Base: "/base"})
-	require.Error(t, err)
-	assert.NoError(t, v.WriteHelp(&bytes.Buffer{}, ""))
-}
-
 func TestFlagHelpHasDefaults(t *testing.T) {
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)
 	Register(fs)

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"gopkg.in/yaml.v3"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/compute"
@@ -52,6 +51,7 @@ var kinds = map[string]kind{
 	"directories":      {parseDirectories, of[[]string](nil, formatDirectories).format, reflect.Slice},
 	"device":           of(parseDevice, formatDevice),
 	"address":          text(parseAddress),
+	"listen":           text(parseListen),
 	"balance":          text(parseBalance),
 	"nonce":            text(parseNonce),
 	"checkpoint-model": text(parseCheckpointModel),
@@ -164,24 +164,21 @@ func scaled(unit time.Duration, limits []string) kind {
 // list is a list of values of one kind, in brackets as in YAML, or two numbers that rise or are equal.
 func list(item kind, rising bool) kind {
 	return kind{func(text string) (any, error) {
-		var nodes []yaml.Node // texts would not show null and quotes
-		if yaml.Unmarshal([]byte(text), &nodes) != nil {
+		inner, begins := strings.CutPrefix(text, "[")
+		inner, ends := strings.CutSuffix(inner, "]")
+		if !begins || !ends {
 			return nil, errors.New("a list such as [1, 2]")
 		}
-		values := make([]any, len(nodes))
-		for i, n := range nodes {
-			if n.Tag == "!!str" {
-				n.Value = strconv.Quote(n.Value)
-			}
-			var err error
-			if values[i], err = item.parse(n.Value); err != nil {
+		var values []any
+		for part := range strings.FieldsFuncSeq(inner, func(r rune) bool { return r == ',' }) {
+			x, err := item.parse(strings.TrimSpace(part))
+			if err != nil {
 				return nil, fmt.Errorf("a list of which each is %w", err)
 			}
+			values = append(values, x)
 		}
-		number := func(i int) float64 {
-			return reflect.ValueOf(values[i]).Convert(reflect.TypeFor[float64]()).Float()
-		}
-		if rising && (len(values) != 2 || number(0) > number(1)) {
+		if rising && (len(values) != 2 ||
+			number(reflect.ValueOf(values[0])) > number(reflect.ValueOf(values[1]))) {
 			return nil, errors.New("[low, high] with low at most high")
 		}
 		return values, nil
@@ -281,4 +278,13 @@ func parseNonce(s string) (string, error) {
 		return "", errors.New("1 to 32 hexadecimal digits")
 	}
 	return full, nil
+}
+
+// parseListen reads the address of a server on this machine.
+func parseListen(s string) (string, error) {
+	_, port, err := net.SplitHostPort(s)
+	if _, noPort := strconv.ParseUint(port, 10, 16); err != nil || noPort != nil {
+		return "", errors.New("HOST:PORT, such as 127.0.0.1:9464")
+	}
+	return s, nil
 }

@@ -59,8 +59,6 @@ func (r *resolver) place() {
 	}
 	// With -rank given something else starts the others.
 	v.starts = from == nil && v.Rank == automatic && v.Ranks > 1
-	r.want(!v.starts || v.Ranks <= mostStarted, "ranks", "at most %d where this run starts them",
-		mostStarted)
 	// Ranks that a user starts one by one are independent unless an address is given.
 	v.meets = v.Ranks > 1 && !v.starts && r.in.Agent == nil && v.Rendezvous != "none" &&
 		(from != nil || v.Rendezvous != "auto")
@@ -76,12 +74,7 @@ func (r *resolver) place() {
 			v.given["local-ranks"] = v.given["ranks"]
 		}
 	}
-	r.want(v.Rank < v.Ranks || v.refused["ranks"], "rank", "below -ranks (%d)", v.Ranks)
-	r.want(v.LocalRanks <= v.Ranks, "local-ranks", "at most -ranks (%d)", v.Ranks)
 }
-
-// mostStarted is the largest number of ranks that a run starts.
-const mostStarted = 1024
 
 // CheckFilesystems returns an error if the parameters need a filesystem that all ranks share.
 func (v *Values) CheckFilesystems() error {

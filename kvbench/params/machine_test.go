@@ -45,7 +45,7 @@ func scriptCapacity(t *testing.T, line string) string {
 	}
 	text := units.Bytes.Text(bytes)
 	for i, s := range shares {
-		text += fmt.Sprintf("; %s at most %s, %s stay free", dirs[i], units.Bytes.Text(s.Room),
+		text += fmt.Sprintf("; %s at most %s, %s stay free", dirs[i], units.Bytes.Text(s.Bytes),
 			units.Bytes.Text(s.Floor))
 	}
 	return text
@@ -64,7 +64,7 @@ func scriptMemory(line string) string {
 		MemoryLimit: mib["limit"] << 20, MemoryLimitSource: "a cgroup"}
 	m := EstimateMemory(mib["buffers"]<<20, mib["cpu"]<<20, int(mib["shards"]))
 	text := "fits"
-	if err := CheckMemory(m, 32, int(mib["ranks"]), l); err != nil {
+	if err := CheckMemory(m, "less", int(mib["ranks"]), l); err != nil {
 		text = err.Error()
 	}
 	return fmt.Sprintf("%s; buffers of at most %s", text,

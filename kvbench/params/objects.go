@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"kvbench/kvbench/units"
 )
 
 // ObjectStore has the settings for a bucket that CacheDirs name. Sizes are in bytes.
@@ -64,7 +62,7 @@ var schemes = map[string]string{
 // parseDirectory reads a directory, or a bucket with a prefix, which the field holds without a slash
 // at its end.
 func parseDirectory(s string) (any, error) {
-	scheme, rest, url := strings.Cut(s, "://")
+	scheme, name, url := strings.Cut(s, "://")
 	if !url {
 		return path(s), nil
 	}
@@ -78,7 +76,7 @@ func parseDirectory(s string) (any, error) {
 	default:
 		return nil, fmt.Errorf("a directory or s3://BUCKET/PREFIX (%s:// is unknown)", scheme)
 	}
-	bucket, prefix, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
+	bucket, prefix, _ := strings.Cut(strings.TrimRight(name, "/"), "/")
 	switch {
 	case !bucketName.MatchString(bucket):
 		return nil, errors.New("s3://BUCKET/PREFIX with a bucket of 3 to 63 lower-case " +
@@ -130,27 +128,6 @@ func (r *resolver) onObjects() {
 		r.add(FromDefault, " with -layout block", "s3-multipart-above", "5GiB")
 		r.add(FromDefault, " with -layout block", "s3-range-size", "0B")
 	}
-}
-
-// smallestRange is the smallest -s3-range-size but 0: below it a read is requests and little else.
-const smallestRange = 64 * units.KiB
-
-// objects checks the parameters of a storage tier on an object store.
-func (r *resolver) objects() {
-	v := r.v
-	if !v.OnObjects() || v.Simulated() || v.refused["cache-dir"] ||
-		v.Bench.Checkpoints() { // which refuses them itself
-		return
-	}
-	r.want(v.StorageBytes > 0, "storage-capacity-gb", "given with -cache-dir s3://…: a store shows "+
-		"no free space")
-	n := v.S3.RangeSize
-	r.want(n == 0 || n >= smallestRange && n%4096 == 0, "s3-range-size",
-		"0 or a multiple of 4KiB from %s on", units.FormatSize(smallestRange))
-	r.want(v.S3.Keys == "own" || v.TensorParallel < 256, "s3-keys", "own with %d tensor parallel "+
-		"ranks: the number is a byte in the engines' names", v.TensorParallel)
-	r.want(v.S3.Keys == "own" || !strings.Contains(v.EngineName(), "@"), "s3-keys",
-		"own with a model that has an @ in its name, which separates the parts of the engines' names")
 }
 
 // EngineName is the model's name in the engines' names of objects.

@@ -16,11 +16,11 @@ func (s *Set) Resolve(in Inputs) (*Values, error) {
 	v, bad := s.resolve(in, nil)
 	v.Points = []*Values{v}
 	// A sweep may lead where no single value is wrong: each point is resolved as it will run.
-	if all := v.Sweep; len(all) > 0 {
-		points, more := s.points(in, all)
+	if axes := v.Sweep; len(axes) > 0 {
+		points, more := s.points(in, axes)
 		// A condition may be swept too: what applies at one point is swept.
 		v.Sweep, v.Unswept = nil, nil
-		for _, a := range all {
+		for _, a := range axes {
 			if in.Bench.Name == "" ||
 				slices.ContainsFunc(points, func(p *Values) bool { return p.Applies(a.Key) }) {
 				v.Sweep = append(v.Sweep, a)
@@ -76,7 +76,8 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	}
 	r.bad, v.Models = append(r.bad, file.bad...), file.models
 	// From here on the division is known, and with it defaults and the benchmark's size.
-	bench := in.Bench.settings(v.Division)
+	bench := make(map[string]string)
+	maps.Copy(bench, in.Bench.set[v.Division])
 	if r.decide(find("rehearse")); v.Rehearse {
 		maps.Copy(bench, rehearsal)
 	}
@@ -103,7 +104,6 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.model()
 	r.pages()
 	r.place()
-	r.sessions()
 	r.check()
 	r.closed()
 	return v, r.bad

@@ -13,19 +13,6 @@ import (
 	"kvbench/kvbench/group"
 )
 
-func TestRelativePathsMeanTheDirectoryOfTheCommand(t *testing.T) {
-	base := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(base, "c.yaml"),
-		[]byte("parameters: {results-dir: out}"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(base, "t.csv"), nil, 0o600))
-	v := good(t, Inputs{Base: base, Env: environment("KVBENCH_CACHE_DIR", "kv/../kv2")}, "-config",
-		"c.yaml", "-azure-trace-path", "*.csv")
-	assert.Equal(t, filepath.Join(base, "c.yaml"), v.ConfigFile)
-	assert.Equal(t, filepath.Join(base, "kv2"), v.CacheDir())
-	assert.Equal(t, filepath.Join(base, "out"), v.ResultsDir)
-	assert.Equal(t, filepath.Join(base, "*.csv"), v.AzureTracePath)
-}
-
 func TestDefaultResultsDirectoryNamesTimeAndProcess(t *testing.T) {
 	v := good(t, Inputs{Stamp: "20261120-090507-77"})
 	assert.Equal(t, "/base/kvbench-results/20261120-090507-77", v.ResultsDir)

@@ -1,13 +1,11 @@
 package params
 
 import (
+	"cmp"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"kvbench/tiers"
 )
 
 // parseDirectories reads one or several directories that share a storage tier, by comma, or one
@@ -33,7 +31,7 @@ func parseDirectories(text string) (any, error) {
 		return nil, errors.New(`directories that all begin with / or none of them (a comma ` +
 			`in a name is \,)`)
 	}
-	isBucket := func(dir any) bool { _, is := dir.(string); return is }
+	isBucket := func(dir any) bool { _, bucket := dir.(string); return bucket }
 	if len(list) > 1 && slices.ContainsFunc(list, isBucket) {
 		return nil, errors.New("one s3://BUCKET/PREFIX alone, or directories: a store " +
 			"spreads objects by itself, and -s3-endpoint takes several addresses of it")
@@ -52,76 +50,35 @@ func formatDirectories(list []string) string {
 // commaOfName stands for a comma that separates nothing. No path has a zero byte.
 const commaOfName = "\x00"
 
-// roots checks several directories of one storage tier.
+// roots checks several directories of one storage tier, by the names that they have without links. A bind
+// mount of a directory in use is refused when the directory is opened.
 func (r *resolver) roots() {
-	v := r.v
-	if len(v.CacheDirs) < 2 || v.Simulated() || v.refused["cache-dir"] {
+	if len(r.v.CacheDirs) < 2 || r.v.Simulated() || r.v.refused["cache-dir"] {
 		return
 	}
-	for i, dir := range v.CacheDirs {
-		for _, other := range v.CacheDirs[:i] {
-			a, b := real(other), real(dir)
+	for i, dir := range r.v.CacheDirs {
+		for _, other := range r.v.CacheDirs[:i] {
+			outer, inner := other, dir
+			if len(real(outer)) > len(real(inner)) {
+				outer, inner = inner, outer
+			}
 			switch {
-			case sameDir(a, b):
+			case real(outer) == real(inner):
 				r.refuse("cache-dir", "different directories (%s is the same directory as %s)", dir,
 					other)
-			case liesIn(a, b):
-				r.refuse("cache-dir", "separate directories (%s is inside of %s)", other, dir)
-			case liesIn(b, a):
-				r.refuse("cache-dir", "separate directories (%s is inside of %s)", dir, other)
+			case strings.HasPrefix(real(inner), strings.TrimSuffix(real(outer), "/")+"/"):
+				r.refuse("cache-dir", "separate directories (%s is inside of %s)", inner, outer)
 			}
 		}
 	}
-	r.want(v.Division != Closed, "cache-dir", "one directory in the closed division: MLPerf's "+
-		"benchmark has one")
-	r.want(!v.Bench.Checkpoints(), "cache-dir", "one directory with %s: a checkpoint lies in one "+
-		"place", v.Bench.Name)
-	// vLLM's filesystem tier and LMCache's connector choose a directory by the hash of a block; other
-	// engines have one directory, or objects that belong together in a file would be separated.
-	several := func(l tiers.LayoutSpec) bool { return l.Several }
-	r.want(several(v.LayoutSpec()), "layout", "%s or packed=N with several directories in -cache-dir: "+
-		"the engine has one", layoutsThat(several))
-	r.want(!v.LatencyTracing || v.TraceLevel != "file", "latency-trace-level", "block with "+
-		"several directories in -cache-dir: calls on files are matched by the device of one "+
-		"filesystem")
-}
-
-// sameDir reports whether two paths lead to one directory, or would: by a bind mount as well, whose
-// paths do not show it.
-func sameDir(a, b string) bool {
-	for {
-		one, errA := os.Stat(a)
-		other, errB := os.Stat(b)
-		if errA == nil && errB == nil {
-			return os.SameFile(one, other)
-		}
-		if filepath.Base(a) != filepath.Base(b) {
-			return false
-		}
-		a, b = filepath.Dir(a), filepath.Dir(b)
-	}
-}
-
-// liesIn reports whether a directory is another one or lies below it, by names or by a bind mount.
-func liesIn(dir, other string) bool {
-	for ; !sameDir(dir, other); dir = filepath.Dir(dir) {
-		if dir == filepath.Dir(dir) {
-			return false
-		}
-	}
-	return true
 }
 
 // real is a path with the symbolic links of its existing part resolved.
 func real(dir string) string {
-	rest := ""
-	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		if to, err := filepath.EvalSymlinks(at); err == nil || at == filepath.Dir(at) {
-			if err != nil {
-				to = at
-			}
-			return filepath.Join(to, rest)
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
+	dir = filepath.Clean(dir)
+	to, err := filepath.EvalSymlinks(dir)
+	if parent := filepath.Dir(dir); err != nil && parent != dir {
+		return filepath.Join(real(parent), filepath.Base(dir))
 	}
+	return cmp.Or(to, dir)
 }

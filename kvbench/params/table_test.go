@@ -48,8 +48,8 @@ func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsReachedByItsOwnParameter sets one parameter after the other and looks which texts
-// change.
+// TestEveryFieldIsReachedByItsOwnParameter sets one parameter after the other, looks which texts change, and
+// reads the new text back.
 func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 	texts := func(v *Values) map[string]string {
 		all := map[string]string{}
@@ -65,8 +65,8 @@ func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 		v := newValues("/base")
 		before := texts(v)
 		changed := false
-		for _, text := range []string{"true", "closed", "7", "7s", "8KiB", "/x", p.def[Closed], "random",
-			"f"} {
+		for _, text := range []string{"true", "closed", "1.333", "7", "90s", "1536KiB", "/x",
+			p.def[Closed], "random", "f"} {
 			if p.set(v, "/base", text) == nil && v.Text(p.name) != before[p.name] {
 				changed = true
 				break
@@ -81,6 +81,9 @@ func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 			changed = p.set(v, "/base", "read=1,write=1") == nil
 		}
 		assert.True(t, changed, p.name)
+		again := newValues("/base")
+		require.NoError(t, p.set(again, "/base", p.text(v)), p.name)
+		assert.Equal(t, v, again, "the canonical text of %s reads back", p.name)
 		for name, text := range texts(v) {
 			assert.True(t, name == p.name || text == before[name], "%s changes %s", p.name, name)
 		}
@@ -92,7 +95,7 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 		for _, d := range divisions {
 			v := good(t, Inputs{Bench: b}, "-division", string(d))
 			assert.Equal(t, d, v.Division)
-			for name, text := range b.settings(d) {
+			for name, text := range b.set[d] {
 				p, v := byName[name], newValues("/base")
 				require.NotNil(t, p, "%s sets %s", b.Name, name)
 				assert.False(t, p.has(idle), "%s sets %s", b.Name, name)
@@ -104,24 +107,10 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 	}
 }
 
-func TestCanonicalTextsReadBackToThemselves(t *testing.T) {
-	for name, text := range map[string]string{
-		"gpu-mem-gb": "0.1", "cpu-mem-gb": "512MiB", "chunk-size": "1536KiB", "settle": "90s",
-		"request-rate": "2.50",
-		"nonce":        "AB", "precondition": "1", "storage-capacity-gb": "16",
-		"precondition-size-gb": "1.333",
-	} {
-		v, again := newValues("/base"), newValues("/base")
-		require.NoError(t, find(name).set(v, "/base", text), name)
-		require.NoError(t, find(name).set(again, "/base", v.Text(name)), name)
-		assert.Equal(t, v, again, name)
-	}
-}
-
 // Engines has in its sweep what there is.
 func TestEveryEngineIsRanked(t *testing.T) {
 	want := "engine=" + strings.Join(engineNames()[1:], ",")
 	for _, d := range []Division{Quick, Open} {
-		assert.Equal(t, want, bench(t, "Engines").settings(d)["sweep"])
+		assert.Equal(t, want, bench(t, "Engines").set[d]["sweep"])
 	}
 }

@@ -63,7 +63,7 @@ type Values struct {
 
 	CeilingBytes int64 // that plain I/O may take of the storage tier; 0 = see CeilingSize
 
-	// How fast requests come, how many, and how many are served at a time; 0 is without a bound,
+	// How fast requests come, how many, and how many are executed at a time; 0 is without a bound,
 	// or at the pace of think times and traces, with automatic Workers, see WorkerCount.
 	MaxConcurrentAllocs, Workers int
 	RequestRate                  float64
@@ -92,7 +92,7 @@ type Values struct {
 	SharedDir         string
 	RendezvousTimeout time.Duration
 
-	// Around the window: load that is not counted, and rest in which nothing happens.
+	// Around the window: load that is not counted, and a pause in which nothing happens.
 	Warmup, Settle     time.Duration
 	Rehearse           bool // the closed division with short windows
 	PerformanceProfile string
@@ -205,7 +205,7 @@ func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
 // GPUBytesPerSecond is the simulated link's bandwidth per direction.
 func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
 
-// ClosedLoop reports whether users wait for answers.
+// ClosedLoop reports whether users wait until their requests complete.
 func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
 
 // Overtaking reports whether a turn may start before its predecessor's entry is written.
@@ -232,15 +232,16 @@ func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 // benchmark's is.
 func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
 
-// EngineLayout is the layout in force, if it is an engine's.
-func (v *Values) EngineLayout() (l tiers.LayoutSpec, is bool) {
-	return tiers.EngineLayoutOf(v.Layout)
+// EngineLayout is the layout in force if it is an engine's; Tokens is 0 if it is not.
+func (v *Values) EngineLayout() tiers.LayoutSpec {
+	l, _ := tiers.EngineLayoutOf(v.Layout)
+	return l
 }
 
 // StoringRanks is how many tensor-parallel ranks store bytes of their own in this run: one, unless
 // the I/O of all is to be done.
 func (v *Values) StoringRanks() int {
-	l, _ := v.EngineLayout()
+	l := v.EngineLayout()
 	if v.TPIO != "all" || l.Ranks == tiers.RanksUnsaid ||
 		l.Ranks == tiers.RanksApart && v.Model.Latents() {
 		return 1
@@ -250,7 +251,7 @@ func (v *Values) StoringRanks() int {
 
 // RankObjects is how many objects, one of each rank, are one of the engine's layout.
 func (v *Values) RankObjects() int {
-	if l, _ := v.EngineLayout(); l.Ranks == tiers.RanksTogether {
+	if v.EngineLayout().Ranks == tiers.RanksTogether {
 		return 1
 	}
 	return v.StoringRanks()
@@ -287,7 +288,7 @@ func (v *Values) Depth() int {
 	if v.IODepth > 0 {
 		return v.IODepth
 	}
-	if l, is := tiers.EngineLayoutOf(v.Layout); is {
+	if l := v.EngineLayout(); l.Tokens > 0 {
 		return l.Depth
 	}
 	workers := v.WorkerCount()
