@@ -22,7 +22,7 @@ type Section struct {
 	Short   *Section // what the text prints instead of a table that is too long for a screen
 	Note    string   // below the table of the page
 	Folded  bool     // on the page it is folded away below the figures
-	place   int      // in the order of reading
+	place   int      // in the order of reading; sections of other packages follow
 }
 
 // Line is one fact with its topic; a line without a topic continues the one before.
@@ -41,7 +41,7 @@ type Column struct {
 func Sections(r *result.Result) []Section {
 	all := append(slices.Concat(groups(r)...), stalls(r), failures(r))
 	for i := range all {
-		all[i].place = i
+		all[i].place = i - len(all)
 	}
 	return slices.DeleteFunc(all, func(s Section) bool { return len(s.Lines)+len(s.Rows) == 0 })
 }

@@ -16,8 +16,8 @@ type TierAlone struct {
 	of         map[string]*stats.Benchmark // by operation
 }
 
-// tiersAlone returns the rows of BenchmarkTier. Only there nothing else ran at the same time, so that
-// memory and drive can be compared. Other benchmarks use several tiers together.
+// tiersAlone returns the rows of BenchmarkTier, fast tiers first. Only there nothing else ran at the same
+// time, so that memory and drive can be compared. Other benchmarks use several tiers together.
 func tiersAlone(t *stats.Table) (rows []TierAlone) {
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
@@ -33,7 +33,6 @@ func tiersAlone(t *stats.Table) (rows []TierAlone) {
 		}
 		rows[i].of[v["op"]] = b
 	}
-	// Fast tiers first.
 	slices.SortStableFunc(rows, func(a, b TierAlone) int {
 		return slices.Index(Levels, a.Tier) - slices.Index(Levels, b.Tier)
 	})
@@ -71,17 +70,17 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: r.Tier + "\n" + r.Size})
 	}
 	for run := range t.Runs {
+		lines := make([]Line, len(ops))
 		for j, op := range ops {
-			l := lineOf(t, run, j, op)
-			l.Dash, l.Apart = j, true
+			lines[j] = Line{Name: op, Dash: j, Apart: true}
 			for i, r := range rows {
 				// A run without a measurement has no dot.
 				if cell := r.of[op].Cell(op+"-B/s", run); cell.N() > 0 {
-					l.add(float64(i), cell.Summary.Center/(1<<30))
+					lines[j].add(float64(i), cell.Summary.Center/(1<<30))
 				}
 			}
-			c.addLine(l)
 		}
+		c.add(t, run, lines...)
 	}
 	return shown(false, c)
 }

@@ -11,12 +11,6 @@ import (
 	"kvbench/tools/stats"
 )
 
-// trial is the trial that represents a run.
-type trial struct {
-	run int
-	*load.Record
-}
-
 // MedianTrial returns the trial that represents a run (report.Typical), nil if no trial has a result
 // file.
 func MedianTrial(b *stats.Benchmark, run int) *load.Record {
