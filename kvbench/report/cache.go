@@ -84,7 +84,7 @@ func blocks(r *result.Result) (s Section) {
 	if c == nil {
 		return s
 	}
-	n, ratio := units.Count, units.HitRatio
+	ratio := units.HitRatio
 	s = Section{Title: "Block Cache", Topic: "blocks", Note: "Ideal is a cache without bounds on " +
 		"the same requests. The prefix-hit ratio is the share of the requests of which at least " +
 		"the first block was found. Pending hits waited for their writer."}
@@ -101,17 +101,11 @@ func blocks(r *result.Result) (s Section) {
 			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
 			units.Plural(c.Writes.Operations, "operation"))
 	}
-	s.number("block hit ratio", ratio, c.HitRatio)
-	s.number("ideal hit ratio", ratio, c.IdealHitRatio)
-	s.number("prefix-hit ratio", units.Share, c.PrefixHitRatio)
-	s.number("token hit ratio", units.Share, c.TokenHitRatio)
-	s.number("bytes saved", units.Bytes, c.BytesSaved)
-	s.number("requests", n, c.Requests)
-	s.number("blocks", n, c.Blocks)
-	s.number("hits", n, c.Hits)
-	s.number("pending hits", n, c.Pending)
-	s.number("written", n, c.Written)
-	s.number("behind a missing one", n, c.Unreachable)
+	s.row(ratio, "block hit ratio", c.HitRatio, "ideal hit ratio", c.IdealHitRatio, units.Share,
+		"prefix-hit ratio", c.PrefixHitRatio, "token hit ratio", c.TokenHitRatio, units.Bytes,
+		"bytes saved", c.BytesSaved, units.Count, "requests", c.Requests, "blocks", c.Blocks,
+		"hits", c.Hits, "pending hits", c.Pending, "written", c.Written,
+		"behind a missing one", c.Unreachable)
 	return s
 }
 

@@ -170,22 +170,15 @@ func simulation(r *result.Result) (s Section) {
 	if m.SustainedUsers != nil {
 		s.put("", sustainedUsers(r))
 	}
-	if d := m.Device; d == nil {
+	if m.Device == nil {
 		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
-		s.number("model read", units.BytesPerSec, d.Read)
-		s.number("model write", units.BytesPerSec, d.Write)
-		s.number("read latency", units.Nanoseconds, d.ReadLatency)
-		s.number("write latency", units.Nanoseconds, d.WriteLatency)
-		s.number("parallel requests", units.Count, d.Parallelism)
-		s.number("duplex", units.Number, d.Duplex)
-		s.number("medium busy", units.Share, m.DeviceBusyShare)
+		s.put("", m.Device.String())
 	}
-	s.number("users", units.Count, r.Workload.Users)
-	s.number("sustained users", units.Count, m.SustainedUsers)
-	s.number("queue growth, requests/s", units.Number, m.QueueGrowth)
-	s.number("I/O trace rows", units.Count, m.TraceRows)
-	s.number("computed in", units.Nanoseconds, m.WallNS)
+	s.row(units.Share, "medium busy", m.DeviceBusyShare, units.Count, "users", r.Workload.Users,
+		"sustained users", m.SustainedUsers, units.Number, "queue growth, requests/s",
+		m.QueueGrowth, units.Count, "I/O trace rows", m.TraceRows, units.Nanoseconds, "computed in",
+		m.WallNS)
 	return s
 }
 
@@ -259,22 +252,14 @@ func replay(r *result.Result) (s Section) {
 	if p == nil {
 		return s
 	}
-	n := units.Count
 	s = Section{Title: "Replay", Topic: "replay", Note: "Reads of evicted and of never written " +
 		"entries, and writes larger than the tier, cost no I/O. Rows that were not selected are " +
 		"of other tiers or phases."}
-	s.number("rows", n, p.Rows)
-	s.number("not selected", n, p.Skipped)
-	s.number("reads", n, p.Reads)
-	s.number("writes", n, p.Writes)
-	s.number("deletes", n, p.Deletes)
-	s.number("reads of evicted", n, p.EvictedReads)
-	s.number("reads of never written", n, p.UnwrittenReads)
-	s.number("deletes of unknown", n, p.UnknownDeletes)
-	s.number("overwrites", n, p.Overwrites)
-	s.number("too large", n, p.TooLarge)
-	s.number("deleted for capacity", n, p.Evictions)
-	s.number("largest delay", units.Nanoseconds, p.LateNS)
+	s.row(units.Count, "rows", p.Rows, "not selected", p.Skipped, "reads", p.Reads,
+		"writes", p.Writes, "deletes", p.Deletes, "reads of evicted", p.EvictedReads,
+		"reads of never written", p.UnwrittenReads, "deletes of unknown", p.UnknownDeletes,
+		"overwrites", p.Overwrites, "too large", p.TooLarge, "deleted for capacity", p.Evictions,
+		units.Nanoseconds, "largest delay", p.LateNS)
 	return s
 }
 
