@@ -75,7 +75,7 @@ type reader struct {
 // bad line is no error.
 func (r *reader) warn(file string, line int, format string, args ...any) {
 	if r.Warn != nil {
-		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
+		r.Warn(fmt.Errorf("%s:%d: %w", file, line, fmt.Errorf(format, args...)))
 	}
 }
 
