@@ -26,16 +26,15 @@ func settings(r *result.Result) (s Section) {
 	}
 	s.workload(r)
 	// Rates are of the window; the total is the user's waiting time.
-	virtual := ""
+	window := ns(r.WindowNS)
 	if r.Simulation != nil {
-		virtual = " of virtual time"
+		window += " of virtual time"
 	}
-	warm := ""
+	window += " of " + ns(r.ElapsedNS) + " in all"
 	if r.WarmupNS > 0 {
-		warm = "warm-up " + ns(r.WarmupNS) + ", "
+		window += ", warm-up " + ns(r.WarmupNS)
 	}
-	s.line("window", "%s%s of %s in all, %sdrain %s", ns(r.WindowNS), virtual, ns(r.ElapsedNS),
-		warm, ns(r.DrainNS))
+	s.put("window", window+", drain "+ns(r.DrainNS))
 	s.storage(r)
 	// Parameters that the user changed: the numbers are then not those of the imitated engine.
 	if name, its, others := r.Imitated(); name != "" {
@@ -66,11 +65,6 @@ func settings(r *result.Result) (s Section) {
 func (s *Section) workload(r *result.Result) {
 	w := r.Workload
 	var parts []string
-	add := func(text, value string) {
-		if value != "" {
-			parts = append(parts, text)
-		}
-	}
 	if w.Users > 0 {
 		parts = append(parts, units.Plural(w.Users, "user"))
 	}
@@ -78,10 +72,12 @@ func (s *Section) workload(r *result.Result) {
 		parts = append(parts, units.Plural(w.Workers, "worker"))
 	}
 	if r.CompletionUnit != result.UnitOperation {
-		add(w.Arrival, w.Arrival)
-		add(w.Turns+" turns", w.Turns)
-		add("generation "+w.GenerationMode, w.GenerationMode)
-		add("decode reads "+w.DecodeReads, w.DecodeReads)
+		for _, p := range [][3]string{{"", w.Arrival, ""}, {"", w.Turns, " turns"},
+			{"generation ", w.GenerationMode, ""}, {"decode reads ", w.DecodeReads, ""}} {
+			if p[1] != "" {
+				parts = append(parts, p[0]+p[1]+p[2])
+			}
+		}
 	}
 	s.put("load", strings.Join(append(parts, fmt.Sprint("seed ", r.Seed)), ", "))
 	// A profile's values count more than its name: versions of a name may differ.
@@ -105,26 +101,23 @@ func (s *Section) storage(r *result.Result) {
 		s.objectStore(r)
 		return
 	}
-	by := "" // the only method of earlier versions is not printed
+	io := r.IO.Mode + " I/O"
 	if r.IO.Engine == "uring" {
-		by = " by io_uring"
+		io += " by io_uring"
 	}
-	io := fmt.Sprintf("%s I/O%s, %s chunks, depth %d", r.IO.Mode, by, bytes(r.IO.ChunkBytes),
-		r.IO.Depth)
-	topic := "storage"
+	io += fmt.Sprintf(", %s chunks, depth %d", bytes(r.IO.ChunkBytes), r.IO.Depth)
 	if r.Simulation == nil {
-		dir := cmp.Or(strings.ReplaceAll(r.IO.CacheDir, "\n", `\n`), "no directory")
+		dir := cmp.Or(r.IO.CacheDir, "no directory")
 		if r.IO.CacheDir == "" && len(r.MergedRanks) > 1 {
 			dir = "a directory of each rank's own"
 		}
-		s.put(topic, strings.ReplaceAll(dir, ",", ", "))
-		topic = ""
+		s.put("storage", strings.NewReplacer("\n", `\n`, ",", ", ").Replace(dir))
 		io += ", write device time is " + r.IO.WriteDevice
 	}
 	if r.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", r.IO.MaxConcurrentAllocs)
 	}
-	s.put(topic, io)
+	s.put(map[bool]string{true: "storage"}[r.Simulation != nil], io)
 }
 
 // input describes the trace that was read. Malformed rows are reported even when there are none.
