@@ -53,7 +53,7 @@ func groups(r *result.Result) [][]Section {
 	all := [][]Section{{simulation(r), clients(r), autoscaling(r), settings(r), checkpoints(r),
 		replay(r), knee(r)},
 		{verdict(r), plain(r), blockIO(r), sizes(r)},
-		{latencies(r), requestTime(r), bySize(r), contexts(r), objects(r), endpoints(r),
+		{latencies(r), requestTime(r), contexts(r), objects(r), endpoints(r),
 			firstTokens(r)},
 		{tiers(r), moved(r), roots(r), prompts(r), blocks(r), blocksOverTime(r), policy(r),
 			validation(r), served(r)},
