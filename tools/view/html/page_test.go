@@ -148,7 +148,7 @@ func TestLinesAlone(t *testing.T) {
 		{sweep.String(), ">BlockIO/op=read/size=…<", ""},
 		{"BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
 			"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n",
-			">Each tier alone<", "storage</td><td class=\"\">1MiB</td>[^$]*cpu</td>"},
+			"\"ticks\":[{\"At\":0,\"Label\":\"cpu\\n1MiB\"},{\"At\":1,\"Label\":\"storage\\n1MiB\"}", ""},
 		{"note: <b>&\nBenchmarkA/x=<script>alert(1)</script>/y=\"1-2 1 5 ns/op 3 <i>\n", "note",
 			"<script>alert|<i>|<b>"},
 	} {

@@ -150,9 +150,6 @@ func Typed(v any) any {
 	return s
 }
 
-// simulatedHead is the title of the column by which rows are coloured.
-const simulatedHead = "Simulated"
-
 // special has the columns whose value is not a key of the result file.
 var special = map[string]value{
 	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,

@@ -22,8 +22,8 @@
 // The charts' data have a sheet of their own: a chart that refers to rows of Summary breaks when they
 // are sorted. Programs draw charts in different widths, so a chart leaves space on its page.
 //
-// Rows of simulated results are coloured in Summary, and their benchmark's name says "(simulated)" on
-// every sheet, so that a copied row keeps the mark.
+// The benchmark's name of a simulated result says "(simulated)" on every sheet, so that a copied row keeps
+// the mark.
 //
 // The charts are native, so that a reader can change them. There are at most ten: the first chart of each
 // benchmark of the page, then the second of each. Line charts have named positions such as percentiles,

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/xuri/excelize/v2"
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/report"
@@ -31,7 +30,8 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	}
 	b := newBook()
 	defer b.f.Close()
-	b.summary(records)
+	heads, rows := Summary(records)
+	b.table(table{name: "Summary", heads: heads, rows: rows, wide: true, names: 1})
 	b.table(parameters(records, t))
 	b.table(metrics(t))
 	b.sections(records)
@@ -58,24 +58,6 @@ func Summary(records []*load.Record) (heads []string, rows [][]any) {
 		}
 	}
 	return heads, rows
-}
-
-// summary is the first sheet. It colours the rows of simulated results by a conditional format, so that a
-// row keeps its colour when rows are sorted.
-func (b *book) summary(records []*load.Record) {
-	t := table{name: "Summary", wide: true, names: 1}
-	t.heads, t.rows = Summary(records)
-	b.table(t)
-	if !slices.ContainsFunc(records, (*load.Record).IsSimulated) {
-		return
-	}
-	style, err := b.f.NewConditionalStyle(&excelize.Style{
-		Font: &excelize.Font{Italic: true, Color: "7F4F00"}, Fill: fill("FFF2CC")})
-	b.keep(err)
-	column, _ := excelize.ColumnNumberToName(slices.Index(t.heads, simulatedHead) + 1)
-	b.keep(b.f.SetConditionalFormat(t.name, cell(0, 1)+":"+cell(len(t.heads)-1, len(t.rows)),
-		[]excelize.ConditionalFormatOptions{{Type: "formula",
-			Criteria: "$" + column + "2=TRUE", Format: &style}}))
 }
 
 // parameters returns a table with one column per run, of the parameters and the facts of the page. If a

@@ -111,9 +111,6 @@ func TestParts(t *testing.T) {
 	rows, err := f.GetRows("Charts")
 	require.NoError(t, err)
 	assert.Regexp(t, `These are 10 of \d+ charts; the page`, fmt.Sprint(rows))
-	formats, err := f.GetConditionalFormats("Summary")
-	require.NoError(t, err)
-	assert.Len(t, formats, 1, "the rows of predictions are coloured")
 	rows, err = f.GetRows("Performance Metrics")
 	require.NoError(t, err)
 	for _, row := range rows[1:] {
