@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -127,63 +126,4 @@ func bpftraceText(short string) string {
 		}
 	}
 	return text.String()
-}
-
-// depthIn is the depth of a job, of reads and writes together.
-func depthIn(t *testing.T, job string) (sum int) {
-	t.Helper()
-	all := regexp.MustCompile(`(?m)^iodepth=(\d+)$`).FindAllStringSubmatch(job, -1)
-	require.NotEmpty(t, all, job)
-	for _, m := range all {
-		n, err := strconv.Atoi(m[1])
-		require.NoError(t, err)
-		sum += n
-	}
-	return sum
-}
-
-// FuzzParseBpftrace asserts that no text makes a job that fio cannot run: shares sum to 100, the
-// depth is in fio's range.
-func FuzzParseBpftrace(f *testing.F) {
-	for _, name := range []string{"drifted", "ended-early", "negative"} {
-		text, err := os.ReadFile(filepath.Join(bpftraceTexts, name+".txt"))
-		require.NoError(f, err)
-		f.Add(string(text), int64(6*time.Second))
-	}
-	f.Add(textOf("bssplit_read_kb: 0 3, 4 8 7, 1K 2K 8", "d2c_read_us: 1 4, 8M 16M 1",
-		"qd_read: 1M 2M 5"), int64(0))
-	f.Add("@bssplit_write_kb[a]:\n(..., 0) 3 |@|\n[512, 1K) 4 |@|\n[8000, ...) 1 "+
-		"||\n@inflight_write: -7\n@d[1,2]: 3\n", int64(1))
-	split := regexp.MustCompile(`(?m)^bssplit=(\S+)$`)
-	f.Fuzz(func(t *testing.T, text string, window int64) {
-		_ = attached.MatchString(text)
-		b, err := parseBpftrace(text, "x.txt")
-		if err != nil {
-			return
-		}
-		tr, about := b.Trace(time.Duration(max(0, window)))
-		job, err := fio.Job(tr, fio.Input{Title: "x", About: about})
-		if err != nil {
-			t.Fatalf("a text with sizes makes no job: %v", err)
-		}
-		if d := depthIn(t, job); d < 1 || d > 2*256 {
-			t.Errorf("depth %d", d)
-		}
-		all := split.FindAllStringSubmatch(job, -1)
-		require.NotEmpty(t, all, job)
-		sides := strings.Split(all[0][1], ",")
-		for _, m := range all[1:] {
-			sides = append(sides, m[1])
-		}
-		for _, side := range sides {
-			sum := 0
-			for part := range strings.SplitSeq(side, ":") {
-				_, share, _ := strings.Cut(part, "/")
-				n, err := strconv.Atoi(share)
-				require.NoError(t, err)
-				sum += n
-			}
-			assert.Equal(t, 100, sum, job)
-		}
-	})
 }

@@ -159,12 +159,3 @@ func TestLinesAlone(t *testing.T) {
 		}
 	}
 }
-
-// A run that was not traced has its latencies over time, too.
-func TestLatenciesOverTime(t *testing.T) {
-	page := render(t, load.Options{}, "../../../kvbench/record/testdata/result.json")
-	for _, title := range []string{"Latency of an entry on the storage tier, read over time",
-		"Latency of requests, end to end over time", `"heat":`} {
-		assert.Contains(t, page, title)
-	}
-}
