@@ -77,40 +77,35 @@ func requestTime(r *result.Result) (s Section) {
 	if r.CompletionUnit == result.UnitOperation || n == 0 {
 		return s
 	}
-	s = Section{Title: "Request Time", Folded: true, Columns: partColumns("per request")}
-	add := func(name string, ns int64, d result.Distribution) {
-		if ns*10_000 > sum.EndToEnd { // else it would be no digit of the sum
-			s.part(name, n, ns, sum.EndToEnd, d)
-		}
-	}
-	var unknown result.Distribution
-	add("end to end", sum.EndToEnd, l.EndToEnd)
-	add("queue", sum.Queue, l.Queue)
-	add("looking up", sum.Lookup, unknown)
-	add("context reads", sum.Context, l.Context)
-	add("prefill writes", sum.Prefill, l.Prefill)
-	add("decode reads", sum.Decode, l.Decode)
-	add("waiting", sum.Waits(), l.Wait)
-	for _, w := range []struct {
-		name string
-		ns   int64
-	}{{"for capacity", sum.Room}, {"for the write limit", sum.WriteLimit}, {"for buffers", sum.Buffers},
-		{"for another's write", sum.Pending}} {
-		if w.ns*100 >= sum.EndToEnd {
-			add("waiting "+w.name, w.ns, unknown)
-		}
-	}
-	add("making data", sum.Data, unknown)
-	add("waiting for the GPU", sum.GPUWait, unknown)
-	add("computing", sum.Compute, unknown)
-	add("generation", sum.Generation, l.Generation)
 	rest := sum.Rest
-	if evicted(r) {
-		add("deleting what was evicted", sum.Release, unknown)
-	} else { // nothing to delete: the time of finding that out
-		rest += sum.Release
+	release := sum.Release
+	if !evicted(r) { // nothing to delete: the time of finding that out
+		rest, release = rest+release, 0
 	}
-	add("rest", rest, l.Rest)
+	s = Section{Title: "Request Time", Folded: true, Columns: partColumns("per request")}
+	for _, part := range []struct {
+		name  string
+		ns    int64
+		times result.Distribution
+		least int64 // in 1/10000 of the time; with less it would be no digit of the sum
+	}{{"end to end", sum.EndToEnd, l.EndToEnd, 1}, {"queue", sum.Queue, l.Queue, 1},
+		{name: "looking up", ns: sum.Lookup, least: 1},
+		{"context reads", sum.Context, l.Context, 1}, {"prefill writes", sum.Prefill, l.Prefill, 1},
+		{"decode reads", sum.Decode, l.Decode, 1}, {"waiting", sum.Waits(), l.Wait, 1},
+		{name: "waiting for capacity", ns: sum.Room, least: 100},
+		{name: "waiting for the write limit", ns: sum.WriteLimit, least: 100},
+		{name: "waiting for buffers", ns: sum.Buffers, least: 100},
+		{name: "waiting for another's write", ns: sum.Pending, least: 100},
+		{name: "making data", ns: sum.Data, least: 1},
+		{name: "waiting for the GPU", ns: sum.GPUWait, least: 1},
+		{name: "computing", ns: sum.Compute, least: 1},
+		{"generation", sum.Generation, l.Generation, 1},
+		{name: "deleting what was evicted", ns: release, least: 1},
+		{"rest", rest, l.Rest, 1}} {
+		if part.ns*10_000 > part.least*sum.EndToEnd {
+			s.part(part.name, n, part.ns, sum.EndToEnd, part.times)
+		}
+	}
 	return s
 }
 
