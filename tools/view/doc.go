@@ -4,8 +4,8 @@
 //	               tables that compares no results
 //	answer.go      how runs differ, in a sentence each; the scale of the headlines
 //	runs.go        what ran: facts of each run, its warnings
-//	tiers.go       the tiers next to each other
-//	sweeps.go      a swept parameter as curves, with the load that reaches 90 % of the maximum
+//	sweeps.go      figures of several benchmarks: the tiers next to each other; a swept parameter as
+//	               curves, with the load that reaches 90 % of the maximum
 //	benchmarks.go  each benchmark: the sections of its results, next to each other for several runs
 //	figures.go     the table of figures: what each shows of a run, and on which axes
 //	timeline.go    series over time, as figures of the page and as a table of the workbook
