@@ -68,6 +68,9 @@ func (v Values) MarshalJSON() ([]byte, error) {
 // Colours is the number of colours for series. More runs share colours and differ by their numbers.
 const Colours = 12
 
+// dashes is the number of dashes: solid, dashed and dotted.
+const dashes = 3
+
 // Line is a series of points sorted by X.
 type Line struct {
 	Name   string `json:"name"`
@@ -116,7 +119,7 @@ func (c *Chart) add(t *stats.Table, run int, lines ...Line) {
 		l.Colour = i % Colours
 		if len(t.Runs) > 1 {
 			l.Name = t.Labels[run] + " " + l.Name
-			l.Run, l.Colour, l.Dash = run+1, run%Colours, i
+			l.Run, l.Colour, l.Dash = run+1, run%Colours, i%dashes
 		}
 		if c.shows(l) {
 			c.Lines = append(c.Lines, l)

@@ -30,9 +30,15 @@ type subject struct {
 	median *load.Record
 }
 
-// figures are the figures in their order on the page. Figures of special runs come first, such as
-// autoscaling or block requests: they are the reason for such a run.
+// figures are the figures in their order on the page. Figures of special runs come first, such as a knee
+// or autoscaling: they are the reason for such a run.
 var figures = slices.Concat([]figure{
+	{"Rate against requests in flight, by the size of a request, median trial", inFlight,
+		Axis{Label: "rate (%s/s)", Zero: true},
+		kneeLines(func(p result.KneePoint) float64 { return p.Rate })},
+	{"p99 against requests in flight, by the size of a request, median trial", inFlight,
+		Axis{Label: "p99 (ms, log scale)", Log: true},
+		kneeLines(func(p result.KneePoint) float64 { return orNaN(p.P99NS) / 1e6 })},
 	{"Users, workers and goroutines in each round, median trial", overTime,
 		Axis{Label: "how many (of each)", Zero: true},
 		ofRounds([]string{"users", "workers", "goroutines"},
@@ -62,7 +68,7 @@ var figures = slices.Concat([]figure{
 
 // draw makes the figures of a benchmark.
 func draw(b *stats.Benchmark, subjects []subject, t *stats.Table) []Chart {
-	charts := kneeFigures(subjects, t)
+	var charts []Chart
 	for _, f := range figures {
 		c := Chart{Title: f.title, X: f.x, Y: f.y, Time: f.x.Label == overTime.Label}
 		for _, s := range subjects {
@@ -73,6 +79,9 @@ func draw(b *stats.Benchmark, subjects []subject, t *stats.Table) []Chart {
 	}
 	return shown(b.Simulated, append(charts, courseFigures(subjects, t)...)...)
 }
+
+// inFlight is the X axis of the grid of a knee.
+var inFlight = Axis{Label: "requests in flight (log scale)", Log: true}
 
 // overTime is the X axis of the window. It begins when the window opens, after the warm-up.
 var overTime = Axis{Label: "time in the window (s)", Zero: true}
@@ -162,43 +171,25 @@ func loadingLines(r *result.Result) []Line {
 	return []Line{half, slow, compute}
 }
 
-// kneeFigures returns two charts per run that measured a knee: the rate and the p99 against the requests
-// in flight, with one curve per request size. Above the knee the rate stays and the p99 grows.
-func kneeFigures(subjects []subject, t *stats.Table) (out []Chart) {
-	for _, s := range subjects {
-		if s.median == nil || s.median.Result.PlainIO == nil || s.median.Result.PlainIO.Knee == nil {
-			continue
+// kneeLines makes a line per request size of the grid of a knee. Above the knee the rate stays and the p99
+// grows.
+func kneeLines(value func(result.KneePoint) float64) func(subject) []Line {
+	return ofMedian(func(r *result.Result) (lines []Line) {
+		if r.PlainIO == nil || r.PlainIO.Knee == nil {
+			return nil
 		}
-		title := " against requests in flight, by the size of a request, median trial"
-		if len(t.Runs) > 1 {
-			title += ", " + t.Labels[s.run]
-		}
-		x := Axis{Label: "requests in flight", Log: true}
-		var rates, p99s []Line
-		for _, p := range slices.SortedFunc(slices.Values(s.median.Result.PlainIO.Knee.Points),
+		for _, p := range slices.SortedFunc(slices.Values(r.PlainIO.Knee.Points),
 			func(a, b result.KneePoint) int {
 				return cmp.Or(cmp.Compare(a.RequestBytes, b.RequestBytes), a.InFlight-b.InFlight)
 			}) {
 			name := units.Bytes.Text(p.RequestBytes)
-			if n := len(rates); n == 0 || rates[n-1].Name != name {
-				l := Line{Name: name, Colour: n % Colours, Dots: true}
-				rates, p99s = append(rates, l), append(p99s, l)
+			if n := len(lines); n == 0 || lines[n-1].Name != name {
+				lines = append(lines, Line{Name: name, Dots: true})
 			}
-			rates[len(rates)-1].add(float64(p.InFlight), p.Rate)
-			p99s[len(p99s)-1].add(float64(p.InFlight), orNaN(p.P99NS)/1e6)
-			tick := Tick{At: float64(p.InFlight), Label: fmt.Sprint(p.InFlight)}
-			if !slices.Contains(x.Ticks, tick) {
-				x.Ticks = append(x.Ticks, tick)
-			}
+			lines[len(lines)-1].add(float64(p.InFlight), value(p))
 		}
-		slices.SortFunc(x.Ticks, func(a, b Tick) int { return cmp.Compare(a.At, b.At) })
-		rate := Chart{Title: "Rate" + title, X: x, Y: Axis{Label: "rate (%s/s)", Zero: true},
-			Lines: rates}
-		rate.inBytes()
-		out = append(out, rate, Chart{Title: "p99" + title, X: x,
-			Y: Axis{Label: "p99 (ms)", Log: true}, Lines: p99s})
-	}
-	return out
+		return lines
+	})
 }
 
 // nines are the ticks of the percentile axis: 90, 99, 99.9 and so on have equal distances.

@@ -44,26 +44,19 @@ func TestLoadingIsDrawnWithComputing(t *testing.T) {
 }
 
 func TestCurvesOfAKnee(t *testing.T) {
-	draw := func(points ...result.KneePoint) []Chart {
+	lines := func(points ...result.KneePoint) []Line {
 		r := result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{Points: points}}}
-		return kneeFigures([]subject{{median: &load.Record{Result: &r}}},
-			&stats.Table{Runs: []string{"a"}})
+		return kneeLines(func(p result.KneePoint) float64 { return p.Rate })(
+			subject{median: &load.Record{Result: &r}})
 	}
-	charts := draw(result.KneePoint{RequestBytes: 4096, InFlight: 1, Rate: 1024},
-		result.KneePoint{RequestBytes: 16384, InFlight: 1, Rate: 3},
-		result.KneePoint{RequestBytes: 4096, InFlight: 4, Rate: 4096, P99NS: new(int64(7e6))},
-		result.KneePoint{RequestBytes: 16384, InFlight: 2, Rate: 5})
-	require.Len(t, charts, 2)
-	rate, p99 := charts[0], charts[1]
-	assert.Equal(t, "rate (KiB/s)", rate.Y.Label)
-	assert.Equal(t, []Tick{{1, "1"}, {2, "2"}, {4, "4"}}, rate.X.Ticks)
-	require.Len(t, rate.Lines, 2)
-	assert.Equal(t, "4 KiB, 16 KiB", rate.Lines[0].Name+", "+rate.Lines[1].Name)
-	assert.Equal(t, Line{Name: "4 KiB", Dots: true, X: Values{1, 4}, Y: Values{1, 4}}, rate.Lines[0])
-	assert.Equal(t, 7.0, p99.Lines[0].Y[1])
-	assert.True(t, math.IsNaN(p99.Lines[1].Y[0]))
-	assert.Len(t, draw(result.KneePoint{RequestBytes: 3000}, result.KneePoint{RequestBytes: -1},
-		result.KneePoint{})[0].Lines, 3, "of a file that was edited")
+	assert.Equal(t, []Line{{Name: "4 KiB", Dots: true, X: Values{1, 4}, Y: Values{1024, 4096}},
+		{Name: "16 KiB", Dots: true, X: Values{1, 2}, Y: Values{3, 5}}},
+		lines(result.KneePoint{RequestBytes: 4096, InFlight: 1, Rate: 1024},
+			result.KneePoint{RequestBytes: 16384, InFlight: 1, Rate: 3},
+			result.KneePoint{RequestBytes: 4096, InFlight: 4, Rate: 4096},
+			result.KneePoint{RequestBytes: 16384, InFlight: 2, Rate: 5}))
+	assert.Len(t, lines(result.KneePoint{RequestBytes: 3000}, result.KneePoint{RequestBytes: -1},
+		result.KneePoint{}), 3, "of a file that was edited")
 }
 
 // Of many values six are listed; given parameters are listed completely, because each may matter.
