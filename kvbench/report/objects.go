@@ -92,12 +92,9 @@ func objects(r *result.Result) (s Section) {
 		d := op.Latency
 		s.add(strings.ReplaceAll(kind, "_", " "), op.Requests, op.Attempts, op.Failed, op.Cancelled,
 			d.Mean, d.P50, d.P95, d.P99, d.Max, moved)
-		// Behind the last kind of GET, of both.
-		_, ranges := o.Operations["get_range"]
-		if f := o.FirstByte; f.Count > 0 && (kind == "get" && !ranges || kind == "get_range") {
-			s.add("first byte of a get", f.Count, "", "", "", f.Mean, f.P50, f.P95, f.P99, f.Max,
-				"")
-		}
+	}
+	if f := o.FirstByte; f.Count > 0 {
+		s.add("first byte of a get", f.Count, "", "", "", f.Mean, f.P50, f.P95, f.P99, f.Max, "")
 	}
 	return s
 }

@@ -127,25 +127,24 @@ func (s *Section) input(r *result.Result) {
 		return
 	}
 	rows := units.Plural(in.Rows, "row")
-	if r.PartOfInput() {
+	if r.PartOfInput() && in.TotalRows != nil {
+		rows = fmt.Sprintf("the first %s of %s (%s)", rows, count(in.TotalRows),
+			percent(units.Ratio(in.Rows, *in.TotalRows)))
+	} else if r.PartOfInput() {
 		rows = "the first " + rows
-		if in.TotalRows != nil {
-			rows = fmt.Sprintf("%s of %s (%s)", rows, count(in.TotalRows),
-				percent(units.Ratio(in.Rows, *in.TotalRows)))
-		}
 	}
-	line := fmt.Sprintf("%s, %s failed, %s malformed", rows, count(in.Failed), count(in.Malformed))
+	parts := []string{rows, count(in.Failed) + " failed", count(in.Malformed) + " malformed"}
 	if in.Skipped > 0 {
-		line += fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
+		parts = append(parts, count(in.Skipped)+" before the start of the replay")
 	}
-	switch { // conversations are texts, sessions of agents are not
-	case in.Tokenizer != "":
-		line += ", tokens by " + in.Tokenizer
-	case in.Sessions > 0:
-		line += ", " + units.Plural(in.Sessions, "session") + ", up to " +
-			count(in.LiveSessions) + " live"
+	// Conversations are texts, sessions of agents are not.
+	if in.Tokenizer != "" {
+		parts = append(parts, "tokens by "+in.Tokenizer)
+	} else if in.Sessions > 0 {
+		parts = append(parts, units.Plural(in.Sessions, "session"),
+			fmt.Sprintf("up to %s live", count(in.LiveSessions)))
 	}
-	s.put("input", line)
+	s.put("input", strings.Join(parts, ", "))
 	if len(in.Problems) > 0 {
 		s.put("", "the first malformed row is "+in.Problems[0])
 	}
@@ -197,13 +196,12 @@ func autoscaling(r *result.Result) (s Section) {
 	if a == nil {
 		return s
 	}
-	n, ms, bandwidth := units.Count, units.Milliseconds, units.BytesPerSec
 	s = Section{Title: "Autoscaling", Topic: "autoscaler",
 		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
-		Columns: []Column{{"round", n}, {"ended at", units.Seconds}, {"users", n}, {"workers", n},
-			{"goroutines", n}, {"storage rate", bandwidth}, {"noise", bandwidth}, {"read p95", ms},
-			{"write p95", ms}, {"saturation", units.Share}, {"then users", n},
-			{"decision", units.Number}}}
+		Columns: columns("round", units.Seconds, "ended at", units.Count, "users", "workers",
+			"goroutines", units.BytesPerSec, "storage rate", "noise", units.Milliseconds,
+			"read p95", "write p95", units.Share, "saturation", units.Count, "then users",
+			units.Number, "decision")}
 	how := "the window ended before it was found"
 	if a.Found {
 		how = "found"
@@ -215,27 +213,17 @@ func autoscaling(r *result.Result) (s Section) {
 		s.add(i+1, x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.Noise, x.ReadP95,
 			x.WriteP95, x.Saturation, x.NextUsers, x.Decision)
 	}
-	s.Short = &Section{Columns: s.Columns, Rows: shown(s.Rows, mostRounds)}
-	if n := len(s.Rows); n > mostRounds {
-		s.Short.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
-			mostRounds, n)
-	} else if n > 0 {
-		s.Short.put("", "latencies are per 100 MiB")
+	// The text lists a few rounds, evenly spaced, with the first and the last: they show the search.
+	n := len(s.Rows)
+	few := min(n, 9)
+	s.Short = &Section{Columns: s.Columns}
+	for i := range few {
+		s.Short.add(s.Rows[i*(n-1)/max(few-1, 1)]...)
+	}
+	if n > 0 {
+		s.Short.line("", "%d of %d rounds, all are in the JSON; latencies are per 100 MiB", few, n)
 	}
 	return s
-}
-
-// mostRounds is how many rounds of an autoscaler the text lists.
-const mostRounds = 9
-
-// shown returns up to most rows, evenly spaced, including the first and the last: a few of hundreds
-// of rounds show a search.
-func shown[R any](rows []R, most int) (some []R) {
-	k := min(len(rows), most)
-	for i := range k {
-		some = append(some, rows[i*(len(rows)-1)/max(k-1, 1)])
-	}
-	return some
 }
 
 // replay counts the outcomes of the rows of an I/O trace: reads of evicted and of never written
