@@ -253,10 +253,11 @@ func traceFigures() (list []figure) {
 					octaves, kind := stats.TraceOctaves(s.trials, key)
 					l := Line{Name: kind.Title, Step: true}
 					if ends, shares := stats.Shares([]stats.Octaves{octaves}); len(ends) > 0 {
+						l.add(ends[0]/4, 0) // so that each value is a bar
 						for i, share := range shares[0] {
 							l.add(ends[i]/2, 100*share)
 						}
-						l.add(ends[len(ends)-1], 100*shares[0][len(ends)-1])
+						l.add(ends[len(ends)-1], 0)
 					}
 					lines = append(lines, l)
 				}
