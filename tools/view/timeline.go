@@ -64,10 +64,11 @@ func running(values []int64) (out []float64) {
 	return out
 }
 
-// of returns the series of a result.
+// of returns the series of a result. A result that counts single operations has no requests.
 func (d timeline) of(r *result.Result) []series {
 	tl := r.Timeline
-	if tl == nil || tl.IntervalNS <= 0 {
+	if tl == nil || tl.IntervalNS <= 0 ||
+		d.unit == units.Number && r.CompletionUnit == result.UnitOperation {
 		return nil
 	}
 	list := d.series(tl)

@@ -27,10 +27,6 @@ func MedianTrial(b *stats.Benchmark, run int) *load.Record {
 	return records[slices.Index(results, report.Typical(results))]
 }
 
-// Requests reports whether the result counts requests. Results that count single operations have no
-// request latency and no QoS class.
-func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
-
 // Levels are the keys of the tiers in a result, from fast to slow. The result schema fixes them.
 var Levels = []string{"gpu", "cpu", "storage"}
 
