@@ -105,7 +105,7 @@ fuzz: ## every fuzz target for a few seconds (FUZZTIME)
 	if [ -z "$$targets" ]; then echo "make fuzz: no fuzz target found, which cannot be right"; exit 1; fi; \
 	for target in $$targets; do \
 		time=$(FUZZTIME); \
-		case $$target in */view/html:*|*/view/xlsx:*|*:FuzzShareGPT*|*:FuzzBlockFormats|*:FuzzValidation|*:FuzzTokenizer|*:FuzzConfig|*:FuzzIOTrace|*:FuzzParseBpftrace) time=$(FUZZTIME_DOCUMENTS);; esac; \
+		case $$target in */view/html:*|*/view/xlsx:*|*:FuzzShareGPT*|*:FuzzBlockFormats|*:FuzzValidation|*:FuzzTokenizer|*:FuzzConfig|*:FuzzIOTrace|*/load:FuzzRead) time=$(FUZZTIME_DOCUMENTS);; esac; \
 		echo "$$target $$time"; \
 		$(GO) test "$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime $$time -fuzzminimizetime 1s; \
 	done

@@ -18,29 +18,35 @@ func prompts(r *result.Result) (s Section) {
 	if p == nil || p.Tokens == 0 {
 		return s
 	}
-	s.Title = "Prompts"
+	share := func(tokens int64) string { return percent(units.Ratio(tokens, p.Tokens)) }
+	var kinds []string // of each part of the prompts that is not new
+	for _, k := range result.PromptKinds {
+		if n, some := p.ByKind[k]; some && k != "new" {
+			kinds = append(kinds, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRatio))
+		}
+	}
 	line := fmt.Sprintf("%s of the %s prompt tokens of %s were found", percent(p.HitRatio),
 		count(p.Tokens), units.Plural(p.Requests, "completed request"))
-	if kinds := promptKinds(p); kinds != "" {
-		line += " (" + kinds + ")"
+	if kinds != nil {
+		line += " (" + strings.Join(kinds, ", ") + ")"
 	}
 	created := p.ByKind["new"].Tokens
 	missing := p.Tokens - p.Found - created
-	share := func(tokens int64) string { return percent(units.Ratio(tokens, p.Tokens)) }
 	line += fmt.Sprintf(", %s are new, ", share(created))
-	if first, known := firstRequests(r, missing); known {
+	if first, known := firstRequests(r, missing); !known {
+		line += fmt.Sprintf("the other %s were not found", share(missing))
+	} else {
 		line += share(first) + " were requested for the first time"
 		if lost := missing - first; lost > 0 && evicted(r) {
 			line += fmt.Sprintf(", %s were evicted or not yet written", share(lost))
 		} else if lost > 0 {
 			line += fmt.Sprintf(", %s were not yet written", share(lost))
 		}
-	} else {
-		line += fmt.Sprintf("the other %s were not found", share(missing))
 	}
 	if p.NotYetWritten > 0 {
 		line += fmt.Sprintf(" (%s of turns that overtook the one before)", count(p.NotYetWritten))
 	}
+	s.Title = "Prompts"
 	s.put("cache", line)
 	return s
 }
@@ -66,17 +72,6 @@ func evicted(r *result.Result) bool {
 	return slices.ContainsFunc(r.Tiers, func(t result.Tier) bool { return t.Evicted.Entries > 0 })
 }
 
-// promptKinds are the hit ratios of each part of the prompts that is not new.
-func promptKinds(p *result.Prompt) string {
-	var parts []string
-	for _, k := range result.PromptKinds {
-		if n, some := p.ByKind[k]; some && k != "new" {
-			parts = append(parts, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRatio))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 // blocks compares the hit ratio of a block trace with the ideal hit ratio of an unbounded cache. It
 // shows four digits, because policies differ in the fourth.
 func blocks(r *result.Result) (s Section) {
@@ -84,7 +79,7 @@ func blocks(r *result.Result) (s Section) {
 	if c == nil {
 		return s
 	}
-	n, ratio := units.Count, units.HitRatio
+	ratio := units.HitRatio
 	s = Section{Title: "Block Cache", Topic: "blocks", Note: "Ideal is a cache without bounds on " +
 		"the same requests. The prefix-hit ratio is the share of the requests of which at least " +
 		"the first block was found. Pending hits waited for their writer."}
@@ -101,17 +96,11 @@ func blocks(r *result.Result) (s Section) {
 			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
 			units.Plural(c.Writes.Operations, "operation"))
 	}
-	s.number("block hit ratio", ratio, c.HitRatio)
-	s.number("ideal hit ratio", ratio, c.IdealHitRatio)
-	s.number("prefix-hit ratio", units.Share, c.PrefixHitRatio)
-	s.number("token hit ratio", units.Share, c.TokenHitRatio)
-	s.number("bytes saved", units.Bytes, c.BytesSaved)
-	s.number("requests", n, c.Requests)
-	s.number("blocks", n, c.Blocks)
-	s.number("hits", n, c.Hits)
-	s.number("pending hits", n, c.Pending)
-	s.number("written", n, c.Written)
-	s.number("behind a missing one", n, c.Unreachable)
+	s.row(ratio, "block hit ratio", c.HitRatio, "ideal hit ratio", c.IdealHitRatio, units.Share,
+		"prefix-hit ratio", c.PrefixHitRatio, "token hit ratio", c.TokenHitRatio, units.Bytes,
+		"bytes saved", c.BytesSaved, units.Count, "requests", c.Requests, "blocks", c.Blocks,
+		"hits", c.Hits, "pending hits", c.Pending, "written", c.Written,
+		"behind a missing one", c.Unreachable)
 	return s
 }
 
@@ -127,17 +116,19 @@ func blocksOverTime(r *result.Result) (s Section) {
 	if x == nil || len(x.At) < parts {
 		return s
 	}
-	unknown := func(v float64) bool { return units.Finite(v) == nil }
-	if 2*len(slices.DeleteFunc(slices.Clone(x.Hit), unknown)) < parts {
-		return s // too few requests for a time series
-	}
 	s = Section{Title: "Block Hits By Time", Folded: true, Columns: columns("hit ratio by time")}
-	run, ideal := []any{"run"}, []any{"ideal"}
+	run, ideal, known := []any{"run"}, []any{"ideal"}, 0
 	for i := range parts {
 		s.Columns = append(s.Columns, Column{fmt.Sprintf("%d–%d %%", i*100/parts,
 			(i+1)*100/parts), units.HitRatio})
-		run = append(run, units.Finite(x.Hit[i]))
-		ideal = append(ideal, units.Finite(x.Ideal[i]))
+		hit := units.Finite(x.Hit[i])
+		run, ideal = append(run, hit), append(ideal, units.Finite(x.Ideal[i]))
+		if hit != nil {
+			known++
+		}
+	}
+	if 2*known < parts { // too few requests for a time series
+		return Section{}
 	}
 	s.add(run...)
 	s.add(ideal...)
@@ -163,7 +154,7 @@ func policy(r *result.Result) (s Section) {
 	}
 	s.put("", words)
 	// Only the moves that happened: most policies do one or two of these.
-	var moved []string
+	var moves []string
 	for _, n := range []struct {
 		what string
 		result.EntryCount
@@ -171,21 +162,23 @@ func policy(r *result.Result) (s Section) {
 		{"dropped where they lived on elsewhere", p.Dropped},
 		{"evicted above the storage tier without a copy", p.Refused}, {"not written", p.Unwritten}} {
 		if n.Entries > 0 {
-			moved = append(moved, fmt.Sprintf("%s (%s) %s", count(n.Entries), bytes(n.Bytes),
+			moves = append(moves, fmt.Sprintf("%s (%s) %s", count(n.Entries), bytes(n.Bytes),
 				n.what))
 		}
 	}
-	s.put("", strings.Join(moved, "; "))
+	s.put("", strings.Join(moves, "; "))
 	// The same requests in the same order: the difference is due to the policy.
 	if c := p.Compared; c != nil {
 		ratio := func(hits int64) string {
 			return units.HitRatio.Text(units.OrZero(units.Ratio(hits, c.Lookups)))
 		}
+		difference := fmt.Sprintf("%s fewer", count(c.Hits-c.WaterfallHits))
+		if more := c.WaterfallHits - c.Hits; more >= 0 {
+			difference = fmt.Sprintf("%s more", count(more))
+		}
 		s.line("", "of %s %s were there, ratio %s; -tier-policy waterfall with -evict lru would "+
-			"have had %s, ratio %s: %s %s", units.Plural(c.Lookups, "lookup"), count(c.Hits),
-			ratio(c.Hits), count(c.WaterfallHits), ratio(c.WaterfallHits),
-			count(max(c.WaterfallHits-c.Hits, c.Hits-c.WaterfallHits)),
-			map[bool]string{true: "more", false: "fewer"}[c.WaterfallHits >= c.Hits])
+			"have had %s, ratio %s: %s", units.Plural(c.Lookups, "lookup"), count(c.Hits),
+			ratio(c.Hits), count(c.WaterfallHits), ratio(c.WaterfallHits), difference)
 	}
 	if p.MostBehind > 0 {
 		s.line("", "at most %s of %s waited to be written behind the requests",
@@ -195,15 +188,9 @@ func policy(r *result.Result) (s Section) {
 	if d := p.DriveWritesPerDay; d != nil {
 		// A drive larger than its tier is written less often: the bytes can be compared with any
 		// drive's rating.
-		written := ""
-		for _, tier := range r.Tiers {
-			if tier.Level == "storage" && r.WindowNS > 0 {
-				n := float64(tier.Write.Bytes) / float64(r.WindowNS) * 86400e9
-				written = units.Bytes.Text(int64(n)) + " a day, "
-			}
-		}
-		s.line("", "at this window's pace %sthe storage tier is written %s times a day",
-			written, number(*d))
+		_, write := r.StorageTraffic()
+		s.line("", "at this window's pace %s a day, the storage tier is written %s times a day",
+			bytes(units.OrZero(write.BytesPerSecond)*86400), number(*d))
 	}
 	return s
 }
@@ -244,8 +231,13 @@ func served(r *result.Result) (s Section) {
 		Columns: columns("class", units.Count, "offered", "served", units.Share, "share",
 			units.Count, "in flight", "queued", units.Seconds, "oldest queued",
 			units.Nanoseconds, "e2e p95", units.Number, "SLA", units.Share, "compliance")}
+	rest := "" // with an empty queue the rest was in flight at the end of the window
+	if total.Queued == 0 && total.InFlight > 0 {
+		rest = fmt.Sprintf(", all of it was begun: %s in flight when the window ended",
+			units.Plural(total.InFlight, "request"))
+	}
 	s.line("", "%s of the offered load was served%s; %s were offered for writing",
-		percent(total.ServedRatio), unserved(total), bytes(total.OfferedBytes))
+		percent(total.ServedRatio), rest, bytes(total.OfferedBytes))
 	add := func(name string, o result.ClassOutcome, d result.Distribution) {
 		var p95, target, compliance any = d.P95, "", ""
 		if o.Censored && d.P95 != nil { // the slowest are still waiting
@@ -264,14 +256,4 @@ func served(r *result.Result) (s Section) {
 	}
 	add("total", total, r.Latency.Request.EndToEnd)
 	return s
-}
-
-// unserved returns a text on why some requests did not complete. With an empty queue they were in flight
-// at the end of the window.
-func unserved(o result.ClassOutcome) string {
-	if o.Queued > 0 || o.InFlight == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", all of it was begun: %s in flight when the window ended",
-		units.Plural(o.InFlight, "request"))
 }

@@ -21,29 +21,26 @@ func checkpoints(r *result.Result) (s Section) {
 		units.Nanoseconds, "time", "fastest accelerator", units.Number, "slowest one", units.Bytes,
 		"bytes", units.BytesPerSec, "rate", units.Bytes, "cached before", "at the device",
 		units.Number, "cold")}
-	add := func(op string, runs []result.CheckpointRun) {
+	for i, runs := range [][]result.CheckpointRun{c.Writes, c.Reads} {
 		for _, x := range runs {
-			cold := any(nil) // unknown; a pointer to a bool is no value of a table
+			var cold any // unknown; a pointer to a bool is no value of a table
 			if x.Cold != nil {
 				cold = *x.Cold
 			}
-			s.add(op, x.Index, x.DurationNS, x.MinNS, x.Slowest, x.Bytes, x.Rate(), x.CachedBytes,
-				x.DeviceBytes, cold)
+			s.add([]string{"write", "read"}[i], x.Index, x.DurationNS, x.MinNS, x.Slowest, x.Bytes,
+				x.Rate(), x.CachedBytes, x.DeviceBytes, cold)
 		}
-	}
-	add("write", c.Writes)
-	add("read", c.Reads)
-	// It stands next to the size, which readers compare.
-	scale := ""
-	if c.Scale != 1 {
-		scale = fmt.Sprintf(" (scale 1/%d: not for comparison)", c.Scale)
 	}
 	if c.Streamed() {
 		s.line("stream", "one file, %s each time", bytes(c.Bytes))
 	} else {
-		s.line("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s "+
-			"each time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
-			bytes(c.Bytes), scale)
+		text := fmt.Sprintf("%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s "+
+			"each time", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
+			bytes(c.Bytes))
+		if c.Scale != 1 { // next to the size, which readers compare
+			text += fmt.Sprintf(" (scale 1/%d: not for comparison)", c.Scale)
+		}
+		s.put("checkpoint", text)
 		if c.First != nil && c.Count != nil {
 			s.line("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
 				*c.First+*c.Count-1)
@@ -63,9 +60,7 @@ func checkpoints(r *result.Result) (s Section) {
 	if p := c.Stages; p != nil && len(c.Writes) > 0 {
 		s.put("pipeline", pipeline(p))
 	}
-	if len(c.Rules) > 0 {
-		s.put("rules", rulesText(c.Rules))
-	}
+	s.put("rules", rulesText(c.Rules))
 	for _, n := range c.Notes {
 		s.put("", n)
 	}
@@ -134,21 +129,23 @@ func origin(c *result.Checkpoint, runs []result.CheckpointRun, network *result.N
 // cold reports where the bytes of files came from: the bytes in the page cache before the reads, and the
 // device's counters. It reports the number that is known if the other one is unknown.
 func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
-	word := "cold"
+	word, cached := "cold", new(int64)
 	// They are all warm, or none is. One unknown makes all of them unproven.
 	for _, r := range runs {
-		switch {
-		case r.Cold == nil && word == "cold":
+		if r.Cold == nil && word == "cold" {
 			word = "not provably cold"
-		case r.Cold != nil && !*r.Cold:
+		} else if r.Cold != nil && !*r.Cold {
 			word = "WARM"
 		}
+		if cached == nil || r.CachedBytes == nil {
+			cached = nil
+		} else {
+			*cached += *r.CachedBytes
+		}
 	}
-	text := word + ": "
-	if n := cached(runs); n != nil {
-		text += bytes(*n) + " in the page cache before"
-	} else {
-		text += "the page cache's content before is unknown"
+	text := word + ": the page cache's content before is unknown"
+	if cached != nil {
+		text = word + ": " + bytes(*cached) + " in the page cache before"
 	}
 	// A ratio above one includes reads of other processes, or the filesystem's own.
 	if ratio := c.DeviceRatio(); ratio != nil {
@@ -158,18 +155,6 @@ func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
 		return text + ", the device has read for all clients"
 	}
 	return text + ", the device's counters are not known"
-}
-
-// cached returns how many of the read bytes were in the page cache before, nil if unknown.
-func cached(runs []result.CheckpointRun) *int64 {
-	sum := new(int64)
-	for _, r := range runs {
-		if r.CachedBytes == nil {
-			return nil
-		}
-		*sum += *r.CachedBytes
-	}
-	return sum
 }
 
 // pipeline reports whether the writes or the generation of the bytes limited the rate.
@@ -198,7 +183,7 @@ func pipeline(p *result.Pipeline) string {
 // rulesText lists the rules that the run met, the unknown rules, and the rules that it did not meet,
 // with their requirements.
 func rulesText(checked []result.CheckpointRule) string {
-	var kept, not, unknown []string
+	var kept, unknown, not []string
 	for _, r := range checked {
 		switch {
 		case r.OK == nil:
@@ -209,14 +194,14 @@ func rulesText(checked []result.CheckpointRule) string {
 			not = append(not, fmt.Sprintf("%s (%s, required: %s)", r.Name, r.Found, r.Required))
 		}
 	}
-	text := strings.Join(kept, ", ")
-	if len(unknown) > 0 {
-		text += "; not known: " + strings.Join(unknown, ", ")
+	var parts []string
+	for i, list := range [][]string{kept, unknown, not} {
+		if len(list) > 0 {
+			parts = append(parts, []string{"", "not known: ", "differs from closed: "}[i]+
+				strings.Join(list, ", "))
+		}
 	}
-	if len(not) > 0 {
-		text += "; differs from closed: " + strings.Join(not, ", ")
-	}
-	return strings.TrimPrefix(text, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // seconds returns a time in seconds with one decimal, as the rules give it.

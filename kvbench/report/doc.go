@@ -6,7 +6,7 @@
 //	            benchmark's log; the verdict; what to doubt
 //	settings.go what ran: load, storage, input, clients, simulation, autoscaler, replay
 //	checkpoints.go, plain.go, knee.go, knee_engines.go  these loads
-//	latency.go  times of entries, of requests and of contexts; late answers of the storage
+//	latency.go  times of entries, of requests and of contexts; calls that the storage completed late
 //	first_token.go  the time to the first token, and from which length on loading is worth it
 //	objects.go  an object store: its requests, its endpoints, its network
 //	tiers.go    what the tiers hold and moved; several directories

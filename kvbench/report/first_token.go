@@ -35,19 +35,20 @@ func firstTokens(r *result.Result) (s Section) {
 			"nothing of it: they are not among these", units.Plural(above.Requests, "more request"))
 	}
 	// The queue's percentiles stand with the times of requests; here it is a part of the mean.
-	s.Columns = partColumns("per first token")
-	add := func(name string, ns int64, d result.Distribution) {
-		s.part(name, f.Requests, ns, f.Sums.TTFT, d)
-	}
-	add("time to first token", f.Sums.TTFT, f.TTFT)
-	add("queue", f.Sums.Queue, result.Distribution{})
-	add("loading", f.Sums.Load, f.Load)
-	add("waiting for the GPU", f.Sums.GPUWait, f.GPUWait)
-	name := "computing"
+	computing := "computing"
 	if f.Sums.Overlap > 0 { // the parts add up to all of it
-		name = "computing after that"
+		computing = "computing after that"
 	}
-	add(name, f.Sums.Compute-f.Sums.Overlap, f.Compute)
+	s.Columns = partColumns("per first token")
+	for _, part := range []struct {
+		name  string
+		ns    int64
+		times result.Distribution
+	}{{"time to first token", f.Sums.TTFT, f.TTFT}, {name: "queue", ns: f.Sums.Queue},
+		{"loading", f.Sums.Load, f.Load}, {"waiting for the GPU", f.Sums.GPUWait, f.GPUWait},
+		{computing, f.Sums.Compute - f.Sums.Overlap, f.Compute}} {
+		s.part(part.name, f.Requests, part.ns, f.Sums.TTFT, part.times)
+	}
 	return s
 }
 
@@ -114,34 +115,31 @@ func worth(f *result.FirstToken) string {
 	return text + ", " + breakEven(b.P95, slow) + " at its p95"
 }
 
-// breakEven is the end of "loading …": an answer, and the lengths measured where it lies outside.
+// breakEven is the end of "loading …": an answer, and the lengths measured where it lies outside. A length
+// is a rule: look up prompts that are longer. Where loading stops being worth it beyond a second length (a
+// latency hidden by read-ahead, a cache in the drive), both are reported, because the first alone would be
+// a wrong rule.
 func breakEven(b *result.BreakEven, measured []result.LoadingTime) string {
-	doubt := ""
-	if b.Extrapolated {
-		doubt = " (extrapolated from " + lengths(measured) + ")"
-	}
-	// A length is a rule: look up prompts that are longer. Where loading stops being worth it
-	// beyond a second length (a latency hidden by read-ahead, a cache in the drive), both are
-	// reported, because the first alone would be a wrong rule.
+	text := ""
 	switch b.Answer {
 	case result.LoadAlways:
-		return "always beats computing" + doubt
+		text = "always beats computing"
 	case result.LoadNever:
-		return fmt.Sprintf("never beats computing up to %s tokens", count(b.Longest)) + doubt
+		text = fmt.Sprintf("never beats computing up to %s tokens", count(b.Longest))
 	case result.LoadUntil:
-		return fmt.Sprintf("beats computing from %s tokens on, and from %s on not any more",
-			count(*b.Tokens), count(*b.Until)) + doubt
+		text = fmt.Sprintf("beats computing from %s tokens on, and from %s on not any more",
+			count(*b.Tokens), count(*b.Until))
+	default:
+		text = fmt.Sprintf("beats computing from %s tokens on", count(*b.Tokens))
 	}
-	return fmt.Sprintf("beats computing from %s tokens on", count(*b.Tokens)) + doubt
-}
-
-// lengths returns the range of the measured prompt lengths.
-func lengths(measured []result.LoadingTime) string {
-	text := count(int64(measured[0].Tokens))
-	if n := len(measured); n > 1 {
-		text += "–" + count(int64(measured[n-1].Tokens))
+	if b.Extrapolated {
+		lengths := count(int64(measured[0].Tokens))
+		if n := len(measured); n > 1 {
+			lengths += "–" + count(int64(measured[n-1].Tokens))
+		}
+		text += fmt.Sprintf(" (extrapolated from %s tokens)", lengths)
 	}
-	return text + " tokens"
+	return text
 }
 
 // costText returns the cost of computing a prompt, and the source of the cost.

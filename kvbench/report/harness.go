@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -13,31 +14,30 @@ import (
 func harness(r *result.Result) (s Section) {
 	h := r.Harness
 	s.Title, s.Folded = "Harness", true
-	// Unknown on systems that do not report the peak.
-	rss := "peak memory unknown"
-	if h.PeakRSSBytes != nil {
-		rss = "peak memory " + bytes(h.PeakRSSBytes)
-	}
-	cpu := units.Seconds.Text(float64(h.CPUNS)/1e9) + " CPU"
+	parts := []string{units.Seconds.Text(float64(h.CPUNS)/1e9) + " CPU"}
 	if r.Simulation == nil { // a simulation's own cost is unrelated to the run it predicts
 		if share := h.Verdict.CPUShare; share != nil { // several hosts have no common number
-			cpu += fmt.Sprintf(" (%s of %s cores)", percent(share), number(r.Limits.Cores))
+			parts[0] += fmt.Sprintf(" (%s of %s cores)", percent(share), number(r.Limits.Cores))
 		}
 		if h.CPUNSPerByte != nil {
-			cpu += fmt.Sprintf(", %s ns of it per byte", number(h.CPUNSPerByte))
+			parts = append(parts, number(h.CPUNSPerByte)+" ns of it per byte")
 		}
 	}
-	s.line("harness", "%s, %s, %s (%s paused)", cpu, rss,
+	memory := "peak memory unknown" // on systems that do not report it
+	if h.PeakRSSBytes != nil {
+		memory = "peak memory " + bytes(h.PeakRSSBytes)
+	}
+	s.line("harness", "%s, %s, %s (%s paused)", strings.Join(parts, ", "), memory,
 		units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
-	took := ""
+	workers := "workers idle " + percent(h.Verdict.IdleShare)
 	if share := h.Verdict.HarnessShare; share != nil {
-		took = fmt.Sprintf(", harness %s of busy time", percent(share))
+		workers += fmt.Sprintf(", harness %s of busy time", percent(share))
 	}
 	cut := units.Plural(r.Requests.CancelledOperations, "operation") + " cut off at the end"
 	if r.EndedBy == result.EndedBySignal { // the result did not wait for them
 		cut = "operations that were in flight when it was interrupted are not counted"
 	}
-	s.line("", "workers idle %s%s; %s", percent(h.Verdict.IdleShare), took, cut)
+	s.line("", "%s; %s", workers, cut)
 	return s
 }
 

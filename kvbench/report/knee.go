@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,71 +20,62 @@ func knee(r *result.Result) (s Section) {
 		Note: "Requests of each size at random places, so many in flight. Rates are medians of " +
 			"three short measurements. The knee is the cell with the fewest bytes in flight " +
 			"within 5 % of what the best cell reached in each of its measurements.",
-		Columns: []Column{{"size", units.Bytes}, {"in flight", units.Count},
-			{"bytes in flight", units.Bytes}, {"rate", units.BytesPerSec},
-			{"lowest", units.BytesPerSec}, {"highest", units.BytesPerSec},
-			{"p99", units.Nanoseconds}, {"measured", units.Count}, {"knee", units.Number}}}
-	equal := k.Equal()
+		Columns: columns("", units.Bytes, "size", units.Count, "in flight", units.Bytes,
+			"bytes in flight", units.BytesPerSec, "rate", "lowest", "highest", units.Nanoseconds,
+			"p99", units.Count, "measured", units.Number, "knee")[1:]}
+	words := map[string]string{"= ": "equal within the spread", "* ": "best so far"}
+	if k.Known() {
+		words["* "] = "knee"
+	}
 	for _, p := range k.Points {
-		// In words, because a page is read aloud.
-		mark := ""
-		switch {
-		case k.Is(p) && k.Known():
-			mark = "knee"
-		case k.Is(p):
-			mark = "best so far"
-		case slices.Contains(equal, p):
-			mark = "equal within the spread"
-		}
 		s.add(p.RequestBytes, int64(p.InFlight), p.Bytes(), p.Rate, p.Min, p.Max, p.P99NS,
-			int64(p.Rounds), mark)
+			int64(p.Rounds), words[mark(k, p)]) // in words, because a page is read aloud
 	}
 	s.meaning(r, k)
 	return s
 }
 
+// mark marks the knee by an asterisk, and by an equals sign the cells that equal it within the spread.
+func mark(k *result.Knee, p result.KneePoint) string {
+	switch {
+	case k.Is(p):
+		return "* "
+	case slices.Contains(k.Equal(), p):
+		return "= "
+	}
+	return ""
+}
+
 // kneeGrid returns the grid for the text, with a row per number in flight and a column per request size.
-// A cell has the median and, in brackets, the lowest and the highest measurement, all in one unit. An
-// asterisk marks the knee. An equals sign marks the cells that equal the knee within the spread.
+// A cell has the median and, in brackets, the lowest and the highest measurement, all in one unit.
 func kneeGrid(k *result.Knee) *Section {
-	var sizes []int64
-	var depths []int
+	type cell struct {
+		depth int
+		size  int64
+	}
 	var rates []any
+	cells, depths, sizes := map[cell]result.KneePoint{}, map[int]bool{}, map[int64]bool{}
 	for _, p := range k.Points {
-		sizes, depths = append(sizes, p.RequestBytes), append(depths, p.InFlight)
+		cells[cell{p.InFlight, p.RequestBytes}] = p
+		depths[p.InFlight], sizes[p.RequestBytes] = true, true
 		rates = append(rates, p.Min, p.Rate, p.Max)
 	}
-	slices.Sort(sizes)
-	slices.Sort(depths)
-	sizes, depths = slices.Compact(sizes), slices.Compact(depths)
 	text := units.BytesPerSec.InOneUnit(rates...)
 	_, unit, _ := strings.Cut(text(k.Best), " ")
+	number := func(v float64) string { return strings.TrimSuffix(text(v), " "+unit) }
 	s := &Section{Topic: "grid", Columns: columns("in flight, " + unit)}
-	for _, size := range sizes {
-		s.Columns = append(s.Columns, Column{units.Bytes.Text(size), units.Number})
+	for _, size := range slices.Sorted(maps.Keys(sizes)) {
+		s.Columns = append(s.Columns, Column{Name: bytes(size)})
 	}
-	number := func(v float64) string {
-		text, _, _ := strings.Cut(text(v), " ")
-		return text
-	}
-	equal := k.Equal()
-	for _, depth := range depths {
+	for _, depth := range slices.Sorted(maps.Keys(depths)) {
 		row := []any{fmt.Sprint(depth)}
-		for _, size := range sizes {
-			cell := units.Unknown
-			for _, p := range k.Points {
-				if p.RequestBytes != size || p.InFlight != depth {
-					continue
-				}
-				cell = fmt.Sprintf("%s (%s–%s)", number(p.Rate), number(p.Min), number(p.Max))
-				switch {
-				case k.Is(p):
-					cell = "* " + cell
-				case slices.Contains(equal, p):
-					cell = "= " + cell
-				}
+		for _, size := range slices.Sorted(maps.Keys(sizes)) {
+			shown := units.Unknown
+			if p, measured := cells[cell{depth, size}]; measured {
+				shown = fmt.Sprintf("%s%s (%s–%s)", mark(k, p), number(p.Rate), number(p.Min),
+					number(p.Max))
 			}
-			row = append(row, cell)
+			row = append(row, shown)
 		}
 		s.add(row...)
 	}

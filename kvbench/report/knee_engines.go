@@ -53,35 +53,28 @@ func (s *Section) meaning(r *result.Result, k *result.Knee) {
 	}
 	if v := moved.BytesPerSecond; v != nil {
 		s.line("", "the window moved %s, %s of the cell's median", rate(*v),
-			units.Percent(units.Ratio(*v, k.Rate)))
+			percent(units.Ratio(*v, k.Rate)))
 	}
 	s.line("", "%s in %s, each the median of three measurements (lowest to highest) in random "+
 		"order, seed %d", cells, ns(k.NS), k.OrderSeed)
 
 	s.put("engines", "as many objects at a time as come within 5 % of the best cell")
-	most := 0
 	for _, o := range engineObjects {
-		text, n := inFlight(k, o.bytes)
-		s.line("", "%s: %s", o.what, text)
-		most = n
+		s.line("", "%s: %s", o.what, inFlight(k, o.bytes))
 	}
 	s.line("", "vLLM: n_%s_threads (16), each of which %ss all objects of a request, one after the "+
 		"other: as many requests have to %[3]s at once", verb, verb, use)
 	settings := "LMCache: num_workers (4)"
 	if verb == "read" {
-		settings += ", or read_io_depth (0 = off), which is the reads of all its workers together"
-		if size := engineObjects[len(engineObjects)-1].bytes; most > 0 {
-			settings += fmt.Sprintf("; read_max_bytes_in_flight (0 = 1536 MiB): %s at least, %s of "+
-				"%s", bytes(int64(most)*size), units.Plural(int64(most), "object"), bytes(size))
-		}
+		settings += ", or read_io_depth (0 = off), which is the reads of all its workers together; " +
+			"read_max_bytes_in_flight (0 = 1536 MiB): at least 32 MiB for each object at a time"
 	}
 	s.put("", settings)
 	s.put("", "NIXL: the blocks of a batch (16), times the batches in flight: 4 of KVBM's, "+
 		"64 blocks")
 }
 
-// engineObjects are what engines keep of a model of 128 KiB per token, llama3.1-8b. The last is
-// LMCache's.
+// engineObjects are what engines keep of a model of 128 KiB per token, llama3.1-8b.
 var engineObjects = []struct {
 	what  string
 	bytes int64
@@ -92,32 +85,30 @@ var engineObjects = []struct {
 }
 
 // inFlight reports how many requests are enough, of the largest size that was measured and is not
-// larger than an object; n is 0 where no measured number is.
-func inFlight(k *result.Knee, object int64) (text string, n int) {
-	size := int64(0)
+// larger than an object. The points are sorted by bytes in flight: those of one size by their number.
+func inFlight(k *result.Knee, object int64) string {
+	var fastest, last result.KneePoint
 	for _, p := range k.Points {
 		if p.RequestBytes <= object {
-			size = max(size, p.RequestBytes)
+			last.RequestBytes = max(last.RequestBytes, p.RequestBytes)
 		}
 	}
-	var most result.KneePoint
-	measured := 0
-	for _, p := range k.Points { // by bytes in flight, of one size by their number
-		if p.RequestBytes != size {
+	for _, p := range k.Points {
+		if p.RequestBytes != last.RequestBytes {
 			continue
+		}
+		if last = p; p.Rate > fastest.Rate {
+			fastest = p
 		}
 		if p.Rate >= enough*k.Best {
 			return fmt.Sprintf("%d (%s with requests of %s)", p.InFlight, rate(p.Rate),
-				bytes(size)), p.InFlight
+				bytes(p.RequestBytes))
 		}
-		if p.Rate > most.Rate {
-			most = p
-		}
-		measured = max(measured, p.InFlight)
 	}
-	if measured == 0 {
-		return "not measured", 0
+	if last.InFlight == 0 {
+		return "not measured"
 	}
 	return fmt.Sprintf("none of those measured, which are up to %d; the fastest was %d (%s with "+
-		"requests of %s)", measured, most.InFlight, rate(most.Rate), bytes(size)), 0
+		"requests of %s)", last.InFlight, fastest.InFlight, rate(fastest.Rate),
+		bytes(fastest.RequestBytes))
 }

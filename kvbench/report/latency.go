@@ -2,8 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -19,8 +17,9 @@ func (s *Section) distribution(name string, d result.Distribution) {
 
 // latencies lists the latencies of entries. Rows below have first reads and re-reads (a cache in the
 // drive may serve re-reads), the device time if the rest of the operation is more than 1 % of it, moves
-// between tiers, and the latency per 100 MiB. Together they show whether the drive is slow or the
-// entries are large. p99.9 needs ten thousand samples, so only long trials have it.
+// between tiers, the latency per 100 MiB, and for the slowest tier other tools' latency and the latency
+// by size. Together they show whether the drive is slow or the entries are large. The sizes of a row
+// differ by at most a factor of four. p99.9 needs ten thousand samples, so only long trials have it.
 func latencies(r *result.Result) Section {
 	s := Section{Title: "Latencies", Topic: "latency", Folded: true,
 		Columns: columns("per entry", units.Count, "samples", units.Nanoseconds, "mean", "p50",
@@ -41,9 +40,18 @@ func latencies(r *result.Result) Section {
 			}
 			s.distribution(name+", between tiers", o.Demotion)
 			s.distribution(name+", per 100 MiB", o.Per100MiB)
-			// Other tools' latency. Of the slowest tier only: lines are few.
-			if n == len(r.Tiers)-1 {
-				s.distribution(name+", I/O request", o.Request)
+			if n < len(r.Tiers)-1 { // lines are few
+				continue
+			}
+			s.distribution(name+", I/O request", o.Request)
+			for _, c := range o.BySize {
+				size := ", ≥ " + bytes(c.FromBytes)
+				if c.ToBytes != nil {
+					size = ", " + bytes(c.FromBytes) + " – " + bytes(c.ToBytes)
+				}
+				if len(o.BySize) > 1 { // else equal to the latencies of all
+					s.distribution(name+size, c.IO)
+				}
 			}
 		}
 	}
@@ -69,74 +77,34 @@ func requestTime(r *result.Result) (s Section) {
 	if r.CompletionUnit == result.UnitOperation || n == 0 {
 		return s
 	}
-	s = Section{Title: "Request Time", Folded: true, Columns: partColumns("per request")}
-	add := func(name string, ns int64, d result.Distribution) {
-		if ns*10_000 > sum.EndToEnd { // else it would be no digit of the sum
-			s.part(name, n, ns, sum.EndToEnd, d)
-		}
-	}
-	var unknown result.Distribution
-	add("end to end", sum.EndToEnd, l.EndToEnd)
-	add("queue", sum.Queue, l.Queue)
-	add("looking up", sum.Lookup, unknown)
-	add("context reads", sum.Context, l.Context)
-	add("prefill writes", sum.Prefill, l.Prefill)
-	add("decode reads", sum.Decode, l.Decode)
-	add("waiting", sum.Waits(), l.Wait)
-	for _, w := range []struct {
-		name string
-		ns   int64
-	}{{"for capacity", sum.Room}, {"for the write limit", sum.WriteLimit}, {"for buffers", sum.Buffers},
-		{"for another's write", sum.Pending}} {
-		if w.ns*100 >= sum.EndToEnd {
-			add("waiting "+w.name, w.ns, unknown)
-		}
-	}
-	add("making data", sum.Data, unknown)
-	add("waiting for the GPU", sum.GPUWait, unknown)
-	add("computing", sum.Compute, unknown)
-	add("generation", sum.Generation, l.Generation)
 	rest := sum.Rest
-	if evicted(r) {
-		add("deleting what was evicted", sum.Release, unknown)
-	} else { // nothing to delete: the time of finding that out
-		rest += sum.Release
+	release := sum.Release
+	if !evicted(r) { // nothing to delete: the time of finding that out
+		rest, release = rest+release, 0
 	}
-	add("rest", rest, l.Rest)
-	return s
-}
-
-// bySize has the latencies by size class, for the slowest tier only. The sizes in a class differ by at
-// most a factor of four, so that their latencies are comparable.
-func bySize(r *result.Result) (s Section) {
-	if len(r.Tiers) == 0 {
-		return s
-	}
-	level := r.Tiers[len(r.Tiers)-1].Level
-	// A size class is listed by an operation that moved entries of it: by reads, by writes or by
-	// both.
-	labels, moved := map[int64]string{}, map[int64][2]result.Distribution{}
-	lat := r.Latency.Levels[level]
-	for op, classes := range [][]result.SizeLatency{lat.Read.BySize, lat.Write.BySize} {
-		for _, c := range classes {
-			labels[c.FromBytes] = level + " ≥ " + bytes(c.FromBytes)
-			if c.ToBytes != nil {
-				labels[c.FromBytes] = level + " " + bytes(c.FromBytes) + " – " + bytes(c.ToBytes)
-			}
-			both := moved[c.FromBytes]
-			both[op] = c.IO
-			moved[c.FromBytes] = both
+	s = Section{Title: "Request Time", Folded: true, Columns: partColumns("per request")}
+	for _, part := range []struct {
+		name  string
+		ns    int64
+		times result.Distribution
+		least int64 // in 1/10000 of the time; with less it would be no digit of the sum
+	}{{"end to end", sum.EndToEnd, l.EndToEnd, 1}, {"queue", sum.Queue, l.Queue, 1},
+		{name: "looking up", ns: sum.Lookup, least: 1},
+		{"context reads", sum.Context, l.Context, 1}, {"prefill writes", sum.Prefill, l.Prefill, 1},
+		{"decode reads", sum.Decode, l.Decode, 1}, {"waiting", sum.Waits(), l.Wait, 1},
+		{name: "waiting for capacity", ns: sum.Room, least: 100},
+		{name: "waiting for the write limit", ns: sum.WriteLimit, least: 100},
+		{name: "waiting for buffers", ns: sum.Buffers, least: 100},
+		{name: "waiting for another's write", ns: sum.Pending, least: 100},
+		{name: "making data", ns: sum.Data, least: 1},
+		{name: "waiting for the GPU", ns: sum.GPUWait, least: 1},
+		{name: "computing", ns: sum.Compute, least: 1},
+		{"generation", sum.Generation, l.Generation, 1},
+		{name: "deleting what was evicted", ns: release, least: 1},
+		{"rest", rest, l.Rest, 1}} {
+		if part.ns*10_000 > part.least*sum.EndToEnd {
+			s.part(part.name, n, part.ns, sum.EndToEnd, part.times)
 		}
-	}
-	if len(labels) < 2 {
-		return s // equal to the latencies of all
-	}
-	s = Section{Title: "Latency By Size", Folded: true,
-		Columns: columns("by size", units.Count, "reads", units.Nanoseconds, "read p50", "read p95",
-			units.Count, "writes", units.Nanoseconds, "write p50", "write p95")}
-	for _, from := range slices.Sorted(maps.Keys(labels)) {
-		rd, wr := moved[from][0], moved[from][1]
-		s.add(labels[from], rd.Count, rd.P50, rd.P95, wr.Count, wr.P50, wr.P95)
 	}
 	return s
 }

@@ -17,12 +17,11 @@ func (s *Section) objectStore(r *result.Result) {
 	o := &r.Objects.Store
 	where := "no endpoint"
 	if n := len(r.Endpoints); n > 0 {
-		more := ""
+		first := r.Endpoints[0].URL
 		if n > 1 {
-			more = " …"
+			first += " …"
 		}
-		where = fmt.Sprintf("%s (%s%s, %s)", units.Plural(n, "endpoint"), r.Endpoints[0].URL, more,
-			o.EndpointsFrom)
+		where = fmt.Sprintf("%s (%s, %s)", units.Plural(n, "endpoint"), first, o.EndpointsFrom)
 	}
 	key := "requests not signed"
 	if o.Key != "" {
@@ -30,26 +29,27 @@ func (s *Section) objectStore(r *result.Result) {
 	}
 	s.put("storage", strings.Join([]string{r.IO.CacheDir, where, o.Balance, o.Addressing + " style",
 		o.Region, key}, ", "))
-	put, get, lookup, depth := "PUT whole", "GET whole", "", ""
+	parts := []string{"keys " + o.Names, "PUT whole", "GET whole"}
 	if r.Objects.Parts() {
-		put = fmt.Sprintf("PUT above %s in parts of %s", bytes(o.MultipartAbove),
+		parts[1] = fmt.Sprintf("PUT above %s in parts of %s", bytes(o.MultipartAbove),
 			bytes(o.PartBytes))
 	}
 	if o.RangeBytes > 0 {
-		get = "GET in ranges of " + bytes(o.RangeBytes)
+		parts[2] = "GET in ranges of " + bytes(o.RangeBytes)
 	}
 	if o.Lookup == "head" {
-		lookup = ", HEAD before GET"
+		parts = append(parts, "HEAD before GET")
 	}
+	parts = append(parts, "payload "+o.Payload, "pieces of "+bytes(r.IO.ChunkBytes))
 	// An object that moves whole is one request.
 	if r.Objects.Parts() || o.RangeBytes > 0 {
-		depth = fmt.Sprintf(", depth %d", r.IO.Depth)
+		parts = append(parts, fmt.Sprint("depth ", r.IO.Depth))
 	}
 	if o.Requests > 0 {
-		depth += fmt.Sprintf(", at most %s at a time", units.Plural(o.Requests, "request"))
+		parts = append(parts, fmt.Sprintf("at most %s at a time",
+			units.Plural(o.Requests, "request")))
 	}
-	s.line("", "keys %s, %s, %s%s, payload %s, pieces of %s%s, HTTP/1.1", o.Names, put, get, lookup,
-		o.Payload, bytes(r.IO.ChunkBytes), depth)
+	s.put("", strings.Join(append(parts, "HTTP/1.1"), ", "))
 }
 
 // objects has a row for each kind of request to a store, with the number of requests and their time to
@@ -92,12 +92,9 @@ func objects(r *result.Result) (s Section) {
 		d := op.Latency
 		s.add(strings.ReplaceAll(kind, "_", " "), op.Requests, op.Attempts, op.Failed, op.Cancelled,
 			d.Mean, d.P50, d.P95, d.P99, d.Max, moved)
-		// Behind the last kind of GET, of both.
-		_, ranges := o.Operations["get_range"]
-		if f := o.FirstByte; f.Count > 0 && (kind == "get" && !ranges || kind == "get_range") {
-			s.add("first byte of a get", f.Count, "", "", "", f.Mean, f.P50, f.P95, f.P99, f.Max,
-				"")
-		}
+	}
+	if f := o.FirstByte; f.Count > 0 {
+		s.add("first byte of a get", f.Count, "", "", "", f.Mean, f.P50, f.P95, f.P99, f.Max, "")
 	}
 	return s
 }
@@ -136,12 +133,12 @@ func endpoints(r *result.Result) (s Section) {
 		s.add(e.URL, e.Requests, units.Ratio(e.Requests, all), e.Attempts, e.Failed, e.Retries,
 			e.BytesRead, e.BytesWritten, e.MaxInFlight)
 	}
-	if more := len(s.Rows) - mostEndpoints; more > 0 {
+	if len(s.Rows) > mostEndpoints {
 		const failed = 4
-		rows := slices.SortedStableFunc(slices.Values(s.Rows), func(a, b []any) int {
+		slices.SortStableFunc(s.Rows, func(a, b []any) int {
 			return cmp.Compare(b[failed].(int64), a[failed].(int64))
 		})
-		s.Short = &Section{Topic: s.Topic, Columns: s.Columns, Rows: rows[:mostEndpoints]}
+		s.Short = &Section{Topic: s.Topic, Columns: s.Columns, Rows: s.Rows[:mostEndpoints]}
 		s.Short.line("", "%d of %d, those that failed most; the others are in the JSON",
 			mostEndpoints, len(s.Rows))
 	}

@@ -33,12 +33,10 @@ func plain(r *result.Result) (s Section) {
 		for _, step := range p.Sweep {
 			steps = append(steps, fmt.Sprintf("%s with %d", rate(step.Rate()), step.InFlight))
 		}
-		s.line("", "%d requests in flight, by a queue-depth sweep before the window: %s", r.Workload.Workers,
-			strings.Join(steps, ", "))
+		s.line("", "%d requests in flight, by a queue-depth sweep before the window: %s",
+			r.Workload.Workers, strings.Join(steps, ", "))
 	}
-	if r.Removal != nil {
-		s.put("removal", removed(r))
-	}
+	s.put("removal", removed(r))
 	return s
 }
 
@@ -54,6 +52,9 @@ func kept(r *result.Result) string {
 // had discarded them. What a store does after its response is unknown.
 func removed(r *result.Result) string {
 	m, what := r.Removal, kept(r)
+	if m == nil {
+		return ""
+	}
 	text := fmt.Sprintf("%s, %s in all, were removed: %s %ss/s, %s freed; the last was gone after "+
 		"%s", units.Plural(m.Files, what), bytes(m.Bytes), number(m.FilesPerSecond), what,
 		rate(m.BytesPerSecond), ns(m.UnlinkNS))
@@ -80,13 +81,13 @@ func blockIO(r *result.Result) (s Section) {
 			"p99", "p99.9", "CPU")}
 	lat := r.Latency.Levels["storage"]
 	read, write := r.StorageTraffic()
-	row := func(op string, n result.TierTraffic, l result.Distribution) {
-		if n.Requests > 0 {
-			s.add(op, p.BlockBytes, int64(r.Workload.Workers), n.MeanInFlight, p.RequestsPerSecond,
-				n.BytesPerSecond, l.Mean, l.P50, l.P99, l.P999, p.CPUNSPerRequest)
+	latencies := []result.Distribution{lat.Read.Request, lat.Write.Request}
+	for i, n := range []result.TierTraffic{read, write} {
+		if l := latencies[i]; n.Requests > 0 {
+			s.add(strings.TrimSpace(directions[i]), p.BlockBytes, int64(r.Workload.Workers),
+				n.MeanInFlight, p.RequestsPerSecond, n.BytesPerSecond, l.Mean, l.P50, l.P99,
+				l.P999, p.CPUNSPerRequest)
 		}
 	}
-	row("read", read, lat.Read.Request)
-	row("write", write, lat.Write.Request)
 	return s
 }

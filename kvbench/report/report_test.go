@@ -1,8 +1,6 @@
 package report
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,28 +53,6 @@ func TestGolden(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, WriteShort(&b, whole))
 	golden.Check(t, "short.txt", b.String())
-}
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
-
-func TestWriteErrors(t *testing.T) {
-	require.ErrorContains(t, WriteSummary(brokenWriter{}, fixture(t, "result.json")),
-		"no space left")
-}
-
-func TestShownKeepsTheEnds(t *testing.T) {
-	for _, c := range []struct {
-		n, most int
-		want    string
-	}{{0, 9, "[]"}, {1, 9, "[0]"}, {3, 9, "[0 1 2]"}, {20, 5, "[0 4 9 14 19]"}, {2, 1, "[0]"}} {
-		rows := make([]int, c.n)
-		for i := range rows {
-			rows[i] = i
-		}
-		assert.Equal(t, c.want, fmt.Sprint(shown(rows, c.most)))
-	}
 }
 
 // The order of reading holds for results that have other sections, and their rows share columns.

@@ -22,7 +22,7 @@ type Section struct {
 	Short   *Section // what the text prints instead of a table that is too long for a screen
 	Note    string   // below the table of the page
 	Folded  bool     // on the page it is folded away below the figures
-	place   int      // in the order of reading
+	place   int      // in the order of reading; sections of other packages follow
 }
 
 // Line is one fact with its topic; a line without a topic continues the one before.
@@ -41,7 +41,7 @@ type Column struct {
 func Sections(r *result.Result) []Section {
 	all := append(slices.Concat(groups(r)...), stalls(r), failures(r))
 	for i := range all {
-		all[i].place = i
+		all[i].place = i - len(all)
 	}
 	return slices.DeleteFunc(all, func(s Section) bool { return len(s.Lines)+len(s.Rows) == 0 })
 }
@@ -53,7 +53,7 @@ func groups(r *result.Result) [][]Section {
 	all := [][]Section{{simulation(r), clients(r), autoscaling(r), settings(r), checkpoints(r),
 		replay(r), knee(r)},
 		{verdict(r), plain(r), blockIO(r), sizes(r)},
-		{latencies(r), requestTime(r), bySize(r), contexts(r), objects(r), endpoints(r),
+		{latencies(r), requestTime(r), contexts(r), objects(r), endpoints(r),
 			firstTokens(r)},
 		{tiers(r), moved(r), roots(r), prompts(r), blocks(r), blocksOverTime(r), policy(r),
 			validation(r), served(r)},
@@ -139,13 +139,21 @@ func (s *Section) some(name string, n int64, others ...any) {
 	}
 }
 
-// number adds a column to a table of one row.
-func (s *Section) number(name string, unit units.Unit, v any) {
-	if s.Rows == nil {
-		s.add()
+// row makes a table of one row: names with their values. A unit holds for the names after it.
+func (s *Section) row(list ...any) {
+	unit, name := units.Number, ""
+	values := []any{}
+	for _, v := range list {
+		if u, ok := v.(units.Unit); ok {
+			unit = u
+		} else if name == "" {
+			name = v.(string)
+		} else {
+			s.Columns = append(s.Columns, Column{name, unit})
+			values, name = append(values, v), ""
+		}
 	}
-	s.Columns = append(s.Columns, Column{name, unit})
-	s.Rows[0] = append(s.Rows[0], v)
+	s.add(values...)
 }
 
 // put adds a line, unless its text is empty.
@@ -163,18 +171,13 @@ func (s *Section) line(topic, format string, args ...any) {
 // have. An unknown value is no zero.
 func (s *Section) trim(from int) {
 	for c := len(s.Columns) - 1; c >= from; c-- {
-		some := func(row []any) bool { return row[c] != int64(0) }
-		if !slices.ContainsFunc(s.Rows, some) {
-			s.drop(c)
+		if slices.ContainsFunc(s.Rows, func(row []any) bool { return row[c] != int64(0) }) {
+			continue
 		}
-	}
-}
-
-// drop removes a column.
-func (s *Section) drop(c int) {
-	s.Columns = slices.Delete(s.Columns, c, c+1)
-	for i := range s.Rows {
-		s.Rows[i] = slices.Delete(s.Rows[i], c, c+1)
+		s.Columns = slices.Delete(s.Columns, c, c+1)
+		for i := range s.Rows {
+			s.Rows[i] = slices.Delete(s.Rows[i], c, c+1)
+		}
 	}
 }
 
@@ -195,44 +198,42 @@ func (s Section) String() string {
 	if s.Short != nil {
 		return b.String() + s.Short.String()
 	}
-	for _, line := range s.table() {
-		put("", line)
+	for line := range strings.Lines(s.table()) {
+		put("", strings.TrimRight(line, " \n"))
 	}
 	return b.String()
 }
 
-// table returns the lines of the table. A column is as wide as its widest cell. The first column is
+// table returns the table as text. A column is as wide as its widest cell. The first column is
 // aligned left, the others right. Without rows there is no heading.
-func (s Section) table() (lines []string) {
+func (s Section) table() string {
 	if len(s.Rows) == 0 {
-		return nil
+		return ""
 	}
-	// Bytes are compared within the table: all of a table have one unit, and so
-	// have its rates.
+	// Bytes are compared within the table: all of a table have one unit, and so have its rates.
 	values := map[units.Unit][]any{}
-	cells := make([][]string, len(s.Rows)+1)
 	for i, c := range s.Columns {
-		cells[0] = append(cells[0], c.Name)
 		for _, row := range s.Rows {
 			values[c.Unit] = append(values[c.Unit], row[i])
 		}
 	}
-	widths := make([]int, len(s.Columns))
+	text := make([]string, len(s.Rows)+1)
 	for i, c := range s.Columns {
 		format := c.Unit.InOneUnit(values[c.Unit]...)
-		for k, row := range s.Rows {
-			cells[k+1] = append(cells[k+1], format(row[i]))
+		cells, width := []string{c.Name}, 0
+		for _, row := range s.Rows {
+			cells = append(cells, format(row[i]))
 		}
-		for _, row := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		for _, cell := range cells {
+			width = max(width, utf8.RuneCountInString(cell))
+		}
+		for k, cell := range cells {
+			if i == 0 {
+				text[k] = fmt.Sprintf("%-*s", width, cell)
+			} else {
+				text[k] += fmt.Sprintf("  %*s", width, cell)
+			}
 		}
 	}
-	for _, row := range cells {
-		line := fmt.Sprintf("%-*s", widths[0], row[0])
-		for i, c := range row[1:] {
-			line += fmt.Sprintf("  %*s", widths[i+1], c)
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-	}
-	return lines
+	return strings.Join(text, "\n")
 }

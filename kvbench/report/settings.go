@@ -26,16 +26,15 @@ func settings(r *result.Result) (s Section) {
 	}
 	s.workload(r)
 	// Rates are of the window; the total is the user's waiting time.
-	virtual := ""
+	window := ns(r.WindowNS)
 	if r.Simulation != nil {
-		virtual = " of virtual time"
+		window += " of virtual time"
 	}
-	warm := ""
+	window += " of " + ns(r.ElapsedNS) + " in all"
 	if r.WarmupNS > 0 {
-		warm = "warm-up " + ns(r.WarmupNS) + ", "
+		window += ", warm-up " + ns(r.WarmupNS)
 	}
-	s.line("window", "%s%s of %s in all, %sdrain %s", ns(r.WindowNS), virtual, ns(r.ElapsedNS),
-		warm, ns(r.DrainNS))
+	s.put("window", window+", drain "+ns(r.DrainNS))
 	s.storage(r)
 	// Parameters that the user changed: the numbers are then not those of the imitated engine.
 	if name, its, others := r.Imitated(); name != "" {
@@ -66,11 +65,6 @@ func settings(r *result.Result) (s Section) {
 func (s *Section) workload(r *result.Result) {
 	w := r.Workload
 	var parts []string
-	add := func(text, value string) {
-		if value != "" {
-			parts = append(parts, text)
-		}
-	}
 	if w.Users > 0 {
 		parts = append(parts, units.Plural(w.Users, "user"))
 	}
@@ -78,10 +72,12 @@ func (s *Section) workload(r *result.Result) {
 		parts = append(parts, units.Plural(w.Workers, "worker"))
 	}
 	if r.CompletionUnit != result.UnitOperation {
-		add(w.Arrival, w.Arrival)
-		add(w.Turns+" turns", w.Turns)
-		add("generation "+w.GenerationMode, w.GenerationMode)
-		add("decode reads "+w.DecodeReads, w.DecodeReads)
+		for _, p := range [][3]string{{"", w.Arrival, ""}, {"", w.Turns, " turns"},
+			{"generation ", w.GenerationMode, ""}, {"decode reads ", w.DecodeReads, ""}} {
+			if p[1] != "" {
+				parts = append(parts, p[0]+p[1]+p[2])
+			}
+		}
 	}
 	s.put("load", strings.Join(append(parts, fmt.Sprint("seed ", r.Seed)), ", "))
 	// A profile's values count more than its name: versions of a name may differ.
@@ -105,26 +101,23 @@ func (s *Section) storage(r *result.Result) {
 		s.objectStore(r)
 		return
 	}
-	by := "" // the only method of earlier versions is not printed
+	io := r.IO.Mode + " I/O"
 	if r.IO.Engine == "uring" {
-		by = " by io_uring"
+		io += " by io_uring"
 	}
-	io := fmt.Sprintf("%s I/O%s, %s chunks, depth %d", r.IO.Mode, by, bytes(r.IO.ChunkBytes),
-		r.IO.Depth)
-	topic := "storage"
+	io += fmt.Sprintf(", %s chunks, depth %d", bytes(r.IO.ChunkBytes), r.IO.Depth)
 	if r.Simulation == nil {
-		dir := cmp.Or(strings.ReplaceAll(r.IO.CacheDir, "\n", `\n`), "no directory")
+		dir := cmp.Or(r.IO.CacheDir, "no directory")
 		if r.IO.CacheDir == "" && len(r.MergedRanks) > 1 {
 			dir = "a directory of each rank's own"
 		}
-		s.put(topic, strings.ReplaceAll(dir, ",", ", "))
-		topic = ""
+		s.put("storage", strings.NewReplacer("\n", `\n`, ",", ", ").Replace(dir))
 		io += ", write device time is " + r.IO.WriteDevice
 	}
 	if r.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", r.IO.MaxConcurrentAllocs)
 	}
-	s.put(topic, io)
+	s.put(map[bool]string{true: "storage"}[r.Simulation != nil], io)
 }
 
 // input describes the trace that was read. Malformed rows are reported even when there are none.
@@ -134,25 +127,24 @@ func (s *Section) input(r *result.Result) {
 		return
 	}
 	rows := units.Plural(in.Rows, "row")
-	if r.PartOfInput() {
+	if r.PartOfInput() && in.TotalRows != nil {
+		rows = fmt.Sprintf("the first %s of %s (%s)", rows, count(in.TotalRows),
+			percent(units.Ratio(in.Rows, *in.TotalRows)))
+	} else if r.PartOfInput() {
 		rows = "the first " + rows
-		if in.TotalRows != nil {
-			rows = fmt.Sprintf("%s of %s (%s)", rows, count(in.TotalRows),
-				percent(units.Ratio(in.Rows, *in.TotalRows)))
-		}
 	}
-	line := fmt.Sprintf("%s, %s failed, %s malformed", rows, count(in.Failed), count(in.Malformed))
+	parts := []string{rows, count(in.Failed) + " failed", count(in.Malformed) + " malformed"}
 	if in.Skipped > 0 {
-		line += fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
+		parts = append(parts, count(in.Skipped)+" before the start of the replay")
 	}
-	switch { // conversations are texts, sessions of agents are not
-	case in.Tokenizer != "":
-		line += ", tokens by " + in.Tokenizer
-	case in.Sessions > 0:
-		line += ", " + units.Plural(in.Sessions, "session") + ", up to " +
-			count(in.LiveSessions) + " live"
+	// Conversations are texts, sessions of agents are not.
+	if in.Tokenizer != "" {
+		parts = append(parts, "tokens by "+in.Tokenizer)
+	} else if in.Sessions > 0 {
+		parts = append(parts, units.Plural(in.Sessions, "session"),
+			fmt.Sprintf("up to %s live", count(in.LiveSessions)))
 	}
-	s.put("input", line)
+	s.put("input", strings.Join(parts, ", "))
 	if len(in.Problems) > 0 {
 		s.put("", "the first malformed row is "+in.Problems[0])
 	}
@@ -170,22 +162,15 @@ func simulation(r *result.Result) (s Section) {
 	if m.SustainedUsers != nil {
 		s.put("", sustainedUsers(r))
 	}
-	if d := m.Device; d == nil {
+	if m.Device == nil {
 		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
-		s.number("model read", units.BytesPerSec, d.Read)
-		s.number("model write", units.BytesPerSec, d.Write)
-		s.number("read latency", units.Nanoseconds, d.ReadLatency)
-		s.number("write latency", units.Nanoseconds, d.WriteLatency)
-		s.number("parallel requests", units.Count, d.Parallelism)
-		s.number("duplex", units.Number, d.Duplex)
-		s.number("medium busy", units.Share, m.DeviceBusyShare)
+		s.put("", m.Device.String())
 	}
-	s.number("users", units.Count, r.Workload.Users)
-	s.number("sustained users", units.Count, m.SustainedUsers)
-	s.number("queue growth, requests/s", units.Number, m.QueueGrowth)
-	s.number("I/O trace rows", units.Count, m.TraceRows)
-	s.number("computed in", units.Nanoseconds, m.WallNS)
+	s.row(units.Share, "medium busy", m.DeviceBusyShare, units.Count, "users", r.Workload.Users,
+		"sustained users", m.SustainedUsers, units.Number, "queue growth, requests/s",
+		m.QueueGrowth, units.Count, "I/O trace rows", m.TraceRows, units.Nanoseconds, "computed in",
+		m.WallNS)
 	return s
 }
 
@@ -211,13 +196,12 @@ func autoscaling(r *result.Result) (s Section) {
 	if a == nil {
 		return s
 	}
-	n, ms, bandwidth := units.Count, units.Milliseconds, units.BytesPerSec
 	s = Section{Title: "Autoscaling", Topic: "autoscaler",
 		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
-		Columns: []Column{{"round", n}, {"ended at", units.Seconds}, {"users", n}, {"workers", n},
-			{"goroutines", n}, {"storage rate", bandwidth}, {"noise", bandwidth}, {"read p95", ms},
-			{"write p95", ms}, {"saturation", units.Share}, {"then users", n},
-			{"decision", units.Number}}}
+		Columns: columns("round", units.Seconds, "ended at", units.Count, "users", "workers",
+			"goroutines", units.BytesPerSec, "storage rate", "noise", units.Milliseconds,
+			"read p95", "write p95", units.Share, "saturation", units.Count, "then users",
+			units.Number, "decision")}
 	how := "the window ended before it was found"
 	if a.Found {
 		how = "found"
@@ -229,27 +213,17 @@ func autoscaling(r *result.Result) (s Section) {
 		s.add(i+1, x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.Noise, x.ReadP95,
 			x.WriteP95, x.Saturation, x.NextUsers, x.Decision)
 	}
-	s.Short = &Section{Columns: s.Columns, Rows: shown(s.Rows, mostRounds)}
-	if n := len(s.Rows); n > mostRounds {
-		s.Short.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
-			mostRounds, n)
-	} else if n > 0 {
-		s.Short.put("", "latencies are per 100 MiB")
+	// The text lists a few rounds, evenly spaced, with the first and the last: they show the search.
+	n := len(s.Rows)
+	few := min(n, 9)
+	s.Short = &Section{Columns: s.Columns}
+	for i := range few {
+		s.Short.add(s.Rows[i*(n-1)/max(few-1, 1)]...)
+	}
+	if n > 0 {
+		s.Short.line("", "%d of %d rounds, all are in the JSON; latencies are per 100 MiB", few, n)
 	}
 	return s
-}
-
-// mostRounds is how many rounds of an autoscaler the text lists.
-const mostRounds = 9
-
-// shown returns up to most rows, evenly spaced, including the first and the last: a few of hundreds
-// of rounds show a search.
-func shown[R any](rows []R, most int) (some []R) {
-	k := min(len(rows), most)
-	for i := range k {
-		some = append(some, rows[i*(len(rows)-1)/max(k-1, 1)])
-	}
-	return some
 }
 
 // replay counts the outcomes of the rows of an I/O trace: reads of evicted and of never written
@@ -259,22 +233,14 @@ func replay(r *result.Result) (s Section) {
 	if p == nil {
 		return s
 	}
-	n := units.Count
 	s = Section{Title: "Replay", Topic: "replay", Note: "Reads of evicted and of never written " +
 		"entries, and writes larger than the tier, cost no I/O. Rows that were not selected are " +
 		"of other tiers or phases."}
-	s.number("rows", n, p.Rows)
-	s.number("not selected", n, p.Skipped)
-	s.number("reads", n, p.Reads)
-	s.number("writes", n, p.Writes)
-	s.number("deletes", n, p.Deletes)
-	s.number("reads of evicted", n, p.EvictedReads)
-	s.number("reads of never written", n, p.UnwrittenReads)
-	s.number("deletes of unknown", n, p.UnknownDeletes)
-	s.number("overwrites", n, p.Overwrites)
-	s.number("too large", n, p.TooLarge)
-	s.number("deleted for capacity", n, p.Evictions)
-	s.number("largest delay", units.Nanoseconds, p.LateNS)
+	s.row(units.Count, "rows", p.Rows, "not selected", p.Skipped, "reads", p.Reads,
+		"writes", p.Writes, "deletes", p.Deletes, "reads of evicted", p.EvictedReads,
+		"reads of never written", p.UnwrittenReads, "deletes of unknown", p.UnknownDeletes,
+		"overwrites", p.Overwrites, "too large", p.TooLarge, "deleted for capacity", p.Evictions,
+		units.Nanoseconds, "largest delay", p.LateNS)
 	return s
 }
 

@@ -26,33 +26,23 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	if err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
-	var head Section
-	head.put("", r.Notice)
-	head.put("error", r.Error)
-	parts := []string{title(r) + head.String()}
-	for i, group := range groups(r) {
-		text := join(group...)
-		if i == 0 {
-			parts[0] += text
-		} else {
-			parts = append(parts, text)
-		}
+	var parts []string
+	for _, group := range groups(r) {
+		parts = append(parts, join(group...))
 	}
+	parts[0] = title(r) + parts[0]
 	if trace != nil {
 		var text strings.Builder
 		_ = trace.WriteText(&text, fioInput(r).Application) // into memory
 		parts = append(parts, text.String())
 	}
-	parts = append(parts, join(stalls(r), warnings(r, trace), failures(r)))
-	return write(w, parts...)
+	return write(w, append(parts, join(stalls(r), warnings(r, trace), failures(r)))...)
 }
 
 // WriteShort writes a part of WriteSummary for one trial of several: its end, rates and latencies, and
 // warnings.
 func WriteShort(w io.Writer, r *result.Result) error {
-	var head Section
-	head.put("error", r.Error)
-	all := []Section{head, checkpoints(r)}
+	all := []Section{checkpoints(r)}
 	if r.WindowNS > 0 {
 		all = append(all, verdict(r), plain(r), blockIO(r), knee(r), moved(r))
 	}
@@ -78,8 +68,8 @@ func write(w io.Writer, parts ...string) error {
 	return nil
 }
 
-// title is one line about which trial it was and whether it counts. A simulated one is marked in
-// its first word.
+// title is one line about which trial it was and whether it counts, with its notice and its error. A
+// simulated one is marked in its first word.
 func title(r *result.Result) string {
 	text := cmp.Or(r.Name, r.Benchmark)
 	if r.Option != nil {
@@ -92,8 +82,11 @@ func title(r *result.Result) string {
 	if r.EndedBy != "" {
 		ended = fmt.Sprintf(" (ended by %s)", strings.ReplaceAll(r.EndedBy, "_", " "))
 	}
-	return fmt.Sprintf("%s, %s division, trial %d of %d, %s: %s%s\n", text, r.Division,
-		r.Trial+1, max(r.Count, 1), ranks(r), r.Status, ended)
+	var more Section
+	more.put("", r.Notice)
+	more.put("error", r.Error)
+	return fmt.Sprintf("%s, %s division, trial %d of %d, %s: %s%s\n%s", text, r.Division,
+		r.Trial+1, max(r.Count, 1), ranks(r), r.Status, ended, more)
 }
 
 // ranks returns which clients the numbers are of: one client, all clients of a trial, or the clients
@@ -112,56 +105,46 @@ func ranks(r *result.Result) string {
 // LogLines is the result in at most nine lines for a benchmark's log, which the testing package
 // cuts after ten without -v. No line looks like the `key: value` of benchmark configuration, or
 // benchstat would take it for one and not compare the runs.
-func LogLines(r *result.Result) []string {
-	var lines []string
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if n := r.Notice; n != "" {
-		add("%s", n)
-	}
-	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
-		add("%s; the queue grew by %s requests/s", sustainedUsers(r), number(s.QueueGrowth))
+func LogLines(r *result.Result) (lines []string) {
+	var s Section
+	s.put("", r.Notice)
+	if m := r.Simulation; m != nil && m.SustainedUsers != nil {
+		s.line("", "%s; the queue grew by %s requests/s", sustainedUsers(r), number(m.QueueGrowth))
 	}
 	for _, l := range autoscaling(r).Lines {
-		add("autoscaler %s", l.Text)
+		s.put("autoscaler", l.Text)
 	}
 	if r.Status != result.StatusComplete {
-		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
+		s.line("", "the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
 			cmp.Or(r.Error, "its window did not end in order"))
 	}
-	if text := together(r); text != "" {
-		add("%s", text)
-	}
-	if r.Removal != nil {
-		add("%s", removed(r))
-	}
-	for _, l := range checkpoints(r).Lines {
-		add("%s", strings.TrimSpace(l.Topic+" "+l.Text))
-	}
+	s.put("", together(r))
+	s.put("", removed(r))
+	s.Lines = append(s.Lines, checkpoints(r).Lines...)
 	for _, t := range r.Tiers {
 		if t.Level == "storage" && r.Removal == nil && r.Checkpoint == nil {
-			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
+			s.line("", "storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
 				bytes(t.Write.Bytes), ns(r.WindowNS))
 		}
 	}
-	if v := r.Harness.Verdict; v.Kind != "" {
-		if v.Kind == result.NoVerdict {
-			v.Kind = "no verdict"
-		}
-		add("%s, because %s", v.Kind, v.Reason)
+	if v := r.Harness.Verdict; v.Kind == result.NoVerdict {
+		s.line("", "no verdict, because %s", v.Reason)
+	} else if v.Kind != "" {
+		s.line("", "%s, because %s", v.Kind, v.Reason)
 	}
 	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
-		why := tr.Capture.Reason
-		if len(tr.Capture.Needs) > 0 {
-			why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
+		s.put("not traced:", tr.Capture.Reason)
+		for _, need := range tr.Capture.Needs {
+			s.Lines[len(s.Lines)-1].Text += "; needed: " + need
 		}
-		add("not traced: %s", why)
 	}
-	if n := len(r.Warnings); n > 0 {
-		first := ": "
-		if n > 1 {
-			first = ", the first says "
-		}
-		add("%s in the summary%s%s", units.Plural(n, "warning"), first, r.Warnings[0])
+	if n := len(r.Warnings); n == 1 {
+		s.put("1 warning in the summary:", r.Warnings[0])
+	} else if n > 1 {
+		s.line("", "%d warnings in the summary, the first says %s", n, r.Warnings[0])
+	}
+	for _, l := range s.Lines {
+		lines = append(lines, strings.TrimSpace(l.Topic+" "+l.Text))
 	}
 	return lines
 }

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -15,34 +13,41 @@ import (
 // convention.
 const spreadLimit = 0.2
 
-// Typical is the trial that stands for several of one benchmark in all documents: of the complete
-// ones the first whose headline is nearest to their median, since a mean of several shows stalls
-// that none of them had. Without a complete one it is the first. It is nil of none.
-func Typical(trials []*result.Result) *result.Result {
-	complete := slices.DeleteFunc(slices.Clone(trials),
-		func(r *result.Result) bool { return r.Status != result.StatusComplete })
-	for _, unit := range []string{"read-B/s", "write-B/s", "ns/op"} {
-		known := map[*result.Result]float64{}
-		for _, r := range complete {
-			for _, m := range r.Metrics() {
-				if m.Unit == unit {
-					known[r] = m.Value
-				}
+// known returns the complete trials that have a unit of the benchmark line, and its values.
+func known(trials []*result.Result, unit string) (having []*result.Result, values []float64) {
+	for _, r := range trials {
+		for _, m := range r.Metrics() {
+			if m.Unit == unit && r.Status == result.StatusComplete {
+				having, values = append(having, r), append(values, m.Value)
 			}
-		}
-		if median, ok := units.Median(slices.Collect(maps.Values(known))); ok {
-			distance := func(r *result.Result) float64 {
-				if v, ok := known[r]; ok {
-					return math.Abs(v - median)
-				}
-				return math.Inf(1)
-			}
-			return slices.MinFunc(complete, func(a, b *result.Result) int {
-				return cmp.Compare(distance(a), distance(b))
-			})
 		}
 	}
-	for _, r := range append(complete, trials...) {
+	return having, values
+}
+
+// Typical is the trial that stands for several of one benchmark in all documents: of the complete
+// ones the first whose headline is nearest to their median, since a mean of several shows stalls
+// that none of them had. Without a headline it is the first complete one, or the first. It is nil of
+// none.
+func Typical(trials []*result.Result) *result.Result {
+	for _, unit := range []string{"read-B/s", "write-B/s", "ns/op"} {
+		having, values := known(trials, unit)
+		if median, ok := units.Median(values); ok {
+			nearest := 0
+			for i, v := range values {
+				if math.Abs(v-median) < math.Abs(values[nearest]-median) {
+					nearest = i
+				}
+			}
+			return having[nearest]
+		}
+	}
+	for _, r := range trials {
+		if r.Status == result.StatusComplete {
+			return r
+		}
+	}
+	for _, r := range trials {
 		return r
 	}
 	return nil
@@ -53,14 +58,18 @@ func Typical(trials []*result.Result) *result.Result {
 // Without this line a reader might quote one trial. A rate that was not limited by the storage
 // looks the same as one that was.
 func Trials(results []*result.Result) (lines []string) {
-	seen := map[string]bool{}
+	trials := map[string][]*result.Result{}
+	var names []string
 	for _, r := range results {
-		trials := slices.DeleteFunc(slices.Clone(results),
-			func(x *result.Result) bool { return x.Name != r.Name })
-		if len(trials) > 1 && !seen[r.Name] {
-			lines = append(lines, r.Name+", "+trialsText(trials))
+		if trials[r.Name] == nil {
+			names = append(names, r.Name)
 		}
-		seen[r.Name] = true
+		trials[r.Name] = append(trials[r.Name], r)
+	}
+	for _, name := range names {
+		if len(trials[name]) > 1 {
+			lines = append(lines, name+", "+trialsText(trials[name]))
+		}
 	}
 	return lines
 }
@@ -68,20 +77,12 @@ func Trials(results []*result.Result) (lines []string) {
 // trialsText is the line of one benchmark. Only a storage-limited rate is the storage's maximum.
 // Any other rate is only what the run achieved.
 func trialsText(trials []*result.Result) string {
-	rateUnits := []string{"read-B/s", "write-B/s", "freed-B/s"}
-	var rates [3][]float64
 	storageLimited, complete := 0, 0
 	for _, r := range trials {
-		if r.Status != result.StatusComplete {
-			continue
-		}
-		complete++
-		if r.Harness.Verdict.Kind == result.StorageLimited {
-			storageLimited++
-		}
-		for _, m := range r.Metrics() { // those of the benchmark line
-			if i := slices.Index(rateUnits, m.Unit); i >= 0 && m.Value > 0 {
-				rates[i] = append(rates[i], m.Value)
+		if r.Status == result.StatusComplete {
+			complete++
+			if r.Harness.Verdict.Kind == result.StorageLimited {
+				storageLimited++
 			}
 		}
 	}
@@ -90,10 +91,12 @@ func trialsText(trials []*result.Result) string {
 	if complete < len(trials) {
 		text = fmt.Sprintf("%d of %d trials complete", complete, len(trials))
 	}
-	// A direction that the benchmark does not have is left out.
-	for i, values := range rates {
+	for _, direction := range []struct{ did, unit string }{{"read", "read-B/s"},
+		{"written", "write-B/s"}, {"freed", "freed-B/s"}} {
+		_, values := known(trials, direction.unit)
+		values = slices.DeleteFunc(values, func(v float64) bool { return v == 0 })
 		median, ok := units.Median(values)
-		if !ok {
+		if !ok { // a direction that the benchmark does not have
 			continue
 		}
 		least, most := slices.Min(values), slices.Max(values)
@@ -103,8 +106,8 @@ func trialsText(trials []*result.Result) string {
 		}
 		// One unit for all three, or 980 MiB/s looks larger than 1.02 GiB/s.
 		show := units.BytesPerSec.InOneUnit(most)
-		did := [...]string{"read", "written", "freed"}[i]
-		text += fmt.Sprintf(", %s %s (%s to %s)", did, show(median), show(least), show(most))
+		text += fmt.Sprintf(", %s %s (%s to %s)", direction.did, show(median), show(least),
+			show(most))
 	}
 	if storageLimited < len(trials) {
 		// A failed trial counts as one that the storage did not limit.

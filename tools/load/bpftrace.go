@@ -24,11 +24,6 @@ type Bpftrace struct {
 	below   map[string]int64 // samples below zero, by map name
 	process string           // the traced process, which the script's wrapper prints
 	keyed   bool
-
-	// What the script still had in its maps at its end: the number of pending block requests, and the
-	// start times of all pending operations in ns.
-	left  int
-	times []float64
 }
 
 // bucket is a bucket of a histogram. Histograms of one name with several keys are added up.
@@ -42,8 +37,6 @@ const (
 	// The queue depth if the text does not determine it. The Python benchmark's own fio job generator
 	// uses at least this depth.
 	guessDepth = 32
-	spanTimes  = 20   // so many start times of pending operations span the time of tracing
-	fullMap    = 4000 // bpftrace keeps 4096 keys in a map; a full map ignores new requests
 	offShare   = 0.01 // the largest share of missing requests without a warning
 
 	// longShare is the share of the longest device times that trimmedMean leaves out. The script
@@ -59,8 +52,6 @@ var (
 	bucketLine = regexp.MustCompile(
 		`^[\[(](\.\.\.|-?\d+[KMGTPE]?)(?:, (\.\.\.|\d+[KMGTPE]?))?[\])]` +
 			`\s+(\d{1,12}) \|.*\|$`)
-	leftover = regexp.MustCompile(
-		`(?m)^\s*@([qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)\[.*\]:\s*(\d+)\s*$`)
 	attached = regexp.MustCompile(`(?m)^\s*(Attaching \d+ probes\.\.\.\s*$|@(` +
 		`(d2c|q2d|vfs|fsync|write_to_fsync|fadvise_to_read|bssplit|qd|lba)_\w+` +
 		`|[qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)[:\[])`)
@@ -102,13 +93,6 @@ func parseBpftrace(data, name string) (*Bpftrace, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
-		}
-	}
-	for _, m := range leftover.FindAllStringSubmatch(data, -1) {
-		at, _ := strconv.ParseFloat(m[2], 64)
-		b.times = append(b.times, at)
-		if m[1] == "d" {
-			b.left++
 		}
 	}
 	if b.histogram("bssplit_read_kb").Count+b.histogram("bssplit_write_kb").Count == 0 {
@@ -182,9 +166,8 @@ func (b *Bpftrace) histogram(name string) tracing.Histogram {
 }
 
 // Trace converts the text to a Trace as a Collector returns it. window is the time that the script ran
-// under load, which the text does not have; the mean depth depends on it. If window is 0, the start
-// times of pending operations give it, if there are enough. Capture.Warnings has the doubts. about has
-// lines for the header of the fio job.
+// under load, which the text does not have; the mean depth depends on it. Capture.Warnings has the
+// doubts. about has lines for the header of the fio job.
 func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string) {
 	t = &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusTraced, Attach: "bpftrace",
 		Level: tracing.LevelBlock, Filter: tracing.FilterDevice, Watched: b.process,
@@ -194,7 +177,25 @@ func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string
 	t.D2CRead, t.D2CWrite = b.histogram("d2c_read_us"), b.histogram("d2c_write_us")
 	t.LBARead, t.LBAWrite = b.histogram("lba_read_gb"), b.histogram("lba_write_gb")
 	b.requests(t)
-	depth := b.depth(c)
+	about = []string{
+		"not in the text: model, users, bytes per token, exact sizes and bytes, the device, " +
+			"flushes, pauses",
+		"every process is in it, and every block device unless the script was given one",
+		fmt.Sprintf("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests),
+		"sizes are the lower ends of their buckets, which reach to twice that",
+	}
+	// By Little's law. The script's counters of requests in flight are not atomic, miss completions and
+	// drift.
+	if busy := c.Read.D2CNS + c.Write.D2CNS; busy == 0 || window == 0 {
+		c.WindowNS, c.Read.MeanDepth = 0, guessDepth
+		c.Warn("the depth %d is a guess: the text does not say how long it was traced; -window "+
+			"sets it", guessDepth)
+	} else {
+		c.Read.MeanDepth = float64(c.Read.D2CNS) / float64(window)
+		c.Write.MeanDepth = float64(c.Write.D2CNS) / float64(window)
+		about = append(about, fmt.Sprintf("mean depth about %.1f: the time at the device ÷ the "+
+			"given window of %s", float64(busy)/float64(window), window))
+	}
 	if n := dropEmpty(t); n > 0 {
 		c.Warn("%d requests of less than 1 KiB were left out: most disks take none", n)
 	}
@@ -207,51 +208,34 @@ func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string
 	if b.keyed {
 		c.Warn("the histograms have keys: those of one name were added up")
 	}
-	about = []string{
-		"not in the text: model, users, bytes per token, exact sizes and bytes, the device, " +
-			"flushes, pauses",
-		"every process is in it, and every block device unless the script was given one",
-		fmt.Sprintf("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests),
-		"sizes are the lower ends of their buckets, which reach to twice that",
-	}
-	return t, append(about, depth...)
+	return t, about
 }
 
-// requests computes the numbers of requests. The script counts all dispatches, but only completions
-// that it can match. If a completion is missing, either the script lost it, and the request is still in
-// its map, or the device's queue was full and the kernel dispatched the request twice.
+// requests computes the numbers of requests and their time at the device. The script counts all
+// dispatches, but only completions that it can match. If a completion is missing, either the script lost
+// it, or the device's queue was full and the kernel dispatched the request twice.
 func (b *Bpftrace) requests(t *tracing.Trace) {
 	c := &t.Capture
-	sides := []struct {
+	var issued, missing, odd int64
+	for _, side := range []struct {
 		to        *tracing.Direction
 		size, d2c tracing.Histogram
-	}{{&c.Read, t.SizeRead, t.D2CRead}, {&c.Write, t.SizeWrite, t.D2CWrite}}
-	issued, missing, odd := int64(0), int64(0), int64(0)
-	for _, s := range sides {
-		n, done := s.size.Count, s.d2c.Count
-		s.to.Issued, s.to.Requests = n, n
+	}{{&c.Read, t.SizeRead, t.D2CRead}, {&c.Write, t.SizeWrite, t.D2CWrite}} {
+		n, done := side.size.Count, side.d2c.Count
+		side.to.Issued, side.to.Requests = n, n
+		side.to.D2CNS = int64(1000 * trimmedMean(side.d2c) * float64(n))
 		issued += n
 		odd += max(0, done-n)
 		if done > 0 {
 			missing += max(0, n-done)
 		}
 	}
-	again := missing > int64(2*b.left) && b.left < fullMap
-	for _, s := range sides {
-		if n := s.d2c.Count; again && n > 0 && n < s.to.Issued {
-			s.to.Requeued, s.to.Requests = s.to.Issued-n, n
-		}
-		s.to.D2CNS = int64(1000 * trimmedMean(s.d2c) * float64(s.to.Requests))
+	if float64(missing) > offShare*float64(issued) {
+		c.Warn("%d of %d dispatches have no completion: the script lost it, or the device's queue "+
+			"was full and they were dispatched again, so that their sizes count twice", missing,
+			issued)
 	}
-	off := offShare * float64(issued)
-	switch {
-	case float64(missing) > off && again:
-		c.Warn("%d of %d dispatches were not the first of their request (the device's queue was "+
-			"full): their sizes count twice", missing, issued)
-	case float64(missing) > off:
-		c.Warn("the script lost the completions of %d of %d requests", missing, issued)
-	}
-	if float64(odd) > off {
+	if float64(odd) > offShare*float64(issued) {
 		c.Warn("the script saw %d completions more than dispatches: it finds requests by their "+
 			"place on the device, which two may share", odd)
 	}
@@ -269,36 +253,6 @@ func trimmedMean(h tracing.Histogram) float64 {
 		n, sum = n+k, sum+float64(k)*b.Middle()
 	}
 	return sum / float64(n)
-}
-
-// depth sets the mean depths by Little's law: time at the device ÷ window, or ÷ the span of the pending
-// start times. It does not use the script's counters of requests in flight, which are not atomic, miss
-// completions and drift.
-func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
-	busy := float64(c.Read.D2CNS + c.Write.D2CNS)
-	given := c.WindowNS > 0
-	if !given && len(b.times) >= spanTimes {
-		if span := slices.Max(b.times) - slices.Min(b.times); span > float64(time.Second) {
-			c.WindowNS = int64(span)
-		}
-	}
-	if busy == 0 || c.WindowNS == 0 {
-		c.WindowNS, c.Read.MeanDepth = 0, guessDepth
-		c.Warn("the depth %d is a guess: the text does not say how long it was traced; -window "+
-			"sets it", guessDepth)
-		return nil
-	}
-	c.Read.MeanDepth = float64(c.Read.D2CNS) / float64(c.WindowNS)
-	c.Write.MeanDepth = float64(c.Write.D2CNS) / float64(c.WindowNS)
-	depth := fmt.Sprintf("mean depth about %.1f", c.Read.MeanDepth+c.Write.MeanDepth)
-	if given {
-		return []string{fmt.Sprintf("%s: the time at the device ÷ the given window of %s", depth,
-			c.Window())}
-	}
-	c.Warn("the depth is the time at the device ÷ %s, which the times of requests left over "+
-		"span; if it was traced for longer, the depth was less: set -window",
-		c.Window().Round(100*time.Millisecond))
-	return []string{depth}
 }
 
 // dropEmpty removes requests of less than 1 KiB if there are larger ones: a disk with blocks of 4 KiB

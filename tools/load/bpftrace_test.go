@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tools/golden"
-	"kvbench/tracing"
 	"kvbench/tracing/fio"
 )
 
@@ -86,13 +84,12 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 // TestBpftraceScript runs testdata/texts. The input is a text: as bpftrace prints it, or in short:
 //
 //	NAME: LOW HIGH COUNT, VALUE COUNT …  a histogram
-//	left N EVERY                         N requests left over, which began at this distance
 //
 // job [window=100ms] prints what the fio job has of it, and parse what was read, or the error.
 func TestBpftraceScript(t *testing.T) {
 	fields := regexp.MustCompile(`(?m)^(# requests|# mean depth|# WARNING|rw=|rwmixread|bssplit|iodepth=).*\n`)
 	datadriven.RunTest(t, "testdata/texts", func(t *testing.T, d *datadriven.TestData) string {
-		b, err := parseBpftrace(bpftraceText(t, d.Input), "x.txt")
+		b, err := parseBpftrace(bpftraceText(d.Input), "x.txt")
 		if err != nil {
 			return err.Error() + "\n"
 		}
@@ -119,103 +116,14 @@ func TestBpftraceScript(t *testing.T) {
 }
 
 // bpftraceText makes a text of its short form.
-func bpftraceText(t *testing.T, short string) string {
+func bpftraceText(short string) string {
 	var text strings.Builder
 	for line := range strings.Lines(short) {
-		var n int
-		var every string
-		if _, err := fmt.Sscanf(line, "left %d %s", &n, &every); err == nil {
-			distance, err := time.ParseDuration(every)
-			require.NoError(t, err)
-			for i := range n {
-				fmt.Fprintf(&text, "@d[1, %d]: %d\n", i, 5e9+i*int(distance))
-			}
-		} else if regexp.MustCompile(`^[a-z0-9_]+(\[.*\])?: \d`).MatchString(line) {
+		if regexp.MustCompile(`^[a-z0-9_]+(\[.*\])?: \d`).MatchString(line) {
 			text.WriteString(textOf(strings.TrimSpace(line)))
 		} else {
 			text.WriteString(line)
 		}
 	}
 	return text.String()
-}
-
-// depthIn is the depth of a job, of reads and writes together.
-func depthIn(t *testing.T, job string) (sum int) {
-	t.Helper()
-	all := regexp.MustCompile(`(?m)^iodepth=(\d+)$`).FindAllStringSubmatch(job, -1)
-	require.NotEmpty(t, all, job)
-	for _, m := range all {
-		n, err := strconv.Atoi(m[1])
-		require.NoError(t, err)
-		sum += n
-	}
-	return sum
-}
-
-func TestParseBpftraceReadsWhatBpftracePrints(t *testing.T) {
-	b, err := parseBpftrace("Lost 3 events\r\n@bssplit_read_kb: \r\n"+
-		"(..., 0)    2 |@|\r\n[0]   1 |@ |\r\n[1]  2 |@ |\r\n[512, 1K)  3 |@@ |\r\n[1K, 2K)  4 "+
-		"|@ |\r\n"+
-		"WARNING: between\r\n[512K, 1M)  0 ||\r\n\r\n@lba_read_gb: \n[5110, 5K)  1 |@|\n"+
-		"[5K, 5130)  1 |@|\n[8000, ...)  2 |@@|\n@x: 7\n@y[1,2]: a string\n"+
-		"@s: count 10, average 5, total 50\n@usecs: \n[some, thing) else\n@d2c_read_us[a]b]: "+
-		"\n[2, 4) 1 |@|\n",
-		"x.txt")
-	require.NoError(t, err)
-	tr, _ := b.Trace(0)
-	bucket := func(low, high float64, n int64) tracing.Bucket {
-		return tracing.Bucket{Range: [2]float64{low, high}, Count: n}
-	}
-	assert.EqualValues(t, 2, b.below["bssplit_read_kb"])
-	assert.Equal(t, []tracing.Bucket{bucket(1, 2, 2), bucket(512, 1024, 3), bucket(1024, 2048, 4)},
-		tr.SizeRead.Buckets)
-	assert.Equal(t, []tracing.Bucket{bucket(5110, 5120, 1), bucket(5120, 5130, 1),
-		bucket(8000, 8010, 2)}, tr.LBARead.Buckets)
-	assert.EqualValues(t, 1, tr.D2CRead.Count)
-}
-
-// FuzzParseBpftrace asserts that no text makes a job that fio cannot run: shares sum to 100, the
-// depth is in fio's range.
-func FuzzParseBpftrace(f *testing.F) {
-	for _, name := range []string{"drifted", "ended-early", "negative"} {
-		text, err := os.ReadFile(filepath.Join(bpftraceTexts, name+".txt"))
-		require.NoError(f, err)
-		f.Add(string(text), int64(6*time.Second))
-	}
-	f.Add(textOf("bssplit_read_kb: 0 3, 4 8 7, 1K 2K 8", "d2c_read_us: 1 4, 8M 16M 1",
-		"qd_read: 1M 2M 5"), int64(0))
-	f.Add("@bssplit_write_kb[a]:\n(..., 0) 3 |@|\n[512, 1K) 4 |@|\n[8000, ...) 1 "+
-		"||\n@inflight_write: -7\n@d[1,2]: 3\n", int64(1))
-	split := regexp.MustCompile(`(?m)^bssplit=(\S+)$`)
-	f.Fuzz(func(t *testing.T, text string, window int64) {
-		_ = attached.MatchString(text)
-		b, err := parseBpftrace(text, "x.txt")
-		if err != nil {
-			return
-		}
-		tr, about := b.Trace(time.Duration(max(0, window)))
-		job, err := fio.Job(tr, fio.Input{Title: "x", About: about})
-		if err != nil {
-			t.Fatalf("a text with sizes makes no job: %v", err)
-		}
-		if d := depthIn(t, job); d < 1 || d > 2*256 {
-			t.Errorf("depth %d", d)
-		}
-		all := split.FindAllStringSubmatch(job, -1)
-		require.NotEmpty(t, all, job)
-		sides := strings.Split(all[0][1], ",")
-		for _, m := range all[1:] {
-			sides = append(sides, m[1])
-		}
-		for _, side := range sides {
-			sum := 0
-			for part := range strings.SplitSeq(side, ":") {
-				_, share, _ := strings.Cut(part, "/")
-				n, err := strconv.Atoi(share)
-				require.NoError(t, err)
-				sum += n
-			}
-			assert.Equal(t, 100, sum, job)
-		}
-	})
 }

@@ -2,7 +2,7 @@
 // the settings of each.
 //
 //	record.go             Record: a result line, a result file, or both; its block-layer tracing
-//	load.go               arguments (a file, a directory, a pattern, -), and the kind of each input
+//	load.go               arguments (a file, a directory, -), and the kind of each input
 //	text.go               benchmark text and go test -json, and the result files that they name
 //	result.go             result files of kvbench and of the Python benchmark
 //	trials.go             merges the ranks of a trial into one record

@@ -82,7 +82,7 @@ func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMa
 			b.WriteString(",")
 		}
 		if err := e.Encode(rec); err != nil {
-			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
+			return fmt.Errorf("%s: encode %s: %w", rec.place(), rec.Name, err)
 		}
 	}
 	byUnit := map[string]map[string]string{}

@@ -75,7 +75,7 @@ type reader struct {
 // bad line is no error.
 func (r *reader) warn(file string, line int, format string, args ...any) {
 	if r.Warn != nil {
-		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
+		r.Warn(fmt.Errorf("%s:%d: %w", file, line, fmt.Errorf(format, args...)))
 	}
 }
 
@@ -112,34 +112,20 @@ func (r *reader) emit(rec *Record) error {
 	return nil
 }
 
-// argument reads a file, a directory, or the files that match a pattern: shells do not expand patterns
-// in quotes, in task files and on Windows. Each matching file is a run, as if the shell had expanded
-// the pattern.
+// argument reads a file, a directory, or standard input.
 func (r *reader) argument(arg string) error {
 	r.source = arg
-	if arg == Stdin {
-		if r.Options.Stdin == nil {
-			return errors.New("no standard input here")
-		}
-		data, err := io.ReadAll(r.Options.Stdin)
-		if err != nil {
-			return fmt.Errorf("stdin: %w", err)
-		}
-		return r.content(data, "stdin")
+	if arg != Stdin {
+		return r.file(arg)
 	}
-	names := []string{arg}
-	if _, err := os.Stat(arg); errors.Is(err, os.ErrNotExist) && strings.ContainsAny(arg, "*?[") {
-		if names, err = filepath.Glob(arg); err != nil || len(names) == 0 {
-			return fmt.Errorf("%s: %w", arg, cmp.Or(err, errors.New("no file matches")))
-		}
+	if r.Options.Stdin == nil {
+		return errors.New("no standard input here")
 	}
-	for _, name := range names {
-		r.source = name
-		if err := r.file(name); err != nil {
-			return err
-		}
+	data, err := io.ReadAll(r.Options.Stdin)
+	if err != nil {
+		return fmt.Errorf("stdin: %w", err)
 	}
-	return nil
+	return r.content(data, "stdin")
 }
 
 // file reads one file or directory of any kind.

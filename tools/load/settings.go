@@ -21,22 +21,17 @@ import (
 // has its values in the order of their first occurrence. Several values mean that the trials differ.
 // The zero value has no trial.
 type Settings struct {
-	values   map[string][]string
-	defaults map[string]string // of settings that the text does not have
+	values map[string][]string
 }
 
-// Settings returns the settings of one trial. Defining settings that a text does not have get their
-// defaults, so that a trial with another value differs.
+// Settings returns the settings of one trial. Settings that a text does not have get their defaults, so
+// that a trial with another value differs.
 func (rec *Record) Settings() *Settings {
-	given := rec.settings()
 	s := &Settings{values: map[string][]string{}}
+	given := rec.settings()
 	if rec.IsLine() {
-		s.defaults = defaults(rec.Name, given[merge.SettingDivision])
-		// Only defining settings: sixty defaults per benchmark would hide the settings that matter.
-		for _, name := range merge.Defining {
-			if v, ok := s.defaults[name]; ok {
-				s.values[name] = []string{v}
-			}
+		for name, v := range defaults(rec.Name, given[merge.SettingDivision]) {
+			s.values[name] = []string{v}
 		}
 	}
 	for name, v := range given {
@@ -64,9 +59,6 @@ func (s *Settings) Add(more *Settings) {
 			}
 		}
 	}
-	if s.defaults == nil {
-		s.defaults = more.defaults
-	}
 }
 
 // alike reports whether two values of a setting count as equal. Capacities within 5 % do, because the
@@ -80,16 +72,8 @@ func alike(name, a, b string) bool {
 	return err1 == nil && err2 == nil && math.Abs(x-y) <= math.Max(x, y)/20
 }
 
-// Of returns the values of a setting, or its default, or nil if unknown.
-func (s *Settings) Of(name string) []string {
-	if v, ok := s.values[name]; ok {
-		return v
-	}
-	if v, ok := s.defaults[name]; ok {
-		return []string{v}
-	}
-	return nil
-}
+// Of returns the values of a setting, nil if unknown.
+func (s *Settings) Of(name string) []string { return s.values[name] }
 
 // Simulated reports whether any trial was simulated.
 func (s *Settings) Simulated() bool {

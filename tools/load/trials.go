@@ -62,48 +62,37 @@ func (rec *Record) member() (trial string, rank int, ok bool) {
 // trial without all ranks has no values, and its result names the missing rank. Ranks with a merged
 // result of their run are dropped.
 func (r *reader) fold() error {
-	groups, ranks := map[string][]*Record{}, map[string]int{}
-	var order []string
-	for _, rec := range r.held {
-		if !rec.Python && r.merged[rec.together()] {
-			continue
+	held := slices.DeleteFunc(r.held, func(rec *Record) bool {
+		return !rec.Python && r.merged[rec.together()]
+	})
+	r.held = nil
+	first, ranks := map[string]int{}, map[string]int{}
+	for i, rec := range held {
+		if _, known := first[rec.trial]; !known {
+			first[rec.trial] = i
 		}
-		if groups[rec.trial] == nil {
-			order = append(order, rec.trial)
-		}
-		groups[rec.trial] = append(groups[rec.trial], rec)
 		// No Python result has the number of ranks. It is the largest rank + 1 of all trials in the
 		// option's directory.
 		option := filepath.Dir(rec.trial)
 		ranks[option] = max(ranks[option], rec.rank+1)
 	}
-	r.held = nil
-	for _, trial := range order {
-		group := groups[trial]
-		slices.SortStableFunc(group, func(a, b *Record) int {
-			return cmp.Or(a.began().Compare(b.began()), a.rank-b.rank)
-		})
-		for len(group) > 0 {
-			n := leading(group)
-			rec, err := joined(group[:n], ranks[filepath.Dir(trial)])
-			if err != nil {
-				return err
-			}
-			r.list, group = append(r.list, rec), group[n:]
+	slices.SortStableFunc(held, func(a, b *Record) int {
+		return cmp.Or(first[a.trial]-first[b.trial], a.began().Compare(b.began()), a.rank-b.rank)
+	})
+	for len(held) > 0 {
+		n := 1
+		for n < len(held) && held[n].trial == held[0].trial && (held[0].Python ||
+			!slices.ContainsFunc(held[:n], func(a *Record) bool { return a.rank == held[n].rank }) &&
+				held[0].Result.OneTrial(held[n].Result)) {
+			n++
 		}
+		rec, err := joined(held[:n:n], ranks[filepath.Dir(held[0].trial)])
+		if err != nil {
+			return err
+		}
+		r.list, held = append(r.list, rec), held[n:]
 	}
 	return nil
-}
-
-// leading returns the number of records at the begin of the group that are ranks of one trial.
-func leading(group []*Record) (n int) {
-	seen := map[int]bool{}
-	for n < len(group) && (group[0].Python ||
-		!seen[group[n].rank] && group[0].Result.OneTrial(group[n].Result)) {
-		seen[group[n].rank] = true
-		n++
-	}
-	return n
 }
 
 // Package returns the Go package in the line's configuration, "" if there is none.
@@ -128,61 +117,56 @@ func (rec *Record) began() (at time.Time) {
 
 // joined merges the ranks of a trial into one record. Its values are the values of the benchmark line
 // that one client would print. n is the number of ranks that a Python trial should have.
-func joined(ranks []*Record, n int) (rec *Record, err error) {
+func joined(ranks []*Record, n int) (*Record, error) {
 	first := ranks[0]
 	if first.Python && n == 1 && len(ranks) == 1 {
 		return first, nil // a single client has a rank directory, too
 	}
 	slices.SortFunc(ranks, func(a, b *Record) int { return a.rank - b.rank })
-	rec = &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
+	rec := &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
 		Iters: first.Iters, Config: first.Config, Ranks: ranks, Python: first.Python}
 	var paths []string
 	for _, rank := range ranks {
 		paths = append(paths, cmp.Or(rank.Path, rank.File))
 	}
 	rec.Path = strings.Join(paths, ", ")
+	var whole any
+	var err error
 	if rec.Python {
-		err = rec.mergePython(n)
+		whole, err = rec.mergePython(n)
 	} else {
-		err = rec.merge()
+		var results []*result.Result
+		for _, rank := range ranks {
+			results = append(results, rank.Result)
+		}
+		if rec.Result, err = merge.Ranks(results, nil); err != nil {
+			err = fmt.Errorf("%s: %w", rec.Path, err)
+		}
+		whole = rec.Result
 	}
-	if err == nil && rec.Missing == "" {
+	if err != nil {
+		return nil, err
+	}
+	if rec.Raw, err = json.Marshal(whole); err == nil && rec.Missing == "" {
 		rec.Values = fileValues(rec)
 	}
 	return rec, err
 }
 
-// merge sets Result and Raw to the merged results of the ranks.
-func (rec *Record) merge() (err error) {
-	var results []*result.Result
-	for _, rank := range rec.Ranks {
-		results = append(results, rank.Result)
-	}
-	if rec.Result, err = merge.Ranks(results, nil); err == nil {
-		rec.Raw, err = json.Marshal(rec.Result)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", rec.Path, err)
-	}
-	return err
-}
-
-// mergePython sets Raw to the merged results of n ranks of the Python benchmark.
-func (rec *Record) mergePython(n int) error {
+// mergePython merges the results of n ranks of the Python benchmark.
+func (rec *Record) mergePython(n int) (any, error) {
 	var results []*python.Result
 	have := &result.Result{Ranks: n}
 	for _, rank := range rec.Ranks {
 		r, err := python.Parse(rank.Raw)
 		if err != nil {
-			return merge.Located(rank.Path, rank.Raw, err)
+			return nil, merge.Located(rank.Path, rank.Raw, err)
 		}
 		if slices.Contains(have.MergedRanks, rank.rank) {
-			return fmt.Errorf("%s: two results of rank %d", rank.Path, rank.rank)
+			return nil, fmt.Errorf("%s: two results of rank %d", rank.Path, rank.rank)
 		}
 		results, have.MergedRanks = append(results, r), append(have.MergedRanks, rank.rank)
 	}
 	rec.Missing = merge.Lacks(have)
-	var err error
-	rec.Raw, err = json.Marshal(merge.Python(results))
-	return err
+	return merge.Python(results), nil
 }

@@ -20,72 +20,79 @@ type Answer struct {
 // Index returns the index of the run in the report's list of runs.
 func (a Answer) Index() int { return a.Run - 1 }
 
-// answers returns one answer per run, except for the first run. It calls only significant differences of
-// headline metrics better or worse. It also names the benchmarks with too few trials, because readers
-// take "no difference" for "equal".
+// The outcomes of the comparison of a headline metric. Only significant differences are better or worse.
+// Benchmarks with too few trials are named, because readers take "no difference" for "equal".
+const (
+	notLimited = "not compared, because in one run or both fewer than half of the trials were " +
+		result.StorageLimited + ": %d"
+	better    = "better in %d"
+	worse     = "worse in %d"
+	different = "different in %d"
+	chance    = "not more than chance in %d"
+	tooFew    = "too few trials to tell in %d"
+	apart     = "not comparable in %d"
+	absent    = "measured in one of the two alone: %d"
+)
+
+// mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
+const mostNamed = 3
+
+// answers returns one answer per run, except for the first run.
 func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 	for run := 1; run < len(t.Runs); run++ {
-		var better, worse, other, chance, few, notStorageLimited, apart, absent []string
+		names := map[string][]string{}
 		for _, b := range headlines {
-			m := b.Headline()
-			c := m.Cells[run].Change
-			name := b.Name
-			switch here, there := m.Cells[run].N() > 0, m.Cells[0].N() > 0; {
-			case !here && !there:
-				continue
-			case !here || !there:
-				absent = append(absent, name)
-				continue
-			case c == nil:
-				apart = append(apart, name)
-				continue
+			outcome, name := compared(b, run), b.Name
+			if outcome != apart && outcome != absent {
+				name += " " + Change(b, b.Headline(), run).Text
 			}
-			to := &chance
-			switch d := c.Judged(stats.Alpha); {
-			case !Comparable(b, run):
-				to = &notStorageLimited
-			case c.TooFew != "":
-				to = &few
-			case d == 0:
-			case d == m.Better:
-				to = &better
-			case d == -m.Better:
-				to = &worse
-			default:
-				to = &other
-			}
-			*to = append(*to, fmt.Sprintf("%s %s", name, Change(b, m, run).Text))
+			names[outcome] = append(names[outcome], name)
 		}
 		var parts []string
-		comparable := len(better) + len(worse) + len(other) + len(chance) + len(few)
-		say := func(list []string, most int, format string) {
-			if n := len(list); n > 0 {
-				names := strings.Join(list[:min(n, most)], ", ")
-				if n > most {
-					names += fmt.Sprintf(", and %d more", n-most)
-				}
-				parts = append(parts, fmt.Sprintf(format, n)+" ("+names+")")
+		for _, outcome := range []string{notLimited, better, worse, different, chance, tooFew, apart,
+			absent} {
+			list := names[outcome]
+			if n := len(list); n > mostNamed {
+				list = append(list[:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
+			}
+			if len(list) > 0 {
+				parts = append(parts, fmt.Sprintf(outcome+" (%s)", len(names[outcome]),
+					strings.Join(list, ", ")))
 			}
 		}
-		say(notStorageLimited, mostNamed, fmt.Sprintf("%d of %d rows are compared; %%d not, "+
-			"because in one run or both fewer than half of the trials were %s", comparable,
-			comparable+len(notStorageLimited), result.StorageLimited))
-		say(better, mostNamed, "better in %d")
-		say(worse, mostNamed, "worse in %d")
-		say(other, mostNamed, "different in %d")
-		say(chance, mostNamed, "not more than chance in %d")
-		say(few, mostNamed, fmt.Sprintf("too few trials to tell in %%d, where %d of each run "+
-			"would do", stats.LeastSamples))
-		say(apart, mostNamed, "not comparable in %d")
-		say(absent, mostNamed, "measured in one of the two alone: %d")
 		out = append(out, Answer{run + 1, fmt.Sprintf("%s against %s: %s.", t.Labels[run],
 			t.Labels[0], strings.Join(parts, "; "))})
 	}
 	return out
 }
 
-// mostNamed is the number of benchmarks that an answer names per verdict. The table has all of them.
-const mostNamed = 3
+// compared compares the headline metric of a run with the first run's. It returns "" if neither run has
+// values.
+func compared(b *stats.Benchmark, run int) string {
+	m := b.Headline()
+	here, there, c := m.Cells[run].N() > 0, m.Cells[0].N() > 0, m.Cells[run].Change
+	switch {
+	case !here && !there:
+		return ""
+	case !here || !there:
+		return absent
+	case c == nil:
+		return apart
+	case !Comparable(b, run):
+		return notLimited
+	case c.TooFew != "":
+		return tooFew
+	}
+	switch c.Judged(stats.Alpha) {
+	case 0:
+		return chance
+	case m.Better:
+		return better
+	case -m.Better:
+		return worse
+	}
+	return different
+}
 
 // longest returns, for each unit, the largest value of any trial: all bars of a unit have one scale.
 func longest(headlines []*stats.Benchmark) map[string]float64 {
@@ -119,8 +126,8 @@ func verdicts(b *stats.Benchmark, run int) (counts map[string]int, all int) {
 // Comparable reports whether in both runs at least half of the trials with a verdict were
 // storage-limited. It returns true for benchmarks of memory tiers and for trials without verdicts.
 func Comparable(b *stats.Benchmark, run int) bool {
-	for _, of := range []int{0, run} {
-		counts, all := verdicts(b, of)
+	for _, side := range []int{0, run} {
+		counts, all := verdicts(b, side)
 		if OnStorage(b.Name) && 2*counts[result.StorageLimited] < all {
 			return false
 		}

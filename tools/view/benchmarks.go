@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -38,25 +39,13 @@ func groups(t *stats.Table) (out []Group) {
 	return out
 }
 
-// newMember makes the section of a benchmark. Figures of special runs come first, such as autoscaling or
-// block requests: they are the reason for such a run.
 func newMember(b *stats.Benchmark, t *stats.Table) Member {
-	var typical []trial
+	var subjects []subject
 	for run := range t.Runs {
-		if rec := MedianTrial(b, run); rec != nil {
-			typical = append(typical, trial{run, rec})
-		}
+		subjects = append(subjects, subject{run, b.Trials[run], MedianTrial(b, run)})
 	}
-	m := Member{Of: b, Figures: shown(b.Simulated,
-		slices.Concat(kneeFigures(typical, t), autoscalingFigures(typical, t),
-			firstTokenFigures(typical, t), blockFigures(typical, t),
-			bandwidthFigures(b, typical, t), loadFigures(typical, t),
-			latencyFigures(b, typical, t),
-			// With several runs, draw no heat map: one per kind and run would fill a hundred screens.
-			courseFigures(typical, t, len(typical) == 1, stats.FollowCounted),
-			fillFigures(b, typical, t), courseFigures(typical, t, true, stats.FollowTraced),
-			traceFigures(b, t))...)}
-	for _, p := range append(parts(typical, t, sections), parts(typical, t, traced)...) {
+	m := Member{Of: b, Figures: draw(b, subjects, t)}
+	for _, p := range parts(subjects, t) {
 		if p.Folded {
 			m.Details = append(m.Details, p)
 		} else {
@@ -66,7 +55,40 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	return m
 }
 
-func sections(rec *load.Record) []report.Section { return report.Sections(rec.Result) }
+// Sections are the sections of a result for page and workbook: those of the summary, and the percentiles
+// of the kernel's histograms.
+func Sections(rec *load.Record) (list []report.Section) {
+	if rec == nil {
+		return nil
+	}
+	if rec.Result != nil {
+		list = report.Sections(rec.Result)
+	}
+	// One table per unit: a column with both microseconds and requests cannot be sorted.
+	for _, kind := range []struct {
+		title, unit string
+		shown       units.Unit
+		scale       float64
+	}{{"Kernel Times", "µs", units.Nanoseconds, 1e3}, {"Kernel Sizes", "KiB", units.Bytes, 1 << 10},
+		{"Kernel Places", "GiB", units.Bytes, 1 << 30},
+		{"Kernel Depths", "requests", units.Number, 1}} {
+		s := report.Section{Title: kind.title, Folded: true, Columns: []report.Column{
+			{Name: "histogram"}, {Name: "what it is"}, {Name: "samples", Unit: units.Count},
+			{Name: "p50", Unit: kind.shown}, {Name: "p95", Unit: kind.shown},
+			{Name: "p99", Unit: kind.shown}, {Name: "below", Unit: kind.shown}}}
+		for _, h := range rec.Tracing() {
+			if h.Units == kind.unit {
+				s.Rows = append(s.Rows, []any{h.Title, h.What, h.Count, *h.P50 * kind.scale,
+					*h.P95 * kind.scale, *h.P99 * kind.scale,
+					h.Buckets[len(h.Buckets)-1].Range[1] * kind.scale})
+			}
+		}
+		if len(s.Rows) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
 
 // Part is a section for the median trials of all runs. With several runs, the first column of the table
 // is the run, Of has the run's number for each row, and lines begin with the run's name.
@@ -80,16 +102,15 @@ type Part struct {
 const mostRows = 12
 
 // parts returns the sections of the median trials. Sections with the same title are joined.
-func parts(typical []trial, t *stats.Table,
-	of func(*load.Record) []report.Section) (out []Part) {
+func parts(subjects []subject, t *stats.Table) (out []Part) {
 	var all [][]report.Section
-	for _, k := range typical {
-		all = append(all, of(k.Record))
+	for _, s := range subjects {
+		all = append(all, Sections(s.median))
 	}
 	for _, j := range report.Join(all) {
 		p := Part{Section: j.Section, Long: len(j.Rows) > mostRows}
 		if len(t.Runs) > 1 {
-			p.name(j, typical, t.Labels)
+			p.name(j, t.Labels)
 		}
 		out = append(out, p)
 	}
@@ -97,17 +118,16 @@ func parts(typical []trial, t *stats.Table,
 }
 
 // name adds the run's name to each row and to the first line of each run.
-func (p *Part) name(j report.Joined, typical []trial, labels []string) {
-	for i, of := range j.LineOf {
-		if i == 0 || of != j.LineOf[i-1] {
-			p.Lines[i].Topic = strings.TrimSpace(labels[typical[of].run] + " " + p.Lines[i].Topic)
+func (p *Part) name(j report.Joined, labels []string) {
+	for i, run := range j.LineOf {
+		if i == 0 || run != j.LineOf[i-1] {
+			p.Lines[i].Topic = strings.TrimSpace(labels[run] + " " + p.Lines[i].Topic)
 		}
 	}
 	if len(p.Rows) > 0 {
 		p.Columns = append([]report.Column{{Name: "run"}}, p.Columns...)
 	}
-	for i, of := range j.RowOf {
-		run := typical[of].run
+	for i, run := range j.RowOf {
 		p.Rows[i], p.Of = append([]any{labels[run]}, p.Rows[i]...), append(p.Of, run+1)
 	}
 }

@@ -2,26 +2,26 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
-// Chart is a line chart or a bar chart. The page's script draws its JSON. The workbook draws a native
-// chart, which has no heat map, marks or steps, and shows bands as dashed lines. A colour is an index
-// into the palette of the document.
+// Chart is a line chart. The page's script draws its JSON. The workbook draws a native chart, which has
+// no heat map, marks or steps. A colour is an index into the palette of the document.
 type Chart struct {
 	Title string `json:"title"`
 	X     Axis   `json:"x"`
 	Y     Axis   `json:"y"`
-	Heat  *Heat  `json:"heat,omitempty"`  // behind everything else; not in native charts
-	Bands []Band `json:"bands,omitempty"` // behind the lines
+	Heat  *Heat  `json:"heat,omitempty"` // behind the lines; not in native charts
 	Lines []Line `json:"series"`
-	Bars  bool   `json:"bars,omitempty"`  // Lines are bars over the categories 0, 1, 2, … of the X axis
 	Marks []Mark `json:"marks,omitempty"` // only on the page
 	Time  bool   `json:"time,omitempty"`  // X is the time in the window: such charts zoom together
 }
@@ -68,7 +68,10 @@ func (v Values) MarshalJSON() ([]byte, error) {
 // Colours is the number of colours for series. More runs share colours and differ by their numbers.
 const Colours = 12
 
-// Line is a series of points sorted by X, or a series of bars without X.
+// dashes is the number of dashes: solid, dashed and dotted.
+const dashes = 3
+
+// Line is a series of points sorted by X.
 type Line struct {
 	Name   string `json:"name"`
 	Run    int    `json:"run,omitempty"`  // from 1; 0 with one run
@@ -81,17 +84,6 @@ type Line struct {
 	Y      Values `json:"y"`
 }
 
-// Band is the area between the bounds of a line.
-type Band struct {
-	Name   string `json:"-"` // the name of the line
-	Run    int    `json:"run,omitempty"`
-	Colour int    `json:"colour"`
-	Step   bool   `json:"step,omitempty"`
-	X      Values `json:"x"`
-	Lo     Values `json:"lo"`
-	Hi     Values `json:"hi"`
-}
-
 // Heat has counts of values over time. Columns are intervals of the X axis, which begins at 0. Rows are
 // intervals of the logarithmic Y axis.
 type Heat struct {
@@ -99,6 +91,12 @@ type Heat struct {
 	At     Values    `json:"at"`     // ends of columns
 	From   Values    `json:"from"`   // beginnings of rows, each a half octave high
 	Counts [][]int64 `json:"counts"` // by column and row
+}
+
+// Mark is a vertical line with a text.
+type Mark struct {
+	X    float64
+	Text string
 }
 
 // add appends a point.
@@ -114,9 +112,69 @@ func (l *Line) hold(y, end float64) {
 	l.add(end, y)
 }
 
+// add appends the lines of a run that have a value to show. With one run each line has its own colour.
+// With several runs the colour is the run and the dash is the line. Dashes also read in print.
+func (c *Chart) add(t *stats.Table, run int, lines ...Line) {
+	for i, l := range lines {
+		l.Colour = i % Colours
+		if len(t.Runs) > 1 {
+			l.Name = t.Labels[run] + " " + l.Name
+			l.Run, l.Colour, l.Dash = run+1, run%Colours, i%dashes
+		}
+		if c.shows(l) {
+			c.Lines = append(c.Lines, l)
+		}
+	}
+}
+
+// shows reports whether the chart can show a point of the line.
+func (c *Chart) shows(l Line) bool {
+	for i, y := range l.Y {
+		if c.X.Shows(l.X[i]) && c.Y.Shows(y) {
+			return true
+		}
+	}
+	return false
+}
+
+// inBytes replaces %s in the label of the Y axis by the binary unit of the largest value, and scales all
+// lines to it.
+func (c *Chart) inBytes() {
+	if !strings.Contains(c.Y.Label, "%s") {
+		return
+	}
+	most := 1.0
+	for _, l := range c.Lines {
+		for _, v := range l.Y {
+			if v > most { // false for a gap (NaN)
+				most = v
+			}
+		}
+	}
+	thousands := min(max(1, int(math.Log2(most)/10)), 4)
+	for _, l := range c.Lines {
+		floats.Scale(math.Ldexp(1, -10*thousands), l.Y)
+	}
+	c.Y.Label = fmt.Sprintf(c.Y.Label, []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands])
+}
+
+// shown returns the charts that have values: empty axes look like a measurement of nothing. If simulated
+// is true, each title says so, because a chart may be copied without the page.
+func shown(simulated bool, charts ...Chart) (list []Chart) {
+	for _, c := range charts {
+		if c.Heat == nil && !slices.ContainsFunc(c.Lines, c.shows) {
+			continue
+		}
+		if simulated {
+			c.Title = "SIMULATED: " + c.Title
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // Numbers is a chart as a table. It has a row per position on the X axis (per tick if the axis has
-// ticks), and a column per line, bound of a band and row of a heat map. It includes values that an axis
-// cannot show.
+// ticks), and a column per line and per row of a heat map. It includes values that an axis cannot show.
 type Numbers struct {
 	Places []float64 // on the X axis
 	Labels []string  // of the places, if there are ticks
@@ -126,20 +184,6 @@ type Numbers struct {
 // Numbers returns the chart as a table.
 func (c Chart) Numbers() (n Numbers) {
 	n.Series = slices.Clone(c.Lines)
-	for i := range n.Series {
-		for k := range n.Series[i].Y {
-			if c.Bars {
-				n.Series[i].X = append(n.Series[i].X, float64(k))
-			}
-		}
-	}
-	for _, b := range c.Bands {
-		bound := Line{Run: b.Run, Colour: b.Colour, Dash: 1, X: b.X}
-		bound.Name, bound.Y = b.Name+", least of all trials", b.Lo
-		n.Series = append(n.Series, bound)
-		bound.Name, bound.Y = b.Name+", most of all trials", b.Hi
-		n.Series = append(n.Series, bound)
-	}
 	if h := c.Heat; h != nil {
 		for k, low := range h.From {
 			l := Line{Name: "how often from " + units.Number.Text(low),
@@ -166,77 +210,18 @@ func (c Chart) Numbers() (n Numbers) {
 		}
 	}
 	for i, l := range n.Series {
-		values := make(Values, len(n.Places))
+		known, values := map[float64]float64{}, make(Values, len(n.Places))
+		for k, x := range l.X {
+			known[x] = l.Y[k]
+		}
 		for k, x := range n.Places {
-			values[k] = math.NaN()
-			if at := slices.Index(l.X, x); at >= 0 {
-				values[k] = l.Y[at]
+			y, ok := known[x]
+			if !ok {
+				y = math.NaN()
 			}
+			values[k] = y
 		}
 		n.Series[i].Name, n.Series[i].Y = cmp.Or(l.Name, c.Y.Label), values
 	}
 	return n
-}
-
-// Mark is a vertical line with a text.
-type Mark struct {
-	X    float64
-	Text string
-}
-
-// runName returns a legend text: the run's label and what, or only what with one run.
-func runName(t *stats.Table, run int, what string) string {
-	if len(t.Runs) < 2 {
-		return what
-	}
-	return t.Labels[run] + " " + what
-}
-
-// ofRun returns the suffix of a title of one run's figure, "" with one run.
-func ofRun(t *stats.Table, run int) string {
-	if len(t.Runs) < 2 {
-		return ""
-	}
-	return ", " + t.Labels[run]
-}
-
-// lineOf returns a line of a run. With several runs the colour is the run and the dash is the series.
-// With one run each series has its own colour. Dashes also read in print.
-func lineOf(t *stats.Table, run, what int, name string) Line {
-	l := Line{Name: runName(t, run, name), Colour: what % Colours}
-	if len(t.Runs) > 1 {
-		l.Run, l.Colour, l.Dash = run+1, run%Colours, what
-	}
-	return l
-}
-
-// addLine adds a line if it has points.
-func (c *Chart) addLine(l Line) {
-	if len(l.X) > 0 {
-		c.Lines = append(c.Lines, l)
-	}
-}
-
-// empty reports whether the chart has nothing to show. A bar of height 0 is a value.
-func (c Chart) empty() bool {
-	for _, l := range c.Lines {
-		for i, y := range l.Y {
-			if c.Y.Shows(y) && (c.Bars || c.X.Shows(l.X[i])) {
-				return false
-			}
-		}
-	}
-	return c.Heat == nil // a heat map always has counts
-}
-
-// shown returns the charts that have values: empty axes look like a measurement of nothing. If simulated
-// is true, each title says so, because a chart may be copied without the page.
-func shown(simulated bool, charts ...Chart) []Chart {
-	charts = slices.DeleteFunc(charts, Chart.empty)
-	for i := range charts {
-		if simulated {
-			charts[i].Title = "SIMULATED: " + charts[i].Title
-		}
-	}
-	return charts
 }

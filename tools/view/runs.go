@@ -15,12 +15,12 @@ import (
 // Run is one run. Its index gives the colour of its lines and bars.
 type Run struct {
 	Name   string
-	Facts  facts
+	Facts  Facts
 	Doubts []string // warnings and failures, with their counts
 }
 
-// Given is the key of the parameters that the user gave.
-const Given = "given"
+// given is the key of the parameters that the user gave.
+const given = "given"
 
 // Fact is one fact about a run. Several values mean that the run has trials with different settings.
 type Fact struct {
@@ -28,53 +28,70 @@ type Fact struct {
 	Values []string
 }
 
-// Value joins the values. It cuts the list after six, except for Given: each parameter may explain a
-// number.
+// Value joins the values. It cuts the list after six, except for the parameters that the user gave: each
+// of them may explain a number.
 func (f Fact) Value() string {
-	if more := len(f.Values) - 6; more > 0 && f.Key != Given {
+	if more := len(f.Values) - 6; more > 0 && f.Key != given {
 		return strings.Join(f.Values[:6], ", ") + fmt.Sprintf(", and %d more", more)
 	}
 	return strings.Join(f.Values, ", ")
 }
 
-// facts is a list in the order in which keys first occurred.
-type facts []Fact
+// Facts is a list in the order in which keys first occurred.
+type Facts []Fact
 
-// add adds a value once. It ignores empty and unknown values.
-func (f *facts) add(key, value string) {
-	if value == "" || value == units.Unknown {
-		return
-	}
-	i := slices.IndexFunc(*f, func(x Fact) bool { return x.Key == key })
-	if i < 0 {
-		i = len(*f)
-		*f = append(*f, Fact{Key: key})
-	}
-	if at := &(*f)[i]; !slices.Contains(at.Values, value) {
-		at.Values = append(at.Values, value)
+// add adds values, each once. It ignores empty and unknown values.
+func (f *Facts) add(key string, values ...string) {
+	for _, value := range values {
+		if value == "" || value == units.Unknown {
+			continue
+		}
+		i := f.index(key)
+		if i < 0 {
+			i = len(*f)
+			*f = append(*f, Fact{Key: key})
+		}
+		if at := &(*f)[i]; !slices.Contains(at.Values, value) {
+			at.Values = append(at.Values, value)
+		}
 	}
 }
 
+// index returns the index of a key, -1 if there is none.
+func (f *Facts) index(key string) int {
+	return slices.IndexFunc(*f, func(x Fact) bool { return x.Key == key })
+}
+
+// Of returns the values of a key.
+func (f Facts) Of(key string) []string {
+	if i := f.index(key); i >= 0 {
+		return f[i].Values
+	}
+	return nil
+}
+
 // common removes and returns the facts that are equal for all runs, if there are several.
-func common(all []Run) (same facts) {
+func common(all []Run) (same Facts) {
 	if len(all) < 2 {
 		return nil
 	}
 	for _, f := range all[0].Facts {
-		if !slices.ContainsFunc(all, func(r Run) bool {
-			return !slices.ContainsFunc(r.Facts, func(x Fact) bool {
-				return x.Key == f.Key && slices.Equal(x.Values, f.Values)
-			})
-		}) {
+		if !slices.ContainsFunc(all,
+			func(r Run) bool { return !slices.Equal(r.Facts.Of(f.Key), f.Values) }) {
 			same = append(same, f)
 		}
 	}
 	for i := range all {
-		all[i].Facts = slices.DeleteFunc(all[i].Facts, func(f Fact) bool {
-			return slices.ContainsFunc(same, func(x Fact) bool { return x.Key == f.Key })
-		})
+		all[i].Facts = slices.DeleteFunc(all[i].Facts,
+			func(f Fact) bool { return same.index(f.Key) >= 0 })
 	}
 	return same
+}
+
+// ofRun returns the records of a run. Records have the order of the input, which may mix runs.
+func ofRun(records []*load.Record, run string) []*load.Record {
+	return slices.DeleteFunc(slices.Clone(records),
+		func(rec *load.Record) bool { return rec.Source != run })
 }
 
 // runs returns the runs with their facts.
@@ -84,17 +101,11 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 		if t.Labels[i] != run {
 			v.Facts.add("input", run)
 		}
-		// Records have the order of the input, which may mix runs. Failed trials count.
-		trials := slices.DeleteFunc(slices.Clone(records),
-			func(rec *load.Record) bool { return rec.Source != run })
-		v.Facts.add("results", fmt.Sprint(len(trials)))
+		trials := ofRun(records, run)
+		v.Facts.add("results", fmt.Sprint(len(trials))) // failed ones included
 		var warnings []string
 		for _, rec := range trials {
-			for _, f := range Describe(rec) {
-				for _, value := range f.Values {
-					v.Facts.add(f.Key, value)
-				}
-			}
+			v.Facts.describe(rec)
 			if r := rec.Result; r != nil {
 				if r.Status != result.StatusComplete {
 					warnings = append(warnings, fmt.Sprintf("%s is %s, ended by %s %s", rec.Name,
@@ -109,28 +120,41 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	return out
 }
 
-// notices returns the notices of all results, each once.
-func notices(records []*load.Record, t *stats.Table) (list []string) {
-	add := func(n string) {
-		if n != "" && !slices.Contains(list, n) {
-			list = append(list, n)
+// Parameters returns for each run all parameters, and the facts that are no parameters.
+func Parameters(records []*load.Record, t *stats.Table) (list []Facts) {
+	for _, run := range t.Runs {
+		var all, facts Facts
+		for _, rec := range ofRun(records, run) {
+			if rec.Result != nil {
+				for _, p := range rec.Result.Parameters {
+					all.add(p.Name, fmt.Sprint(p.Value))
+				}
+			} else if seed := rec.Lookup("seed"); seed != nil {
+				all.add("seed", fmt.Sprint(seed))
+			}
+			facts.describe(rec)
 		}
-	}
-	for _, rec := range records {
-		if r := rec.Result; r != nil && r.Simulation != nil {
-			add(fmt.Sprintf("%s (simulated): %s", base(r.Benchmark), r.Notice))
-		} else if r != nil {
-			add(r.Notice)
-		}
-	}
-	for _, b := range t.Benchmarks { // lines without their result file have no notice
-		for _, rec := range slices.Concat(b.Trials...) {
-			if b.Simulated && rec.Result == nil {
-				add(fmt.Sprintf("%s: in virtual time %s", base(b.Name), rec.Simulation()))
+		for _, f := range facts {
+			if f.Key != given && all.index(f.Key) < 0 {
+				all = append(all, f)
 			}
 		}
+		list = append(list, all)
 	}
 	return list
+}
+
+// notices returns the notices of all results, each once.
+func notices(records []*load.Record) []string {
+	var all Facts
+	for _, rec := range records {
+		if r := rec.Result; r != nil && r.Simulation != nil {
+			all.add("", fmt.Sprintf("%s (simulated): %s", base(r.Benchmark), r.Notice))
+		} else if r != nil {
+			all.add("", r.Notice)
+		}
+	}
+	return all.Of("")
 }
 
 // doubts returns the warnings, and combines warnings that differ only in numbers.
@@ -150,10 +174,9 @@ func doubts(warnings []string) (list []string) {
 	return list
 }
 
-// Describe returns the facts of one result. Without a result file it returns the configuration lines of
-// the text, which the Python benchmark does not have.
-func Describe(rec *load.Record) []Fact {
-	var f facts
+// describe adds the facts of one result. Without a result file these are the configuration lines of the
+// text, which the Python benchmark does not have.
+func (f *Facts) describe(rec *load.Record) {
 	if rec.Result == nil {
 		for _, c := range rec.Config {
 			if c.Key != "kvbench-format" && c.Key != "pkg" {
@@ -163,7 +186,7 @@ func Describe(rec *load.Record) []Fact {
 		if rec.Python {
 			f.add("made by", "the Python benchmark")
 		}
-		return f
+		return
 	}
 	r := rec.Result
 	e := r.Environment
@@ -180,7 +203,7 @@ func Describe(rec *load.Record) []Fact {
 	}
 	// With several clients, describe the machine of each.
 	for _, client := range rec.Clients() {
-		describeMachine(&f, client.Result)
+		f.machine(client.Result)
 	}
 	if r.IO.Mode != "" {
 		f.add("I/O", r.IO.Mode+", chunks of "+units.Bytes.Text(r.IO.ChunkBytes))
@@ -191,17 +214,16 @@ func Describe(rec *load.Record) []Fact {
 		// Only parameters that the user set for this run.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
 			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
-			f.add(Given, fmt.Sprintf("%s=%v", q.Name, q.Value))
+			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
 		}
 	}
 	if e.Version != "" {
 		f.add("version", commit.ReplaceAllString(e.Version, "$1")+", "+e.GoVersion)
 	}
-	return f
 }
 
-// describeMachine adds a client's machine and storage.
-func describeMachine(f *facts, r *result.Result) {
+// machine adds a client's machine and storage.
+func (f *Facts) machine(r *result.Result) {
 	e := r.Environment
 	f.add("host", e.Hostname)
 	if e.Cores > 0 { // a run without a cache directory describes no machine
@@ -211,19 +233,18 @@ func describeMachine(f *facts, r *result.Result) {
 		f.add("memory", units.Bytes.Text(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
-	// A directory without a block device has a reason instead.
-	about := func(d *result.Device, reason string, fs result.Filesystem) {
-		if d != nil {
-			reason = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
+	roots := r.IO.Roots
+	if len(roots) == 0 {
+		roots = []result.Root{{BlockDevice: e.Device, DeviceReason: e.DeviceReason,
+			Mount: e.Filesystem}}
+	}
+	for _, o := range roots {
+		device := o.DeviceReason // why a directory has no block device
+		if d := o.BlockDevice; d != nil {
+			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
 		}
-		f.add("device", reason)
-		f.add("filesystem", join(fs.Type, fs.MountPoint))
-	}
-	for _, o := range r.IO.Roots {
-		about(o.BlockDevice, o.DeviceReason, o.Mount)
-	}
-	if len(r.IO.Roots) == 0 {
-		about(e.Device, e.DeviceReason, e.Filesystem)
+		f.add("device", device)
+		f.add("filesystem", join(o.Mount.Type, o.Mount.MountPoint))
 	}
 	f.add("cache directory", r.IO.CacheDir)
 }

@@ -3,16 +3,57 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
+
+// tierFigure shows the rates of BenchmarkTier as dots, by tier and entry size, fast tiers first. Only
+// there nothing else ran at the same time, so that memory and drive can be compared. Other benchmarks use
+// several tiers together. The axis is logarithmic: memory and disks differ by a factor of 100.
+func tierFigure(t *stats.Table) []Chart {
+	type place struct{ tier, size string }
+	var places []place
+	found := map[place]map[string]*stats.Benchmark{} // by operation
+	for _, b := range t.Benchmarks {
+		_, v := keyValues(b.Name)
+		if base(b.Name) != "Tier" || v["tier"] == "" {
+			continue
+		}
+		at := place{v["tier"], v["size"]}
+		if found[at] == nil {
+			places, found[at] = append(places, at), map[string]*stats.Benchmark{}
+		}
+		found[at][v["op"]] = b
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		return slices.Index(Levels, a.tier) - slices.Index(Levels, b.tier)
+	})
+	c := Chart{Title: "Bandwidth of each tier alone, median of the trials",
+		X: Axis{Label: "tier and entry size", Range: Values{-0.5, float64(len(places)) - 0.5}},
+		Y: Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
+	for i, at := range places {
+		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: at.tier + "\n" + at.size})
+	}
+	for run := range t.Runs {
+		lines := make([]Line, len(ops))
+		for j, op := range ops {
+			lines[j] = Line{Name: op, Dash: j, Apart: true}
+			for i, at := range places {
+				// A run without a measurement has no dot.
+				if cell := found[at][op].Cell(op+"-B/s", run); cell.N() > 0 {
+					lines[j].add(float64(i), cell.Summary.Center/(1<<30))
+				}
+			}
+		}
+		c.add(t, run, lines...)
+	}
+	return shown(false, c)
+}
 
 // Sweep is one swept parameter of one benchmark, as figures. Enough has the loads above which the
 // bandwidth grows little.
@@ -36,7 +77,8 @@ type point struct {
 const leastPoints = 3
 
 // Sweeps returns the sweeps: keys with at least three numeric values, while the rest of the benchmark's
-// name stays the same. It leaves out sweeps without figures.
+// name stays the same. Two swept keys make two sets of sweeps: one sweep of a key per value of the other
+// key. It leaves out sweeps without figures.
 func Sweeps(t *stats.Table) (out []Sweep) {
 	for _, b := range t.Benchmarks {
 		keys, values := keyValues(b.Name)
@@ -45,7 +87,6 @@ func Sweeps(t *stats.Table) (out []Sweep) {
 			if !ok {
 				continue
 			}
-			// Two swept keys make two sets of sweeps: one sweep of a key per value of the other key.
 			name := strings.Replace(b.Name, "/"+k+"="+values[k], "/"+k+"=…", 1)
 			i := slices.IndexFunc(out, func(s Sweep) bool { return s.Title == name })
 			if i < 0 {
@@ -75,9 +116,28 @@ func quantity(s string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
+// sweepFigures are the figures of a sweep: medians of metrics against the values of the key.
+var sweepFigures = []struct {
+	title   string
+	y       Axis
+	metrics []string
+	scale   float64
+}{
+	{"Bandwidth", Axis{Label: "bandwidth (GiB/s)", Zero: true},
+		[]string{"read-B/s", "write-B/s"}, 1.0 / (1 << 30)},
+	{"Latency", Axis{Label: "latency (ms, log scale)", Log: true},
+		[]string{"read-p95-sec", "write-p95-sec", "e2e-p95-sec"}, 1e3},
+	{"Hit ratio", Axis{Label: "found (share)", Zero: true},
+		[]string{"hit-ratio", "token-hit-ratio", idealRatio}, 1},
+}
+
+// idealRatio is the hit ratio of any capacity for the same requests. It is no metric of the benchmark
+// line.
+const idealRatio = "ideal"
+
 // draw makes the figures of the sweep. The axis is logarithmic if the largest value is at least eight
 // times the smallest, because most sweeps double. Bandwidth grows up to some load, and above it latency
-// grows, so both figures mark that load.
+// grows, so the figures mark that load.
 func (s *Sweep) draw(t *stats.Table) {
 	x := Axis{Label: s.key}
 	if first, last := s.points[0].at, s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
@@ -87,80 +147,67 @@ func (s *Sweep) draw(t *stats.Table) {
 	for _, p := range s.points {
 		x.Ticks = append(x.Ticks, Tick{At: p.at, Label: p.label})
 	}
-	bandwidth := Chart{Title: "Bandwidth against " + s.key + ", median of the trials", X: x,
-		Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}}
-	latency := Chart{Title: "Latency against " + s.key + ", median of the trials", X: x,
-		Y: Axis{Label: "latency (ms, log scale)", Log: true}}
-	for run := range t.Runs {
-		for i, op := range ops {
-			l := s.along(lineOf(t, run, i, op), op+"-B/s", run, 1.0/(1<<30))
-			bandwidth.addLine(l)
-			k, ok := leastEnough(l.Y)
-			if !ok || !s.load() {
-				continue
+	var charts []Chart
+	for _, f := range sweepFigures {
+		c := Chart{Title: f.title + " against " + s.key + ", median of the trials", X: x, Y: f.y}
+		for run := range t.Runs {
+			var lines []Line
+			for _, metric := range f.metrics {
+				lines = append(lines, s.along(metric, run, f.scale))
 			}
-			at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
-			label := s.points[at].label
-			s.Enough = append(s.Enough, fmt.Sprintf("%s: 90 %% of the maximum at %s=%s, %s GiB/s",
-				l.Name, s.key, label, units.Number.Text(l.Y[k])))
-			// Several lines may share a mark: add it once.
-			m := Mark{X: l.X[k], Text: "90 % at " + label}
-			if !slices.Contains(bandwidth.Marks, m) {
-				bandwidth.Marks = append(bandwidth.Marks, m)
-			}
+			c.add(t, run, lines...)
 		}
-		for i, what := range []string{"read-p95", "write-p95", "e2e-p95"} {
-			latency.addLine(s.along(lineOf(t, run, i, what), what+"-sec", run, 1e3))
-		}
+		charts = append(charts, c)
 	}
-	latency.Marks = bandwidth.Marks
-	// The hit ratio by capacity is the purpose of a capacity sweep.
-	hits := Chart{Title: "Hit ratio against " + s.key + ", median of the trials", X: x,
-		Y: Axis{Label: "found (share)", Zero: true}}
-	for run := range t.Runs {
-		for i, what := range []string{"hit-ratio", "token-hit-ratio"} {
-			hits.addLine(s.along(lineOf(t, run, i, stats.Title(what)), what, run, 1))
-		}
-		// The ideal hit ratio: the limit of any capacity for the same requests.
-		ideal := lineOf(t, run, 2, "ideal")
-		for _, p := range s.points {
-			rec := MedianTrial(p.of, run)
-			if rec != nil && rec.Result.BlockCache != nil {
-				ideal.add(p.at, orNaN(rec.Result.BlockCache.IdealHitRatio))
-			}
-		}
-		hits.addLine(ideal)
+	// A capacity and the size of an entry or a request put no load on the storage.
+	if !s.Room() && !strings.HasSuffix(s.points[0].label, "iB") {
+		charts[0].Marks = s.enough(charts[0].Lines)
+		charts[1].Marks = charts[0].Marks
 	}
-	figures := []Chart{bandwidth, latency, hits}
-	if s.Room() {
-		figures = []Chart{hits, bandwidth, latency}
+	if s.Room() { // the hit ratio by capacity is its purpose
+		charts = []Chart{charts[2], charts[0], charts[1]}
 	}
-	s.Figures = shown(s.points[0].of.Simulated, figures...)
+	s.Figures = shown(s.points[0].of.Simulated, charts...)
 }
 
-// Room reports whether the key is a capacity. More capacity costs money, and the hit ratio shows the
-// gain.
-func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
-
-// load reports whether a larger value of the key puts more load on the storage. A capacity and the size
-// of an entry or a request do not.
-func (s *Sweep) load() bool {
-	return !s.Room() && !strings.HasSuffix(s.points[0].label, "iB")
-}
-
-// along appends a metric of one run, at each point of the sweep, to a line.
-func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {
-	l.Dots = true
+// along returns a metric of one run at each point of the sweep.
+func (s *Sweep) along(metric string, run int, scale float64) Line {
+	name := strings.TrimSuffix(strings.TrimSuffix(metric, "-B/s"), "-sec")
+	l := Line{Name: stats.Title(name), Dots: true}
 	for _, p := range s.points {
-		if c := p.of.Cell(unit, run); c.N() > 0 {
-			l.add(p.at, c.Summary.Center*scale)
+		rec := MedianTrial(p.of, run)
+		if metric != idealRatio {
+			if c := p.of.Cell(metric, run); c.N() > 0 {
+				l.add(p.at, c.Summary.Center*scale)
+			}
+		} else if rec != nil && rec.Result.BlockCache != nil {
+			l.add(p.at, orNaN(rec.Result.BlockCache.IdealHitRatio))
 		}
 	}
 	return l
 }
 
-// enough is the share of the highest bandwidth that counts as enough.
-const enough = 0.9
+// enough sets Enough and returns a mark for each load that is enough. Several lines may share it.
+func (s *Sweep) enough(lines []Line) (marks []Mark) {
+	for _, l := range lines {
+		k, ok := leastEnough(l.Y)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
+		label := s.points[at].label
+		s.Enough = append(s.Enough, fmt.Sprintf("%s: 90 %% of the maximum at %s=%s, %s GiB/s",
+			l.Name, s.key, label, units.Number.Text(l.Y[k])))
+		if m := (Mark{X: l.X[k], Text: "90 % at " + label}); !slices.Contains(marks, m) {
+			marks = append(marks, m)
+		}
+	}
+	return marks
+}
+
+// Room reports whether the key is a capacity. More capacity costs money, and the hit ratio shows the
+// gain.
+func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
 // leastEnough returns the index of the smallest load that reaches 90 % of the highest bandwidth. ok is
 // false if that is the first or the last point: then the sweep does not show the bend.
@@ -168,49 +215,6 @@ func leastEnough(y []float64) (int, bool) {
 	if len(y) < leastPoints {
 		return 0, false
 	}
-	k := slices.IndexFunc(y, func(v float64) bool { return v >= enough*slices.Max(y) })
+	k := slices.IndexFunc(y, func(v float64) bool { return v >= 0.9*slices.Max(y) })
 	return k, k > 0 && k < len(y)-1
-}
-
-// kneeFigures returns two charts per run that measured a knee: the rate and the p99 against the requests
-// in flight, with one curve per request size. Above the knee the rate stays and the p99 grows. A cell
-// that was not measured is a gap.
-func kneeFigures(typical []trial, t *stats.Table) (out []Chart) {
-	for _, k := range typical {
-		if k.Result.PlainIO == nil || k.Result.PlainIO.Knee == nil {
-			continue
-		}
-		depths, sizes := map[int]bool{}, map[int64]map[int]result.KneePoint{}
-		for _, p := range k.Result.PlainIO.Knee.Points {
-			depths[p.InFlight] = true
-			if sizes[p.RequestBytes] == nil {
-				sizes[p.RequestBytes] = map[int]result.KneePoint{}
-			}
-			sizes[p.RequestBytes][p.InFlight] = p
-		}
-		title := " against requests in flight, by the size of a request, median trial" +
-			ofRun(t, k.run)
-		rate := Chart{Title: "Rate" + title, X: Axis{Label: "requests in flight", Log: true},
-			Y: Axis{Label: "rate (%s/s)", Zero: true}}
-		for _, depth := range slices.Sorted(maps.Keys(depths)) {
-			rate.X.Ticks = append(rate.X.Ticks, Tick{At: float64(depth), Label: fmt.Sprint(depth)})
-		}
-		p99 := Chart{Title: "p99" + title, X: rate.X, Y: Axis{Label: "p99 (ms)", Log: true}}
-		for i, size := range slices.Sorted(maps.Keys(sizes)) {
-			moved := Line{Name: units.Bytes.Text(size), Colour: i % Colours, Dots: true}
-			waited := moved
-			for _, depth := range slices.Sorted(maps.Keys(depths)) {
-				p, measured := sizes[size][depth]
-				if !measured {
-					p.Rate = math.NaN()
-				}
-				moved.add(float64(depth), p.Rate)
-				waited.add(float64(depth), orNaN(p.P99NS)/1e6)
-			}
-			rate.Lines, p99.Lines = append(rate.Lines, moved), append(p99.Lines, waited)
-		}
-		rate.inBytes()
-		out = append(out, rate, p99)
-	}
-	return out
 }

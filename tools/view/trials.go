@@ -11,12 +11,6 @@ import (
 	"kvbench/tools/stats"
 )
 
-// trial is the trial that represents a run.
-type trial struct {
-	run int
-	*load.Record
-}
-
 // MedianTrial returns the trial that represents a run (report.Typical), nil if no trial has a result
 // file.
 func MedianTrial(b *stats.Benchmark, run int) *load.Record {
@@ -32,10 +26,6 @@ func MedianTrial(b *stats.Benchmark, run int) *load.Record {
 	}
 	return records[slices.Index(results, report.Typical(results))]
 }
-
-// Requests reports whether the result counts requests. Results that count single operations have no
-// request latency and no QoS class.
-func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
 
 // Levels are the keys of the tiers in a result, from fast to slow. The result schema fixes them.
 var Levels = []string{"gpu", "cpu", "storage"}

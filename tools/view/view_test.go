@@ -31,52 +31,39 @@ func TestLoadingIsDrawnWithComputing(t *testing.T) {
 			{Tokens: 4000, P50NS: new(90e6), P95NS: new(200e6)}},
 		BreakEven: result.BreakEvens{P50: &result.BreakEven{Answer: result.LoadFrom,
 			Tokens: new(int64(125))}}}}
-	table := &stats.Table{Runs: []string{"a"}, Labels: []string{"a"}}
-	c := firstTokenFigures([]trial{{0, &load.Record{Result: r}}}, table)[0]
-	require.Len(t, c.Lines, 3)
-	assert.Equal(t, Values{1000, 4000}, c.Lines[0].X)
-	assert.InDeltaSlice(t, []float64{30, 90}, c.Lines[0].Y, 1e-9)
-	assert.Equal(t, Values{4000}, c.Lines[1].X, "too few loads of the shorter ones")
-	assert.InDeltaSlice(t, []float64{125, 250, 500, 1000, 2000, 4000}, c.Lines[2].X, 0)
-	assert.InDelta(t, 12.5, c.Lines[2].Y[0], 1e-9)
-	assert.InDelta(t, 400, c.Lines[2].Y[5], 1e-9)
-
+	lines := loadingLines(r)
+	require.Len(t, lines, 3)
+	assert.Equal(t, Values{1000, 4000}, lines[0].X)
+	assert.InDeltaSlice(t, []float64{30, 90}, lines[0].Y, 1e-9)
+	assert.True(t, math.IsNaN(lines[1].Y[0]), "too few loads of the shorter ones")
+	assert.InDeltaSlice(t, []float64{125, 250, 500, 1000, 2000, 4000}, lines[2].X, 0)
+	assert.InDelta(t, 12.5, lines[2].Y[0], 1e-9)
+	assert.InDelta(t, 400, lines[2].Y[5], 1e-9)
 	r.FirstToken = nil // misses were free
-	assert.True(t, firstTokenFigures([]trial{{0, &load.Record{Result: r}}}, table)[0].empty())
+	assert.Empty(t, loadingLines(r))
 }
 
 func TestCurvesOfAKnee(t *testing.T) {
-	draw := func(r result.Result) []Chart {
-		return kneeFigures([]trial{{0, &load.Record{Result: &r}}},
-			&stats.Table{Runs: []string{"a"}})
+	lines := func(points ...result.KneePoint) []Line {
+		r := result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{Points: points}}}
+		return kneeLines(func(p result.KneePoint) float64 { return p.Rate })(
+			subject{median: &load.Record{Result: &r}})
 	}
-	charts := draw(result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{
-		Points: []result.KneePoint{{RequestBytes: 4096, InFlight: 1, Rate: 1024},
-			{RequestBytes: 4096, InFlight: 4, Rate: 4096, P99NS: new(int64(7e6))},
-			{RequestBytes: 16384, InFlight: 1, Rate: 3}, {RequestBytes: 16384, InFlight: 2,
-				Rate: 5}}}}})
-	require.Len(t, charts, 2)
-	rate, p99 := charts[0], charts[1]
-	assert.Equal(t, "rate (KiB/s)", rate.Y.Label)
-	assert.Equal(t, []Tick{{1, "1"}, {2, "2"}, {4, "4"}}, rate.X.Ticks)
-	require.Len(t, rate.Lines, 2)
-	assert.Equal(t, "4 KiB, 16 KiB", rate.Lines[0].Name+", "+rate.Lines[1].Name)
-	assert.Equal(t, Values{1, 2, 4}, rate.Lines[0].X)
-	assert.Equal(t, 1.0, rate.Lines[0].Y[0])
-	assert.True(t, math.IsNaN(rate.Lines[0].Y[1]), "not measured")
-	assert.Equal(t, 7.0, p99.Lines[0].Y[2])
-	assert.True(t, math.IsNaN(p99.Lines[1].Y[0]))
-	edited := draw(result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{
-		Points: []result.KneePoint{{RequestBytes: 3000}, {RequestBytes: -1}, {}}}}})
-	assert.Len(t, edited[0].Lines, 3, "of a file that was edited")
-	assert.Empty(t, draw(result.Result{}))
+	assert.Equal(t, []Line{{Name: "4 KiB", Dots: true, X: Values{1, 4}, Y: Values{1024, 4096}},
+		{Name: "16 KiB", Dots: true, X: Values{1, 2}, Y: Values{3, 5}}},
+		lines(result.KneePoint{RequestBytes: 4096, InFlight: 1, Rate: 1024},
+			result.KneePoint{RequestBytes: 16384, InFlight: 1, Rate: 3},
+			result.KneePoint{RequestBytes: 4096, InFlight: 4, Rate: 4096},
+			result.KneePoint{RequestBytes: 16384, InFlight: 2, Rate: 5}))
+	assert.Len(t, lines(result.KneePoint{RequestBytes: 3000}, result.KneePoint{RequestBytes: -1},
+		result.KneePoint{}), 3, "of a file that was edited")
 }
 
 // Of many values six are listed; given parameters are listed completely, because each may matter.
 func TestEveryGivenParameterIsShown(t *testing.T) {
-	var f facts
+	var f Facts
 	for i := range 9 {
-		f.add(Given, fmt.Sprint("p=", i))
+		f.add(given, fmt.Sprint("p=", i))
 		f.add("seed", fmt.Sprint(i))
 	}
 	assert.Equal(t, 8, strings.Count(f[0].Value(), ", "))
@@ -91,7 +78,9 @@ func TestTheMachinesOfClients(t *testing.T) {
 	}
 	shown := func(rec *load.Record) map[string]string {
 		values := map[string]string{}
-		for _, f := range Describe(rec) {
+		var facts Facts
+		facts.describe(rec)
+		for _, f := range facts {
 			values[f.Key] = f.Value()
 		}
 		return values

@@ -72,9 +72,6 @@ func single(t *testing.T) string {
 				From: []float64{64, 64 * math.Sqrt2}, Counts: [][]int64{{4321, 0}, {0, 30}}},
 			Lines: []view.Line{{Name: "p50", Step: true, X: []float64{0, 1, 2},
 				Y: []float64{64, 90, 90}}}},
-		{Title: "bars", X: view.Axis{Label: "KiB", Ticks: []view.Tick{{Label: "4\nread"}}},
-			Y: view.Axis{Label: "%"}, Bars: true,
-			Lines: []view.Line{{Name: "a", Y: []float64{10, 90}}}},
 		{Title: "wide", X: view.Axis{Log: true}, Y: view.Axis{Log: true, Label: "B"},
 			Lines: []view.Line{{X: []float64{0, 1, 1}, Y: []float64{1, 1e-30, 1e30}}}},
 		{Title: "flat", Y: view.Axis{Label: "B"},
@@ -89,19 +86,16 @@ func TestAChartAndItsTable(t *testing.T) {
 	c := view.Chart{Title: "a <b>", X: view.Axis{Label: "users", Log: true,
 		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}, {At: 4, Label: "four"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
 		Lines: []view.Line{{Name: "read", X: x, Y: []float64{1, math.NaN(), 3.5}},
-			{Name: "write", Run: 2, Colour: 1, X: x, Y: []float64{1, 1, 2}}},
-		Bands: []view.Band{{Name: "write", Run: 2, X: x[:1], Lo: x[:1], Hi: x[1:2]}}}
+			{Name: "write", Run: 2, Colour: 1, X: x, Y: []float64{1, 1, 2}}}}
 	text, err := json.Marshal(newPlot(c))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"title": "a <b>", "x": {"label": "users", "log": true,
 		"ticks": [{"At": 1, "Label": "one\nuser"}, {"At": 4, "Label": "four"}]}, "y": {"label": "share", "range": [0, 1]},
 		"series": [{"name": "read", "colour": 0, "x": [1, 2, 4], "y": [1, null, 3.5]},
-			{"name": "write", "run": 2, "colour": 1, "y": [1, 1, 2]}],
-		"bands": [{"run": 2, "colour": 0, "x": [1], "lo": [1], "hi": [2]}]}`, string(text))
+			{"name": "write", "run": 2, "colour": 1, "y": [1, 1, 2]}]}`, string(text))
 	assert.Equal(t, grid{
-		Heads: []string{"users", "read", "2 write", "2 write, least of all trials",
-			"2 write, most of all trials"},
-		Rows: [][]string{{"one user", "1", "1", "1", "2"}, {"four", "3.50", "2", "", ""}}}, newGrid(c))
+		Heads: []string{"users", "read", "2 write"},
+		Rows:  [][]string{{"one user", "1", "1"}, {"four", "3.50", "2"}}}, newGrid(c))
 	assert.Equal(t, grid{Heads: []string{"", "how often from 64", "how often from 90.5"},
 		Rows: [][]string{{"0", "4321", "0"}, {"1", "0", "30"}}},
 		newGrid(view.Chart{Heat: &view.Heat{At: x[:2], From: []float64{64, 64 * math.Sqrt2},
@@ -131,7 +125,7 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.GreaterOrEqual(t, runs.Series, 12)
 
 	// Pointing at a place shows the values there, in all charts of the time.
-	const shownValues = `[...fig.querySelectorAll(".u-series:not(.band) .u-value")].map(v => v.textContent)`
+	const shownValues = `[...fig.querySelectorAll(".u-series .u-value")].map(v => v.textContent)`
 	var values []string
 	b.eval(shownValues, &values)
 	assert.NotContains(t, strings.Join(values, ""), "1", "no pointer yet")
@@ -166,9 +160,7 @@ func TestThePageInABrowser(t *testing.T) {
 		getComputedStyle(e).display !== "none").length,
 		series: kvbench.charts.get(fig).u.series.filter((s, i) => i && s.show).length})`, &left)
 	assert.Zero(t, left.Visible)
-	var bands int
-	b.eval(`2 * (kvbench.charts.get(fig).spec.bands || []).length`, &bands)
-	assert.Equal(t, (runs.Series+bands)*11/12, left.Series)
+	assert.Equal(t, runs.Series*11/12, left.Series)
 	b.eval(`document.querySelector('.chooser input[value="3"]').click()`, nil)
 
 	// A click on a head sorts by the values and not by their texts.
@@ -224,7 +216,6 @@ func TestThePageInABrowser(t *testing.T) {
 	b.eval(`(document.querySelectorAll("figure").forEach(f =>
 		kvbench.charts.has(f) || kvbench.build(f)), Object.fromEntries([...kvbench.charts.values()].map(
 		c => [c.spec.title, ["x", "y"].map(k => [c.u.scales[k].min, c.u.scales[k].max])])))`, &ranges)
-	assert.Equal(t, [][]float64{{-0.5, 1.5}, {0, 90}}, ranges["bars"])
 	assert.Equal(t, [][]float64{{0.5, 1.5}, {4.5, 5.5}}, ranges["flat"])
 	for _, ends := range ranges["wide"] {
 		assert.Less(t, ends[0], ends[1])

@@ -29,10 +29,9 @@ const short = v => {
 function data(spec) {
 	let x;
 	const tables = spec.series.map(s => {
-		x = s.x || x || s.y.map((_, i) => i);
+		x = s.x || x;
 		return [x, s.y];
 	});
-	for (const b of spec.bands || []) tables.push([b.x, b.lo], [b.x, b.hi]);
 	// What an axis cannot show is a gap, or not there.
 	const shown = (axis, v) => v == null || axis.log && v <= 0 ? null : v;
 	for (const t of tables) {
@@ -50,7 +49,7 @@ function data(spec) {
 
 // range is what an axis shows: all numbers, unless the chart fixes it. A little is left at the ends
 // of an axis that begins at 0, and of a logarithmic one.
-function range(axis, numbers, bars) {
+function range(axis, numbers) {
 	const place = axis.log ? Math.log10 : v => v;
 	let lo = Infinity, hi = -Infinity;
 	for (const v of numbers) {
@@ -66,7 +65,6 @@ function range(axis, numbers, bars) {
 	let room = lo === hi ? Math.max(0.5, Math.abs(lo) / 20) : 0;
 	if (axis.log && !axis.range && !axis.ticks) room ||= (hi - lo) * 0.04;
 	[lo, hi] = [lo - room, hi + room];
-	if (bars && !axis.log) lo = Math.min(lo, 0);
 	return axis.log ? [10 ** lo, 10 ** hi] : [lo, hi];
 }
 
@@ -77,9 +75,7 @@ function ends(spec, [at, ...columns]) {
 		x.push(0, h.at.at(-1));
 		y.push(h.from[0], h.from.at(-1) * halfOctave);
 	}
-	// Half a category of room stands at each end of the bars.
-	if (spec.bars) x.push(-0.5, Math.max(...spec.series.map(s => s.y.length)) - 0.5);
-	return {x: range(spec.x, x), y: range(spec.y, y, spec.bars)};
+	return {x: range(spec.x, x), y: range(spec.y, y)};
 }
 
 // axis is one of uPlot's: given ticks stay, thinned out where they would touch.
@@ -120,22 +116,6 @@ function axis(of, across, size) {
 	a.filter = (u, at) => at; // uPlot's own leaves out what is no power of ten
 	a.values = (u, at) => at.map(v => label.get(v) ?? short(v));
 	return a;
-}
-
-// bars paints the series side by side in each category.
-function bars(u, spec) {
-	const shown = spec.series.filter((s, i) => u.series[i + 1].show);
-	const slot = (u.valToPos(1, "x", true) - u.valToPos(0, "x", true)) * 0.82;
-	const w = slot / shown.length, floor = u.valToPos(Math.max(0, u.scales.y.min), "y", true);
-	shown.forEach((s, i) => {
-		u.ctx.fillStyle = ink(s);
-		s.y.forEach((v, k) => {
-			if (v == null || v === 0) return;
-			const top = u.valToPos(v, "y", true);
-			u.ctx.fillRect(u.valToPos(k, "x", true) - slot / 2 + i * w, top, Math.max(1, w - 1),
-				floor - top);
-		});
-	});
 }
 
 // Each row of a heat map is a half octave high.
@@ -183,7 +163,7 @@ function numbered(u, spec) {
 	ctx.lineJoin = "round";
 	ctx.lineWidth = 3 * devicePixelRatio;
 	spec.series.forEach((s, i) => {
-		if (!s.run || s.apart || spec.bars || !u.series[i + 1].show) return;
+		if (!s.run || s.apart || !u.series[i + 1].show) return;
 		const [lo, hi] = u.series[0].idxs ?? [0, u.data[0].length - 1];
 		const known = [];
 		for (let k = lo; k <= hi; k++) if (u.data[i + 1][k] != null) known.push(k);
@@ -259,19 +239,10 @@ function build(fig) {
 				value: (u, v) => short(v),
 				points: {show: !!(s.dots || s.apart), size: s.apart ? 9 : 6,
 					fill: () => s.apart && s.dash ? colour("--card") : ink(s)},
-				paths: spec.bars || s.apart ? () => null
+				paths: s.apart ? () => null
 					: s.step ? uPlot.paths.stepped({align: 1}) : undefined,
 			})),
-			...(spec.bands || []).flatMap(b => [0, 1].map(() => ({
-				label: "", stroke: "transparent", width: 0, show: !hidden.has(b.run), scale: "y",
-				points: {show: false}, class: "band",
-				paths: b.step ? uPlot.paths.stepped({align: 1}) : undefined,
-			}))),
 		],
-		bands: (spec.bands || []).map((b, i) => {
-			const at = spec.series.length + 1 + 2 * i;
-			return {series: [at + 1, at], fill: () => ink(b) + "2e"};
-		}),
 		cursor: {
 			drag: {x: true, y: false, dist: 4}, points: {size: 7}, focus: {prox: 24},
 			sync: spec.time ? {key: "time", filters: {pub: t => t.startsWith("mouse") &&
@@ -280,15 +251,13 @@ function build(fig) {
 		},
 		focus: {alpha: 0.35},
 		legend: {live: true, markers: {width: 3,
-			dash: (u, i) => ["solid", "dashed", "dotted"][spec.series[i - 1]?.dash || 0], stroke: (u, i) => ink(spec.series[i - 1] ??
-			spec.bands[Math.floor((i - 1 - spec.series.length) / 2)]), fill: () => "transparent"}},
+			dash: (u, i) => ["solid", "dashed", "dotted"][spec.series[i - 1]?.dash || 0], stroke: (u, i) => ink(spec.series[i - 1]), fill: () => "transparent"}},
 		hooks: {
 			drawClear: [u => spec.heat && heat(u, spec.heat)],
 			setCursor: [u => {
 				if (spec.heat) cellText.textContent = pointed(u, spec.heat);
 			}],
 			draw: [u => {
-				if (spec.bars) bars(u, spec);
 				marks(u, spec);
 				numbered(u, spec);
 			}],
@@ -333,8 +302,8 @@ function build(fig) {
 		},
 		resize() { u.setSize({width: width(), height: height()}); },
 		runs() {
-			u.batch(() => [...spec.series, ...(spec.bands || []).flatMap(b => [b, b])]
-				.forEach((s, i) => s.run && u.setSeries(i + 1, {show: !hidden.has(s.run)})));
+			u.batch(() => spec.series.forEach((s, i) =>
+				s.run && u.setSeries(i + 1, {show: !hidden.has(s.run)})));
 		},
 	};
 	charts.set(fig, c);

@@ -16,14 +16,11 @@ import (
 	"kvbench/tools/view"
 )
 
-// value returns a column's value for a result: a number, a string, a bool or a time, so that
-// spreadsheets sort correctly. nil is an empty cell.
-type value func(*load.Record) any
-
-// column is one column of the Summary sheet.
+// column is one column of the Summary sheet. Its value for a result is a number, a string, a bool or a
+// time, so that spreadsheets sort correctly. nil is an empty cell.
 type column struct {
 	title string
-	value value
+	value func(*load.Record) any
 }
 
 // columnText lists the columns. Its head comment explains the format.
@@ -91,7 +88,7 @@ var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB"
 // path is a key of the result file. Without a result file the column has the metric of the benchmark
 // line, which has fewer digits. "path ? other" reads other, in ms, from a kvbench result: the Python
 // benchmark's percentiles at path may have too few samples.
-func key(from string) value {
+func key(from string) func(*load.Record) any {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, other, _ := strings.Cut(path, " ? ")
 	path, unit, _ := strings.Cut(path, " / ")
@@ -150,11 +147,8 @@ func Typed(v any) any {
 	return s
 }
 
-// simulatedHead is the title of the column by which rows are coloured.
-const simulatedHead = "Simulated"
-
 // special has the columns whose value is not a key of the result file.
-var special = map[string]value{
+var special = map[string]func(*load.Record) any{
 	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,
 	"=storage-requests": storageRequests,
 	"=run":              func(r *load.Record) any { return r.Source },

@@ -2,20 +2,15 @@
 //
 //	workbook.go  Write: the sheets from the first to the last
 //	columns.go   the columns of Summary; columns.txt lists them
-//	parts.go     a sheet per section of package report; Timeline; the colour of
-//	             simulated rows
 //	charts.go    charts and their data on their sheets
 //	sheet.go     cells, styles, tables
 //
 //	Summary              a row per result, 139 columns
 //	Run Parameters       the parameters of the runs, one column per run
 //	Performance Metrics  a row per metric: median, interval, spread, change, for each run
-//	QoS Metrics          a row per class of each result
-//	Device Tracing       a row of percentiles per kernel histogram
-//	Trace Histograms     the buckets of these histograms
 //	Facts                the lines of each result's summary, by section
-//	Simulation …         one sheet per section with a table
 //	Timeline             a row per interval of each result
+//	Tiers, Latencies …   one sheet per section of the page with a table
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //
 // The first 99 columns of Summary have the titles and the order of the Python benchmark's sheet, so that
@@ -27,14 +22,13 @@
 // The charts' data have a sheet of their own: a chart that refers to rows of Summary breaks when they
 // are sorted. Programs draw charts in different widths, so a chart leaves space on its page.
 //
-// Rows of simulated results are coloured in Summary, and their benchmark's name says "(simulated)" on
-// every sheet, so that a copied row keeps the mark.
+// The benchmark's name of a simulated result says "(simulated)" on every sheet, so that a copied row keeps
+// the mark.
 //
-// The charts are native, so that a reader can change them. There are at most ten: the comparison of all
-// benchmarks, then the first chart of each benchmark of the page, then the second of each. Bar charts
-// have categories and are horizontal for long names, line charts have named positions such as
-// percentiles, scatter charts have a time axis. A chart has at most twelve series or forty bars; a note
-// below it says what is left out.
+// The charts are native, so that a reader can change them. There are at most ten: the first chart of each
+// benchmark of the page, then the second of each. Line charts have named positions such as percentiles,
+// scatter charts have a numeric axis. A chart has at most twelve series; a note below it says what is left
+// out.
 //
 // Golden files hold all cells as text. Two workbooks of the same results may differ in bytes, because
 // the library writes one part in map order.

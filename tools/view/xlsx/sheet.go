@@ -67,7 +67,7 @@ func cell(col, row int) string {
 // set writes a value with the style of its type. nil, infinity and NaN leave the cell empty. A share is
 // shown in per cent.
 func (b *book) set(sheet string, col, row int, v any) {
-	at, style := cell(col, row), 0
+	style := 0
 	switch x := v.(type) {
 	case nil:
 		return
@@ -90,21 +90,12 @@ func (b *book) set(sheet string, col, row int, v any) {
 	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return
 	}
-	b.keep(b.f.SetCellValue(sheet, at, v))
-	if style != 0 {
-		b.keep(b.f.SetCellStyle(sheet, at, at, style))
-	}
+	b.keep(b.f.SetCellValue(sheet, cell(col, row), v))
+	b.keep(b.f.SetCellStyle(sheet, cell(col, row), cell(col, row), style))
 }
 
 // share is a fraction that is shown in per cent.
 type share float64
-
-// row writes values into a row, from the first column on.
-func (b *book) row(sheet string, row int, values ...any) {
-	for col, v := range values {
-		b.set(sheet, col, row, v)
-	}
-}
 
 // sheet adds an empty sheet.
 func (b *book) sheet(name string) {
@@ -138,7 +129,7 @@ func (b *book) table(t table) {
 		}
 		for _, row := range t.rows[:min(len(t.rows), 200)] {
 			if c < len(row) {
-				width = max(width, min(48, utf8.RuneCountInString(shown(row[c]))+2))
+				width = max(width, min(48, shownWidth(row[c])+2))
 			}
 		}
 		name, _ := excelize.ColumnNumberToName(c + 1)
@@ -147,7 +138,9 @@ func (b *book) table(t table) {
 	b.keep(b.f.SetCellStyle(t.name, cell(0, 0), cell(len(t.heads)-1, 0), b.head))
 	b.keep(b.f.SetRowHeight(t.name, 1, 62))
 	for r, row := range t.rows {
-		b.row(t.name, r+1, row...)
+		for c, v := range row {
+			b.set(t.name, c, r+1, v)
+		}
 	}
 	// The header and the columns that name a row stay on screen.
 	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: 1 + t.names, YSplit: 1,
@@ -168,18 +161,18 @@ func (b *book) landscape(sheet string, fit bool) {
 	b.keep(b.f.SetPageLayout(sheet, &o))
 }
 
-// shown returns roughly the text of a cell, to estimate its width.
-func shown(v any) string {
+// shownWidth returns roughly the number of characters of a cell.
+func shownWidth(v any) int {
 	switch x := v.(type) {
 	case nil:
-		return ""
+		return 0
 	case time.Time:
-		return "2006-01-02 15:04:05"
+		return len(time.DateTime)
 	case float64:
 		if x == math.Trunc(x) {
-			return fmt.Sprintf("%.0f", x)
+			return len(fmt.Sprintf("%.0f", x))
 		}
-		return fmt.Sprintf("%.4f", x)
+		return len(fmt.Sprintf("%.4f", x))
 	}
-	return fmt.Sprint(v)
+	return utf8.RuneCountInString(fmt.Sprint(v))
 }

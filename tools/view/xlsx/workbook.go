@@ -1,16 +1,17 @@
 package xlsx
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/perf/benchunit"
 
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -29,23 +30,12 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	}
 	b := newBook()
 	defer b.f.Close()
-	b.summary(records)
+	heads, rows := Summary(records)
+	b.table(table{name: "Summary", heads: heads, rows: rows, wide: true, names: 1})
 	b.table(parameters(records, t))
 	b.table(metrics(t))
-	b.results(&table{name: "QoS Metrics",
-		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
-			"SLA Met", "SLA Compliance", "SLA Target P95 (ms)"}}, records, qos)
-	// Device Tracing has one row of percentiles per histogram. Trace Histograms has the buckets, for
-	// plots in other programs.
-	b.results(&table{name: "Device Tracing", heads: []string{"Metric", "Description",
-		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
-	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
-		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
 	b.sections(records)
-	heads, _ := timeColumns(&result.Timeline{})
-	b.results(&table{name: "Timeline", heads: append([]string{"Time (s)"}, heads...)}, records,
-		intervals)
-	b.charts(records, t)
+	b.charts(view.New(records, t).Charts())
 	if b.err != nil {
 		return b.err
 	}
@@ -70,76 +60,22 @@ func Summary(records []*load.Record) (heads []string, rows [][]any) {
 	return heads, rows
 }
 
-// summary is the first sheet.
-func (b *book) summary(records []*load.Record) {
-	t := table{name: "Summary", wide: true, names: 1}
-	t.heads, t.rows = Summary(records)
-	b.table(t)
-	b.markSimulated(t)
-}
-
-// results writes a sheet with the rows that of returns for each result. Three columns before them name
-// the result.
-func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [][]any) {
-	for _, rec := range records {
-		for _, row := range of(rec) {
-			t.rows = append(t.rows, append([]any{rec.Source, stats.NameOf(rec),
-				rec.Lookup("trial")}, row...))
-		}
-	}
-	t.heads = append([]string{"Run", "Benchmark", "Trial"}, t.heads...)
-	t.names = 3 // so that the first column of the rows stays on screen, too
-	b.table(*t)
-}
-
 // parameters returns a table with one column per run, of the parameters and the facts of the page. If a
 // value differs between trials of a run, the cell lists all values.
 func parameters(records []*load.Record, t *stats.Table) table {
-	var order []string
-	values, seen := map[[2]string]any{}, map[[3]any]bool{} // by parameter and run
-	add := func(key string, rec *load.Record, v any) {
-		switch v.(type) {
-		case string, float64, bool:
-		default:
-			return
-		}
-		at, id := [2]string{key, rec.Source}, [3]any{key, rec.Source, v}
-		if v == "" || seen[id] {
-			return
-		}
-		seen[id] = true
-		if !slices.Contains(order, key) {
-			order = append(order, key)
-		}
-		if have := values[at]; have != nil {
-			v = fmt.Sprintf("%v; %v", have, v)
-		}
-		values[at] = v // a single value keeps its type
-	}
-	for _, rec := range records {
-		if rec.Result == nil {
-			add("seed", rec, rec.Lookup("seed"))
-		} else {
-			for _, p := range rec.Result.Parameters {
-				add(p.Name, rec, Typed(p.Value))
-			}
-		}
-		for _, f := range view.Describe(rec) {
-			if rec.Parameter(f.Key) != nil || f.Key == view.Given {
-				continue // the parameters already have it
-			}
-			for _, v := range f.Values {
-				add(f.Key, rec, Typed(v))
-			}
-		}
-	}
 	sheet := table{name: "Run Parameters", heads: append([]string{"Parameter"}, t.Labels...)}
-	for _, key := range order {
-		row := []any{key}
-		for _, run := range t.Runs {
-			row = append(row, values[[2]string{key, run}])
+	row := map[string]int{}
+	for run, facts := range view.Parameters(records, t) {
+		for _, f := range facts {
+			at, known := row[f.Key]
+			if !known {
+				at = len(sheet.rows)
+				row[f.Key] = at
+				sheet.rows = append(sheet.rows, make([]any, len(sheet.heads)))
+				sheet.rows[at][0] = f.Key
+			}
+			sheet.rows[at][1+run] = Typed(strings.Join(f.Values, "; "))
 		}
-		sheet.rows = append(sheet.rows, row)
 	}
 	return sheet
 }
@@ -162,14 +98,13 @@ func metrics(t *stats.Table) table {
 		for _, m := range bench.Metrics {
 			tidied, _ := benchunit.Tidy(1, m.Label) // the sheet has the units of the benchmark line
 			row := []any{bench.Name, stats.Title(m.Unit), m.Label, better[m.Better]}
-			// Five columns for a run, and three more for its change.
 			for i, c := range m.Cells {
-				if c.N() == 0 {
-					row = append(row, nil, nil, nil, nil, nil)
-				} else {
-					row = append(row, c.N(), round(c.Summary.Center/tidied),
-						round(c.Summary.Lo/tidied), round(c.Summary.Hi/tidied), share(c.CV))
+				values := make([]any, 5)
+				if c.N() > 0 {
+					values = []any{c.N(), round(c.Summary.Center / tidied),
+						round(c.Summary.Lo / tidied), round(c.Summary.Hi / tidied), share(c.CV)}
 				}
+				row = append(row, values...)
 				if i > 0 {
 					row = append(row, change(c.Change, view.Comparable(bench, i))...)
 				}
@@ -205,50 +140,60 @@ func change(c *stats.Change, comparable bool) []any {
 	return []any{share(c.Ratio), c.Adjusted, verdict}
 }
 
-const notJudged = "N/A (throughput mode)"
-
-// qos returns one row per class in which requests completed.
-func qos(rec *load.Record) (rows [][]any) {
-	if rec.Result != nil && !view.Requests(rec.Result) {
-		return nil // single operations have no class
+// sections writes the sheet Facts, with the lines of all sections, and a sheet per section with a table.
+// Results with the same section share its sheet. Three columns before its own name the result.
+func (b *book) sections(records []*load.Record) {
+	all := make([][]report.Section, len(records))
+	named := make([][]any, len(records))
+	for i, rec := range records {
+		all[i] = append(view.Sections(rec), view.Timeline(rec))
+		named[i] = []any{rec.Source, stats.NameOf(rec), rec.Lookup("trial")}
 	}
-	levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
-	for _, level := range slices.Sorted(maps.Keys(levels)) {
-		row := []any{level}
-		ours := "latency.request.end_to_end_by_class." + level + "."
-		for _, from := range []string{"total_requests", "latency_ms.p95 ? " + ours + "p95",
-			"latency_ms.p99 ? " + ours + "p99", "sla.met", "sla.compliance", "sla.target_p95_ms"} {
-			row = append(row, key("summary.qos_metrics."+level+"."+from)(rec))
+	heads := []string{"Run", "Benchmark", "Trial"}
+	facts := table{name: "Facts", names: 3, heads: append(heads, "Section", "Topic", "Fact")}
+	sheets := []table{}
+	for _, j := range report.Join(all) {
+		for i, l := range j.Lines {
+			facts.rows = append(facts.rows, append(slices.Clone(named[j.LineOf[i]]), j.Title,
+				l.Topic, l.Text))
 		}
-		if row[1] == nil {
-			continue
+		t := table{name: j.Title, names: 3, heads: slices.Clone(heads)}
+		for _, c := range j.Columns {
+			t.heads = append(t.heads, c.Name+sheetUnits[c.Unit])
 		}
-		// The Python benchmark's text: the throughput profile has no targets.
-		if rec.Parameter("performance-profile") == "throughput" {
-			row[4], row[5] = notJudged, notJudged
+		for i, row := range j.Rows {
+			t.rows = append(t.rows,
+				append(slices.Clone(named[j.RowOf[i]]), numbers(j.Columns, row)...))
 		}
-		rows = append(rows, row)
+		sheets = append(sheets, t)
 	}
-	return rows
+	for _, t := range append([]table{facts}, sheets...) {
+		b.table(t)
+	}
 }
 
-// traceSums returns the percentiles and ranges of the kernel's histograms. Histograms that the Python
-// benchmark also has get its names, so that formulas that look up names work.
-func traceSums(rec *load.Record) (rows [][]any) {
-	for _, h := range rec.Tracing() {
-		rows = append(rows, []any{cmp.Or(h.Python, h.Title), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
-			h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Units})
-	}
-	return rows
-}
+// sheetUnits are the units in the heads. numbers converts values to these units.
+var sheetUnits = map[units.Unit]string{units.Nanoseconds: " (ms)", units.Milliseconds: " (ms)",
+	units.Seconds: " (s)", units.Bytes: " (GiB)", units.BytesPerSec: " (GiB/s)"}
 
-// traceBuckets returns the buckets of the kernel's histograms.
-func traceBuckets(rec *load.Record) (rows [][]any) {
-	for _, h := range rec.Tracing() {
-		for _, k := range h.Buckets {
-			rows = append(rows,
-				[]any{cmp.Or(h.Python, h.Title), k.Range[0], k.Range[1], float64(k.Count), h.Units})
+// numbers converts a row's values to sheetUnits. An unknown value is nil. Booleans and strings stay.
+func numbers(columns []report.Column, row []any) (cells []any) {
+	for i, v := range row {
+		x, text, ok := units.Float(v)
+		switch u := columns[i].Unit; {
+		case !ok && (text == units.Unknown || v == ""):
+			v = nil
+		case !ok:
+		case u == units.Share:
+			v = share(x)
+		case u == units.Bytes, u == units.BytesPerSec:
+			v = x / (1 << 30)
+		case u == units.Nanoseconds:
+			v = x / 1e6
+		default:
+			v = x
 		}
+		cells = append(cells, v)
 	}
-	return rows
+	return cells
 }

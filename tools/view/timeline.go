@@ -1,0 +1,137 @@
+package view
+
+import (
+	"slices"
+
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+)
+
+// timeline has series of the timeline of a result: a figure of the page, and columns of the workbook. A
+// series that is 0 throughout is left out.
+type timeline struct {
+	title, label string
+	unit         units.Unit
+	series       func(tl *result.Timeline) []series
+}
+
+// series has a value per interval.
+type series struct {
+	name   string
+	values []float64
+	step   bool // the value is of the interval, and not of its beginning
+}
+
+// timelines are the bandwidth and the content of each tier, and the requests. A benchmark whose tier is
+// full from the first second measures eviction.
+var timelines = func() (list []timeline) {
+	for _, level := range Levels {
+		list = append(list, timeline{"Bandwidth of the " + level + " tier", "bandwidth (%s/s)",
+			units.BytesPerSec, func(tl *result.Timeline) []series {
+				return []series{{"read", stats.Rates(tl, tl.ReadBytes[level]), true},
+					{"write", stats.Rates(tl, tl.WriteBytes[level]), true}}
+			}})
+	}
+	list = append(list, timeline{"Requests queued and in flight", "how many (requests)",
+		units.Number, func(tl *result.Timeline) []series {
+			return []series{{"queued", stats.Known(tl.Queued), false},
+				{"in flight", stats.Known(tl.InFlight), false}}
+		}}, timeline{"Requests completed", "rate (requests/s)", units.Number,
+		func(tl *result.Timeline) []series {
+			return []series{{"completed", stats.Rates(tl, tl.Requests), true}}
+		}})
+	for _, level := range Levels {
+		list = append(list, timeline{"Fill of the " + level + " tier", "bytes (%s)", units.Bytes,
+			func(tl *result.Timeline) []series {
+				return []series{{"used", stats.Known(tl.TierUsedBytes[level]), false},
+					{"evicted so far", running(tl.EvictedBytes[level]), false},
+					{"demoted so far", running(tl.DemotedBytes[level]), false}}
+			}})
+	}
+	return list
+}()
+
+// running returns running sums. The curve shows the total, and a bend shows when the rate changed.
+func running(values []int64) (out []float64) {
+	sum := 0.0
+	for _, v := range values {
+		sum += float64(v)
+		out = append(out, sum)
+	}
+	return out
+}
+
+// of returns the series of a result. A result that counts single operations has no requests.
+func (d timeline) of(r *result.Result) []series {
+	tl := r.Timeline
+	if tl == nil || tl.IntervalNS <= 0 ||
+		d.unit == units.Number && r.CompletionUnit == result.UnitOperation {
+		return nil
+	}
+	list := d.series(tl)
+	for i, s := range list {
+		if !slices.ContainsFunc(s.values, func(v float64) bool { return v > 0 }) {
+			list[i].values = nil
+		}
+	}
+	return list
+}
+
+// timelineFigures are the figures of the timelines. A point stands at the beginning of its interval.
+func timelineFigures() (list []figure) {
+	for _, d := range timelines {
+		list = append(list, figure{d.title + " over time, median trial", overTime,
+			Axis{Label: d.label, Zero: true}, ofMedian(func(r *result.Result) (lines []Line) {
+				for _, s := range d.of(r) {
+					l := Line{Name: s.name, Step: s.step}
+					for i, v := range s.values {
+						l.add(float64(i)*float64(r.Timeline.IntervalNS)/1e9, v)
+					}
+					lines = append(lines, l)
+				}
+				return lines
+			})})
+	}
+	return list
+}
+
+// Timeline returns the timeline of a result as a table: a row per interval, with its values and the
+// percentiles of its latencies.
+func Timeline(rec *load.Record) (s report.Section) {
+	if rec.Result == nil || rec.Result.Timeline == nil || rec.Result.Timeline.IntervalNS <= 0 {
+		return s
+	}
+	tl := rec.Result.Timeline
+	s = report.Section{Title: "Timeline",
+		Columns: []report.Column{{Name: "time", Unit: units.Seconds}}}
+	for i := range tl.Requests {
+		s.Rows = append(s.Rows, []any{float64(i) * float64(tl.IntervalNS) / 1e9})
+	}
+	column := func(name string, unit units.Unit, values []float64) {
+		if values == nil {
+			return
+		}
+		s.Columns = append(s.Columns, report.Column{Name: name, Unit: unit})
+		for i := range s.Rows {
+			var v *float64 // a last interval that is too short has no rate
+			if i < len(values) {
+				v = units.Finite(values[i])
+			}
+			s.Rows[i] = append(s.Rows[i], v)
+		}
+	}
+	for _, d := range timelines {
+		for _, x := range d.of(rec.Result) {
+			column(d.title+": "+x.name, d.unit, x.values)
+		}
+	}
+	for _, f := range stats.FollowCounted(rec, len(tl.Requests)) {
+		for _, l := range percentileLines(f) {
+			column(f.Title+": "+l.Name, units.Milliseconds, l.Y[:len(f.At)])
+		}
+	}
+	return s
+}
