@@ -251,6 +251,11 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 // capacity is given. A caller calls it again for block traces, whose files Resolve does not read, and for a
 // capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
+	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && v.Typed("ceiling-size-gb") {
+		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
+		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
+			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
+	}
 	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() {
 		return nil
 	}

@@ -64,12 +64,13 @@ func Sections(rec *load.Record) (list []report.Section) {
 	if rec.Result != nil {
 		list = report.Sections(rec.Result)
 	}
-	// One table per unit: a column with both microseconds and requests cannot be sorted.
+	// One table per unit: a column with both microseconds and requests cannot be sorted. Sizes stay in KiB,
+	// because the workbook shows bytes in GiB.
 	for _, kind := range []struct {
 		title, unit string
 		shown       units.Unit
 		scale       float64
-	}{{"Kernel Times", "µs", units.Nanoseconds, 1e3}, {"Kernel Sizes", "KiB", units.Bytes, 1 << 10},
+	}{{"Kernel Times", "µs", units.Nanoseconds, 1e3}, {"Kernel Sizes (KiB)", "KiB", units.Number, 1},
 		{"Kernel Places", "GiB", units.Bytes, 1 << 30},
 		{"Kernel Depths", "requests", units.Number, 1}} {
 		s := report.Section{Title: kind.title, Folded: true, Columns: []report.Column{
