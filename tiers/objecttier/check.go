@@ -59,7 +59,7 @@ func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte
 		return all[i].URL, err
 	}
 	for k, other := range all {
-		if k != i && t.cfg.Store.Endpoints.Pinned() {
+		if k != i && t.cfg.Store.Balance.Pinned() {
 			continue
 		}
 		got, err := read(ctx, t.client.At(k), key, checkBytes)

@@ -10,8 +10,8 @@
 //	turns.go   turns, parallel: limits for the requests in flight, of all entries and of one
 //	remove.go  Remove
 //
-// Package endpoint below it has the addresses of a store. Package store makes the requests, with
-// attempts and counts. Package s3test is a store for tests.
+// Package store below it makes the requests, with attempts and counts. Package s3test is a store for
+// tests.
 //
 // # Rules
 //

@@ -17,7 +17,6 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/workdir"
@@ -160,14 +159,11 @@ func TestTheCheck(t *testing.T) {
 func TestEndpointsHaveToShowTheSame(t *testing.T) {
 	a := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 1)
 	b := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 1)
-	for _, balance := range []endpoint.Balance{endpoint.RoundRobin, endpoint.PinKey} {
+	for _, balance := range []store.Balance{store.RoundRobin, store.PinKey} {
 		c := config(t, a)
-		var err error
-		c.Store.Endpoints, err = endpoint.NewSet(append(a.URLs(), b.URLs()...), balance, 0,
-			c.Store.Clock.Now)
-		require.NoError(t, err)
+		c.Store.URLs, c.Store.Balance = append(a.URLs(), b.URLs()...), balance
 		tier, err := objecttier.Open(t.Context(), c)
-		if balance == endpoint.RoundRobin {
+		if balance == store.RoundRobin {
 			assert.ErrorContains(t, err, "they are different stores; with -s3-balance pin-key")
 			assert.Empty(t, append(keys(a), keys(b)...), "a start that is refused leaves nothing")
 			continue

@@ -13,7 +13,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/workdir"
 )
@@ -126,10 +125,10 @@ func (t *Tier) Stats() Stats {
 }
 
 // Endpoints returns the store's endpoints with their counts.
-func (t *Tier) Endpoints() []*endpoint.Endpoint { return t.cfg.Store.Endpoints.All() }
+func (t *Tier) Endpoints() []*store.Endpoint { return t.client.Endpoints() }
 
 // ResetPeaks resets the endpoints' largest numbers of requests in flight.
-func (t *Tier) ResetPeaks() { t.cfg.Store.Endpoints.ResetPeaks() }
+func (t *Tier) ResetPeaks() { t.client.ResetPeaks() }
 
 // Amount returns the run's objects in the bucket, including those that are being written.
 func (t *Tier) Amount() (n workdir.Amount) {
@@ -145,8 +144,8 @@ func (t *Tier) Amount() (n workdir.Amount) {
 // Traits implements tiers.Tier. Chunk is 0, because the tier itself chooses the size of requests. Align
 // is 1, because nothing is padded.
 func (t *Tier) Traits() tiers.Traits {
-	urls := t.cfg.Store.Endpoints.All()
-	text := t.URL() + " at " + urls[0].URL
+	urls := t.cfg.Store.URLs
+	text := t.URL() + " at " + urls[0]
 	if len(urls) > 1 {
 		text += fmt.Sprintf(" and %d more", len(urls)-1)
 	}

@@ -18,7 +18,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
@@ -31,10 +30,8 @@ var rank atomic.Int64
 func config(t testing.TB, d *s3test.Server) objecttier.Config {
 	t.Helper()
 	clk := tiertest.Wall()
-	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
-	require.NoError(t, err)
 	return objecttier.Config{
-		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
+		Store: store.Config{Bucket: "bucket", URLs: d.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
 			Credentials: store.StaticCredentials("key", "secret", ""),
 			Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 			ConnectTimeout: 5 * time.Second, Connections: 32, Clock: clk,

@@ -12,13 +12,14 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"kvbench/tiers/clock"
-	"kvbench/tiers/objecttier/endpoint"
 )
 
 // Config configures a Client.
 type Config struct {
 	Bucket      string
-	Endpoints   *endpoint.Set
+	URLs        []string // of the endpoints, as of FindEndpoints
+	Balance     Balance
+	Rank        int                      // of the run; Balance uses it
 	Credentials *credentials.Credentials // nil: requests are not signed
 	// Region is always set, so that the library does not request the location of the bucket.
 	Region     string
@@ -60,8 +61,8 @@ func (c *Config) virtual(host string) bool {
 
 // Virtual reports whether requests name the bucket in the host.
 func (c *Config) Virtual() bool {
-	return slices.ContainsFunc(c.Endpoints.All(), func(e *endpoint.Endpoint) bool {
-		_, host, _ := strings.Cut(e.URL, "://")
+	return slices.ContainsFunc(c.URLs, func(url string) bool {
+		_, host, _ := strings.Cut(url, "://")
 		return c.virtual(host)
 	})
 }

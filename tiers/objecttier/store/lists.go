@@ -71,7 +71,7 @@ func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err 
 
 // each calls f with a client for each endpoint if the endpoints list different objects, else with c.
 func (c *Client) each(f func(c *Client) error) (err error) {
-	if !c.cfg.Endpoints.Scattered() {
+	if !c.endpoints.scattered() {
 		return f(c)
 	}
 	for i := range c.cores {
@@ -92,7 +92,7 @@ func (c *Client) DeleteAll(ctx context.Context, keys []string, gone func(key str
 	// A request goes to one endpoint, so keys pinned to different endpoints need separate requests.
 	homes := make([][]string, len(c.cores))
 	for _, k := range keys {
-		home := c.cfg.Endpoints.Home(k)
+		home := c.endpoints.home(k)
 		homes[home] = append(homes[home], k)
 	}
 	var batches errgroup.Group

@@ -38,7 +38,7 @@ func (s *sent) Read(p []byte) (n int, err error) {
 func (s *sent) stored(err error) error {
 	switch {
 	case err != nil && s.err != nil && s.a.status == 0: // with a status the store failed first
-		return &callers{s.err}
+		return callers{s.err}
 	case err == nil && (s.a.html || s.a.header.Get("ETag") == ""):
 		return &unexpected{text: "the answer to a PUT has no ETag"}
 	}
@@ -149,7 +149,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 		}
 		a.pause() // the sink's time does not count for the time limit
 		if err := g.sink(g.buf[:want], g.at); err != nil {
-			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
+			return callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
 				core.EndpointURL().Host, err)}
 		}
 		a.moved(0)
