@@ -14,16 +14,24 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// pipeline moves the bytes of one checkpoint from producers to the tier. A producer fills a free buffer
+// pipeline moves the bytes of checkpoints from producers to the tier. A producer fills a free buffer
 // with a chunk. A writer of the chunk's line writes it. The buffer is free again when the tier has
 // completed the write.
 type pipeline struct {
-	clock   clock.Clock
-	fill    func(buf []byte, o tiers.Object, off int64)
-	free    chan *slot // free buffers, each with the chunk to generate; has capacity for all
-	writers int        // per line
-	chunk   int64
-	times   *times
+	clock     clock.Clock
+	fill      func(buf []byte, o tiers.Object, off int64)
+	chunk     int64
+	producers int
+	writers   int // per line
+	lines     []*line
+	free      chan *slot // free buffers, each with the chunk to generate; has capacity for all
+
+	// The work and the waits over all checkpoints: first ns, summed over threads, then the time in
+	// which at least one of them is in progress.
+	generation, producerWait, writerWait atomic.Int64
+	generating, io, closing              clock.Busy
+	chunks                               atomic.Int64
+	total                                time.Duration // duration of the checkpoints
 }
 
 // slot is a buffer with the chunk that it holds or will hold.
@@ -59,37 +67,39 @@ type line struct {
 	begun  []bool  // by number: an object store has read from the chunk
 }
 
-// times has the work and the waits of producers and writers, over all lines and checkpoints.
-type times struct {
-	generation, producerWait, writerWait atomic.Int64 // ns, summed over threads
-	generating, io, closing              clock.Busy   // time in which at least one is in progress
-	chunks                               atomic.Int64
-	total                                time.Duration // duration of the checkpoints
-	producers, writers                   int           // number of threads over all lines
-}
-
-// newPipeline returns a pipeline with a line for each element of buffers. The caller keeps the buffers.
-func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers int, t *times) (
-	*pipeline, []*line) {
-	p := &pipeline{clock: c, chunk: chunk, writers: writers, times: t}
-	var lines []*line
-	n := 0
-	for _, own := range buffers {
-		l := &line{p: p}
-		l.change = sync.NewCond(&l.mu)
-		for _, b := range own {
-			s := &slot{line: l, buf: b, back: make(chan struct{}, 1)}
-			s.io.Done = func(*tiers.IO) { s.back <- struct{}{} }
-			l.slots = append(l.slots, s)
-		}
-		lines, n = append(lines, l), n+len(own)
+// add adds a line with the buffers of an accelerator. They may be larger than a chunk.
+func (p *pipeline) add(buffers []tiers.Buffer) {
+	l := &line{p: p}
+	l.change = sync.NewCond(&l.mu)
+	for _, b := range buffers {
+		b.B = b.B[:p.chunk]
+		s := &slot{line: l, buf: b, back: make(chan struct{}, 1)}
+		s.io.Done = func(*tiers.IO) { s.back <- struct{}{} }
+		l.slots = append(l.slots, s)
 	}
-	p.free = make(chan *slot, n)
-	return p, lines
+	p.lines = append(p.lines, l)
 }
 
-// produce fills free buffers until free is closed. The time from its last buffer to the end of the
-// checkpoint also counts as producerWait. With many buffers this is the only wait.
+// start starts the producers of a checkpoint. end ends them. Until then a producer without a buffer
+// waits, also after its last one: with many buffers this is the only wait.
+func (p *pipeline) start(ctx context.Context) (end func()) {
+	buffers := 0
+	for _, l := range p.lines {
+		buffers += len(l.slots)
+	}
+	p.free = make(chan *slot, buffers)
+	ctx, cancel := context.WithCancel(ctx)
+	var producers sync.WaitGroup
+	for range p.producers {
+		producers.Go(func() { p.produce(ctx) })
+	}
+	return func() {
+		cancel()
+		producers.Wait()
+	}
+}
+
+// produce fills free buffers until ctx ends.
 func (p *pipeline) produce(ctx context.Context) {
 	for {
 		from := p.clock.Now()
@@ -97,18 +107,17 @@ func (p *pipeline) produce(ctx context.Context) {
 		select {
 		case s = <-p.free:
 		case <-ctx.Done():
-			return
 		}
 		now := p.clock.Now()
-		p.times.producerWait.Add(int64(now - from))
+		p.producerWait.Add(int64(now - from))
 		if s == nil {
 			return
 		}
-		p.times.generating.Enter(now)
+		p.generating.Enter(now)
 		p.fill(s.buf.B, s.line.o, s.chunk*p.chunk)
 		ended := p.clock.Now()
-		p.times.generating.Exit(ended)
-		p.times.generation.Add(int64(ended - now))
+		p.generating.Exit(ended)
+		p.generation.Add(int64(ended - now))
 		s.line.mu.Lock()
 		s.line.full[s.chunk] = s
 		s.line.change.Broadcast()
@@ -147,7 +156,7 @@ func (l *line) take(chunk int64) (*slot, error) {
 	for l.full[chunk] == nil && !l.begun[chunk] && l.ctx.Err() == nil {
 		l.change.Wait()
 	}
-	l.p.times.writerWait.Add(int64(l.p.clock.Now() - from))
+	l.p.writerWait.Add(int64(l.p.clock.Now() - from))
 	return l.full[chunk], context.Cause(l.ctx)
 }
 
@@ -208,7 +217,7 @@ func (l *line) put(ctx context.Context, s *slot, to tiers.Submitter) error {
 		c.Bytes = 0
 	}
 	l.done(c)
-	l.p.times.chunks.Add(1)
+	l.p.chunks.Add(1)
 	l.give(s)
 	return nil
 }
@@ -254,9 +263,9 @@ func (l *line) complete(begins bool) {
 	switch {
 	case begins && !l.completing:
 		l.enter(now)
-		l.p.times.closing.Enter(now)
+		l.p.closing.Enter(now)
 	case !begins && l.completing:
-		l.p.times.closing.Exit(now)
+		l.p.closing.Exit(now)
 		l.exit(now)
 	}
 	l.completing = begins
@@ -264,22 +273,23 @@ func (l *line) complete(begins bool) {
 
 func (l *line) enter(now time.Duration) {
 	l.busy.Enter(now)
-	l.p.times.io.Enter(now)
+	l.p.io.Enter(now)
 }
 
 func (l *line) exit(now time.Duration) {
 	l.busy.Exit(now)
-	l.p.times.io.Exit(now)
+	l.p.io.Exit(now)
 }
 
 // report returns the times for the result. Waits are means over the threads.
-func (t *times) report() *result.Pipeline {
-	p := &result.Pipeline{Producers: t.producers, Writers: t.writers, Chunks: t.chunks.Load(),
-		GenerationNS: t.generation.Load(), GenerationWallNS: int64(t.generating.Total()),
-		IONS: int64(t.io.Total()), CloseNS: int64(t.closing.Total()),
-		ProducerWaitNS: t.producerWait.Load() / int64(max(1, t.producers)),
-		WriterWaitNS:   t.writerWait.Load() / int64(max(1, t.writers)),
-		TotalNS:        int64(t.total)}
-	p.Derive()
-	return p
+func (p *pipeline) report(lines int) *result.Pipeline {
+	r := &result.Pipeline{Producers: p.producers, Writers: p.writers * lines, ChunkBytes: p.chunk,
+		Chunks: p.chunks.Load(), GenerationNS: p.generation.Load(),
+		GenerationWallNS: int64(p.generating.Total()), IONS: int64(p.io.Total()),
+		CloseNS:        int64(p.closing.Total()),
+		ProducerWaitNS: p.producerWait.Load() / int64(max(1, p.producers)),
+		WriterWaitNS:   p.writerWait.Load() / int64(max(1, p.writers*lines)),
+		TotalNS:        int64(p.total)}
+	r.Derive()
+	return r
 }

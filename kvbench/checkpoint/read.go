@@ -93,12 +93,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 			Depth: l.Depth, Stretches: l.Readers, Clock: l.env.Clock})
 	}
 	verify := &content.Verifier{Content: l.content, Verify: l.Verify, Sample: sampleEvery}
-	since, wall, err := l.start(ctx)
-	if err != nil {
-		return run, err
-	}
-	before := l.env.DeviceStat() // nil: only the page cache shows whether reads are cold
-	took, err := l.timed(ctx, since, func(ctx context.Context, i int) error {
+	run, err = l.timed(ctx, step, func(ctx context.Context, i int) error {
 		for _, f := range l.files[l.source(i)] {
 			o, a := object(step, f), l.First+i
 			call := tiers.Call{Observe: func(c tiers.Chunk) { l.chunk(a, c) }}
@@ -111,11 +106,6 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	})
 	if err != nil {
 		return run, err
-	}
-	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
-	// Reads of other processes add to the count, so it proves only a lower bound of our reads.
-	if after := l.env.DeviceStat(); before != nil && after != nil {
-		run.DeviceBytes = new(after.Sub(*before).ReadBytes)
 	}
 	for _, o := range l.of(step) {
 		run.VerifiedBytes += l.verified(o.Size)

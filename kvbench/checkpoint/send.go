@@ -75,7 +75,7 @@ func (l *line) acknowledged(c tiers.Chunk) {
 			l.complete(true)
 		}
 		l.exit(l.p.clock.Now())
-		l.p.times.chunks.Add(1)
+		l.p.chunks.Add(1)
 		l.give(s)
 	}
 	l.done(c)

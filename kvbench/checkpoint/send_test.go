@@ -110,18 +110,14 @@ func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buf
 	for range buffers {
 		bufs = append(bufs, tiers.Buffer{B: make([]byte, testChunk)})
 	}
-	pipe, lines := newPipeline(c, [][]tiers.Buffer{bufs}, testChunk, s.atOnce, &times{})
-	pipe.fill = data.Fill
-	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() { pipe.produce(t.Context()) })
-	}
-	l := lines[0]
+	pipe := &pipeline{clock: c, fill: data.Fill, chunk: testChunk, producers: 2, writers: s.atOnce}
+	pipe.add(bufs)
+	end := pipe.start(t.Context())
+	l := pipe.lines[0]
 	l.busy, l.done = &clock.Busy{}, func(tiers.Chunk) {}
 	s.got = map[int][]byte{}
 	err := l.send(t.Context(), o, s)
-	close(pipe.free)
-	all.Wait()
+	end()
 	return l, err
 }
 
@@ -142,10 +138,10 @@ func TestPartsAreSentFromTheirBuffers(t *testing.T) {
 			total += len(p)
 		}
 		assert.EqualValues(t, o.Size, total)
-		assert.EqualValues(t, 40, l.p.times.chunks.Load())
+		assert.EqualValues(t, 40, l.p.chunks.Load())
 		// Two at a time, a millisecond each; the completion is not reported here.
-		assert.Equal(t, 20*time.Millisecond, l.p.times.io.Total())
-		assert.Zero(t, l.p.times.closing.Total())
+		assert.Equal(t, 20*time.Millisecond, l.p.io.Total())
+		assert.Zero(t, l.p.closing.Total())
 		require.Len(t, s.late, 13)
 		for _, r := range s.late {
 			_, err := r.Read(make([]byte, 10))
