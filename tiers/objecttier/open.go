@@ -117,7 +117,8 @@ const late = 500 * time.Millisecond
 // ctx ends, the remaining objects stay in the bucket.
 func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	t.mu.Lock()
-	keep := t.keep || !t.mark.mine()
+	// The process that began a run removes all of it, also the objects of those that joined.
+	keep := t.keep || t.cfg.Join || !t.mark.mine()
 	all := make([]tiers.Object, 0, len(t.entries))
 	for id, e := range t.entries {
 		all = append(all, tiers.Object{Key: id.Key, Gen: id.Gen, Size: e.size})
@@ -130,14 +131,10 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	case keep:
 		return t.writeManifest(ctx)
 	}
-	if t.cfg.Folder != nil && !t.cfg.Join { // first, because a partly removed run cannot be read
+	if t.cfg.Folder != nil { // first, because a partly removed run cannot be read
 		err = errors.Join(err, t.client.Delete(ctx, t.base+manifestName))
 	}
-	failed := t.deleteKeys(ctx, all, deleted)
-	if t.cfg.Join { // other processes remove their own objects
-		return errors.Join(err, failed)
-	}
-	// The sweep repeats deletions that have failed.
+	_ = t.deleteKeys(ctx, all, deleted) // the sweep repeats deletions that have failed
 	return errors.Join(err, t.sweep(ctx))
 }
 

@@ -44,11 +44,8 @@ type Config struct {
 	Keep   bool   // Clear leaves everything
 }
 
-// Limits of S3: the smallest size of a part except the last, and the largest number of parts.
-const (
-	smallestPart = 5 << 20
-	mostParts    = 10_000
-)
+// mostParts is the limit of S3 for the parts of an object.
+const mostParts = 10_000
 
 // cleanup limits the time of requests that undo a failed write. Clear repeats requests that take longer.
 const cleanup = 5 * time.Second

@@ -1,9 +1,9 @@
 package objecttier
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,33 +37,25 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 	}
 }
 
-// parallel calls do for i from 0 to n-1, in this order, with up to atOnce calls at a time. worker is
-// the index of the goroutine. After a failure it starts no more calls, cancels the context of the
-// running calls, waits for them and returns the failure. A panic becomes a PanicError.
-func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
-) error {
-	one := func(ctx context.Context, worker, i int) (err error) {
+// parallel calls do for i from 0 to n-1, in this order, with up to atOnce calls at a time. After a
+// failure it starts no more calls, cancels the context of the running calls, waits for them and returns
+// the failure. A panic becomes a PanicError.
+func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
+	one := func(ctx context.Context, i int) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				err = &tiers.PanicError{Value: v, Stack: debug.Stack()}
 			}
 		}()
-		return do(ctx, worker, i)
+		return do(ctx, i)
 	}
 	if n == 1 {
-		return one(ctx, 0, 0)
+		return one(ctx, 0)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for worker := range min(n, atOnce) {
-		group.Go(func() error {
-			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				if err := one(ctx, worker, i); err != nil {
-					return err
-				}
-			}
-			return context.Cause(ctx)
-		})
+	group, each := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := 0; i < n && each.Err() == nil; i++ {
+		group.Go(func() error { return one(each, i) })
 	}
-	return group.Wait()
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
