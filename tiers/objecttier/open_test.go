@@ -26,8 +26,7 @@ import (
 func write(t *testing.T, tier *objecttier.Tier, key string) tiers.Object {
 	t.Helper()
 	o := tiers.Object{Key: key, Gen: 1, Size: 100}
-	err := put(t.Context(), tier, o, nil)
-	require.NoError(t, err)
+	require.NoError(t, put(t.Context(), tier, o, nil))
 	return o
 }
 
@@ -130,9 +129,6 @@ func TestALateReadEnds(t *testing.T) {
 // The check of a store refuses stores that a run cannot use, with advice in the error.
 func TestTheCheck(t *testing.T) {
 	fault := func(op s3test.Op, f s3test.Fault) s3test.Rule { return s3test.Rule{Op: op, Fault: f} }
-	status := func(code int, name string) s3test.Fault {
-		return s3test.Fault{Kind: s3test.Status, Status: code, Code: name}
-	}
 	for want, c := range map[string]s3test.Config{
 		"it gave back other bytes than it was given": {Rules: []s3test.Rule{
 			fault(s3test.Put, s3test.Fault{Kind: s3test.Flip, At: 777})}},

@@ -157,38 +157,40 @@ func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 	})
 }
 
-// A failed upload is aborted, and its reported bytes are subtracted.
-func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
+// A failed write leaves nothing: an upload is aborted and its reported bytes are subtracted. An object is
+// deleted that a PUT may have made although all its answers were lost.
+func TestAWriteThatFailsLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 300_000}
-		for _, rule := range []s3test.Rule{
-			{Op: s3test.PutPart, Nth: 5,
-				Fault: s3test.Fault{Kind: s3test.Status, Status: 403}},
-			{Op: s3test.Complete, Fault: s3test.Fault{Kind: s3test.Status, Status: 400, Code: "InvalidPart"}},
-			{Op: s3test.Create, Fault: s3test.Fault{Kind: s3test.Status, Status: 507}},
+		for _, c := range []struct {
+			size   int64
+			rule   s3test.Rule
+			wasted bool
+		}{
+			{1000, s3test.Rule{Op: s3test.Put, Fault: s3test.Fault{Kind: s3test.Lost}}, false},
+			{o.Size, s3test.Rule{Op: s3test.PutPart, Nth: 5, Fault: status(403, "")}, true},
+			{o.Size, s3test.Rule{Op: s3test.Complete, Fault: status(400, "InvalidPart")}, true},
+			{o.Size, s3test.Rule{Op: s3test.Create, Fault: status(507, "")}, false},
 		} {
-			require.NoError(t, d.SetRules(rule))
+			require.NoError(t, d.SetRules(c.rule))
 			done, moved := sums()
 			before := tier.Stats().WastedBytes
+			o := tiers.Object{Key: "k", Gen: 1, Size: c.size}
 			err := put(t.Context(), tier, o, done)
 			require.Error(t, err)
 			assert.Zero(t, moved[tiers.Write])
-			if rule.Op != s3test.Create {
-				assert.Positive(t, tier.Stats().WastedBytes-before)
-			} else {
-				assert.ErrorIs(t, err, syscall.ENOSPC)
-			}
+			assert.Equal(t, c.wasted, tier.Stats().WastedBytes > before)
+			assert.Equal(t, c.rule.Status == 507, errors.Is(err, syscall.ENOSPC))
 			assert.Empty(t, d.Uploads("bucket"))
 			assert.Empty(t, keys(d))
 			assert.ErrorIs(t, check(t.Context(), tier, o, done), tiers.ErrNotFound)
 		}
 		require.NoError(t, d.SetRules())
-		err := put(t.Context(), tier, o, nil)
-		require.NoError(t, err, "the way is free again")
+		require.NoError(t, put(t.Context(), tier, o, nil), "a later write succeeds")
 		broken := tiers.Object{Key: "p", Gen: 1, Size: 200_000}
-		err = tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{broken},
+		err := tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{broken},
 			slowly{wait: func() { panic("on purpose") }})
 		p, ok := errors.AsType[*tiers.PanicError](err)
 		require.True(t, ok, err)
@@ -197,20 +199,8 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 	})
 }
 
-// A PUT may have made an object although all its answers were lost. No such object remains.
-func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, c := inBubble(t, 1)
-		c.Store.Retries = 1
-		tier := open(t, c)
-		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Put,
-			Fault: s3test.Fault{Kind: s3test.Lost}}))
-		o := tiers.Object{Key: "k", Gen: 1, Size: 1000}
-		err := put(t.Context(), tier, o, nil)
-		require.Error(t, err)
-		assert.Empty(t, keys(d))
-		require.NoError(t, d.SetRules())
-	})
+func status(code int, name string) s3test.Fault {
+	return s3test.Fault{Kind: s3test.Status, Status: code, Code: name}
 }
 
 // Reading an object that the store has lost is a failed read, not a miss.
@@ -313,24 +303,3 @@ func (s slowly) Fill(o tiers.Object, off int64, p []byte) error {
 }
 
 func (s slowly) Take(tiers.Object, int64, []byte) error { s.wait(); return nil }
-
-// Lookup makes a HEAD for each object until the first missing one.
-func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, c := inBubble(t, 1)
-		tier := open(t, c)
-		var objs []tiers.Object
-		for i := range 5 {
-			objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: 100})
-			if i != 3 {
-				err := put(t.Context(), tier, objs[i], nil)
-				require.NoError(t, err)
-			}
-		}
-		d.ClearLog()
-		n, err := tier.Lookup(t.Context(), objs...)
-		require.NoError(t, err)
-		assert.Equal(t, 3, n)
-		assert.Len(t, d.Log(), 4)
-	})
-}
