@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math/bits"
 	"strings"
 
 	"kvbench/tiers"
@@ -50,23 +49,4 @@ func (n Names) Name(o tiers.Object) string {
 	model := sha256.Sum256([]byte(n.Model))
 	return fmt.Sprintf("%s_%s_r0/%s/%s_g0/%s.bin", strings.ReplaceAll(n.Model, "/", "_"),
 		hex.EncodeToString(model[:])[:12], sum[:3], sum[3:5], sum)
-}
-
-// validate checks a configuration.
-func (n Names) validate() error {
-	switch {
-	case n.Format == Own || n.Format == Files:
-		return nil
-	case n.Format != LMCache && n.Format != VLLM:
-		return fmt.Errorf("names have no format %q", n.Format)
-	case n.Model == "" || strings.ContainsFunc(n.Model, func(r rune) bool {
-		return r < ' ' || r == '@' || r == 0x7f
-	}):
-		return fmt.Errorf("names of format %s need a model's name without control characters and "+
-			"@, not %q", n.Format, n.Model)
-	case n.Ranks < 1 || n.Rank < 0 || n.Rank >= n.Ranks || bits.Len(uint(n.Ranks)) > 8:
-		return fmt.Errorf("names of format %s: rank %d of %d does not fit a byte", n.Format, n.Rank,
-			n.Ranks)
-	}
-	return nil
 }

@@ -16,9 +16,6 @@ import (
 // Open begins a run in a bucket. It checks the store. If the run reads the objects of an earlier run,
 // Open finds that run; otherwise it warns of the objects of other runs.
 func Open(ctx context.Context, cfg Config) (*Tier, error) {
-	if err := cfg.Names.validate(); err != nil {
-		return nil, err
-	}
 	client, err := store.New(cfg.Store)
 	if err != nil {
 		return nil, err

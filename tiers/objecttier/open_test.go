@@ -132,7 +132,7 @@ func TestTheCheck(t *testing.T) {
 	for want, c := range map[string]s3test.Config{
 		"it gave back other bytes than it was given": {Rules: []s3test.Rule{
 			fault(s3test.Put, s3test.Fault{Kind: s3test.Flip, At: 777})}},
-		"the answer has 100002 bytes instead of 100003": {Rules: []s3test.Rule{
+		"the answer is 200 with 100002 bytes instead of 200 with 100003 bytes": {Rules: []s3test.Rule{
 			fault(s3test.Get, s3test.Fault{Kind: s3test.WrongLength})}},
 		"may not do that in the bucket bucket": {Rules: []s3test.Rule{
 			fault(s3test.Delete, status(403, "AccessDenied"))}},

@@ -117,18 +117,17 @@ func (a *attempt) watch(cancel context.CancelCauseFunc) {
 	a.watchdog.Reset(left)
 }
 
-// notPage returns an error if the answer is a web page, which may have status 200.
-func (a *attempt) notPage() error {
-	if a.html {
-		return &unexpected{text: "the answer is a page"}
-	}
-	return nil
-}
-
-// simple makes a request that moves no bytes of an object.
+// simple makes a request that moves no bytes of an object. A web page is an error, also with status 200.
 func (c *Client) simple(ctx context.Context, op Op, key string,
 	try func(a *attempt, core *minio.Core) error) error {
-	return c.do(ctx, &request{Request: Request{Op: op}, key: key, try: try})
+	return c.do(ctx, &request{Request: Request{Op: op}, key: key,
+		try: func(a *attempt, core *minio.Core) error {
+			err := try(a, core)
+			if err == nil && a.html {
+				err = &unexpected{text: "the answer is a page"}
+			}
+			return err
+		}})
 }
 
 // request is a request with all its attempts.

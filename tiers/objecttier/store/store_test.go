@@ -297,7 +297,7 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 		require.NoError(t, s.server.SetRules(s3test.Rule{Fault: s3test.Fault{
 			Kind: s3test.WrongLength, At: 7}}))
 		_, err = s.get(t.Context(), "k", 10_000)
-		assert.ErrorContains(t, err, "9993 bytes instead of 10000")
+		assert.ErrorContains(t, err, "200 with 9993 bytes instead of 200 with 10000 bytes")
 	})
 }
 
