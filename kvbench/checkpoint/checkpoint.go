@@ -248,7 +248,7 @@ func (l *Load) timed(ctx context.Context, step int,
 
 // bytes returns the total size of a checkpoint's files of this client.
 func (l *Load) bytes() (n int64) {
-	for _, o := range l.of(0) {
+	for _, o := range l.objects(0) {
 		n += o.Size
 	}
 	return n

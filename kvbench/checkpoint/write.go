@@ -16,7 +16,7 @@ import (
 func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, err error) {
 	// The removal is not timed. It counts as part of the pause before a checkpoint.
 	if l.Keep > 0 && step > l.Keep {
-		if err := l.tier.Remove(ctx, l.of(step-l.Keep)...); err != nil {
+		if err := l.tier.Remove(ctx, l.objects(step-l.Keep)...); err != nil {
 			return run, err
 		}
 	}

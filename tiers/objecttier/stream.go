@@ -15,15 +15,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// LostError is the error of a read if the store no longer has a written object.
-type LostError struct{ Err error }
-
-func (e *LostError) Error() string {
-	return "the store has lost an object that was written: " + e.Err.Error()
-}
-
-// Unwrap returns the store's answer.
-func (e *LostError) Unwrap() error { return e.Err }
+// ErrLost is the error of a read if the store no longer has a written object.
+var ErrLost = errors.New("the store has lost an object that was written")
 
 // body is the body of a PUT. It generates the object's bytes in the send buffer, and again for another
 // attempt.
@@ -276,7 +269,7 @@ func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []ti
 	// hold only accepts an object that was written and not removed, so the store has lost it.
 	if errors.Is(err, store.ErrNoKey) {
 		t.lost.Add(1)
-		err = &LostError{err}
+		err = fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	if err != nil {
 		err = t.fail("read", o, -1, err)

@@ -152,7 +152,7 @@ func (t *Tier) Traits() tiers.Traits {
 // Space implements tiers.Tier. It returns errors.ErrUnsupported, because a store does not report its
 // space. The user must set a capacity.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, fmt.Errorf("the room of %s: %w", t.URL(), errors.ErrUnsupported)
+	return tiers.Space{}, fmt.Errorf("the space of %s: %w", t.URL(), errors.ErrUnsupported)
 }
 
 // warn adds a warning, once.

@@ -214,8 +214,7 @@ func TestALostObjectIsNoMiss(t *testing.T) {
 		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
 			Kind: s3test.Status, Status: 404, Code: "NoSuchKey"}}))
 		err = check(t.Context(), tier, o, nil)
-		_, lost := errors.AsType[*objecttier.LostError](err)
-		assert.True(t, lost, err)
+		assert.ErrorIs(t, err, objecttier.ErrLost)
 		assert.NotErrorIs(t, err, tiers.ErrNotFound)
 		assert.ErrorContains(t, err, "entry k")
 		assert.EqualValues(t, 1, tier.Stats().Lost)

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -103,12 +102,7 @@ var opNames = [NumOps]string{"put", "put_part", "get", "get_range", "head", "del
 	"delete_batch", "list", "create", "complete", "abort", "bucket"}
 
 // String returns the key of results: "put", "get_range", …
-func (o Op) String() string {
-	if o < NumOps {
-		return opNames[o]
-	}
-	return fmt.Sprintf("Op(%d)", uint8(o))
-}
+func (o Op) String() string { return opNames[o] }
 
 // Attempt is one completed attempt of a request at one endpoint. Sums of attempts can be compared with
 // the access log of a store.

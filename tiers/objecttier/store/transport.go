@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"maps"
 	"net"
@@ -49,10 +48,7 @@ func newWire(cfg *Config) *wire {
 
 // RoundTrip implements http.RoundTripper for the library.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	a, ok := r.Context().Value(attemptKey{}).(*attempt)
-	if !ok {
-		return nil, errors.New("a request without an attempt")
-	}
+	a := r.Context().Value(attemptKey{}).(*attempt)
 	answer, err := w.transport.RoundTrip(r)
 	if a.failure = err; err != nil {
 		return nil, err
