@@ -23,7 +23,7 @@ const (
 	Page        Kind = "page"         // respond Status (200 if 0) and Text, not executed
 	Lost        Kind = "lost"         // execute the request, then close the connection
 	Cut         Kind = "cut"          // close the connection after At bytes
-	Reset       Kind = "reset"        // reset the connection (RST) after At bytes
+	Reset       Kind = "reset"        // reset the connection (RST) after At bytes; only with TCP
 	Hang        Kind = "hang"         // stop after At bytes until the client or the endpoint closes
 	Flip        Kind = "flip"         // invert byte At
 	WrongLength Kind = "wrong-length" // a body and a Content-Length that are At bytes too short
@@ -167,10 +167,9 @@ func (a *answer) breakOff() {
 	switch a.fault.Kind {
 	case Reset:
 		conn := a.request.Context().Value(connectionKey{}).(net.Conn)
-		if c, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
-			conn = c.NetConn()
+		if c, ok := conn.(*net.TCPConn); ok {
+			_ = c.SetLinger(0)
 		}
-		_ = conn.(interface{ SetLinger(int) error }).SetLinger(0)
 		_ = conn.Close()
 	case Hang:
 		<-a.request.Context().Done()

@@ -224,7 +224,7 @@ func TestRetryAfter(t *testing.T) {
 
 // After an early end of a body the next attempt continues at the missing byte, and no byte comes twice.
 func TestAGetIsResumed(t *testing.T) {
-	for _, kind := range []s3test.Kind{s3test.Cut, s3test.Reset, s3test.Hang} {
+	for _, kind := range []s3test.Kind{s3test.Cut, s3test.Hang} {
 		synctest.Test(t, func(t *testing.T) {
 			s := start(t, 1, inMemory, nil)
 			all := data(10_000)
