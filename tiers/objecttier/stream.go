@@ -35,8 +35,8 @@ func (b body) ReadAt(p []byte, off int64) (n int, err error) {
 	return len(p), b.src.Fill(b.o, off, p)
 }
 
-// moving is a Put or Get in progress.
-type moving struct {
+// transfer is a Put or Get in progress.
+type transfer struct {
 	*Tier
 	o     tiers.Object
 	key   string
@@ -49,7 +49,7 @@ type moving struct {
 
 // put is a Put in progress.
 type put struct {
-	moving
+	transfer
 	ctx   context.Context
 	src   tiers.Source
 	acked int64 // bytes of acknowledged parts, guarded by mu
@@ -57,11 +57,11 @@ type put struct {
 
 // enter and exit enclose each request, including requests that undo a write. They measure the time with
 // at least one request in flight.
-func (m *moving) enter() { m.busy.Enter(m.clock.Now()) }
-func (m *moving) exit()  { m.busy.Exit(m.clock.Now()) }
+func (m *transfer) enter() { m.busy.Enter(m.clock.Now()) }
+func (m *transfer) exit()  { m.busy.Exit(m.clock.Now()) }
 
 // observe reports progress. Parts and ranges may end concurrently.
-func (m *moving) observe(c tiers.Chunk) {
+func (m *transfer) observe(c tiers.Chunk) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.call.Observe != nil {
@@ -82,7 +82,7 @@ func (t *Tier) put(ctx context.Context, c *tiers.Call, o tiers.Object, src tiers
 	if err := t.claim(o); err != nil {
 		return err
 	}
-	p := &put{moving: moving{Tier: t, o: o, key: t.key(o), turns: turn, call: c}, ctx: ctx, src: src}
+	p := &put{transfer: transfer{Tier: t, o: o, key: t.key(o), turns: turn, call: c}, ctx: ctx, src: src}
 	exists := false
 	defer func() { t.settle(o, exists) }()
 	begun := t.clock.Now()
@@ -250,7 +250,7 @@ func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []ti
 		return err
 	}
 	defer func() { err = errors.Join(err, t.drop(o)) }()
-	m := &moving{Tier: t, o: o, key: t.key(o), turns: turn, call: c}
+	m := &transfer{Tier: t, o: o, key: t.key(o), turns: turn, call: c}
 	started := t.clock.Now()
 	each := t.rangeSize(o)
 	free := make(chan tiers.Buffer, len(bufs))
@@ -278,7 +278,7 @@ func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []ti
 }
 
 // receive waits for a turn and reads a range of the object.
-func (m *moving) receive(ctx context.Context, buf tiers.Buffer, dst tiers.Sink,
+func (m *transfer) receive(ctx context.Context, buf tiers.Buffer, dst tiers.Sink,
 	r store.Range) error {
 	m.enter() // pauses between attempts are the store's time, too
 	defer m.exit()

@@ -3,8 +3,6 @@ package objecttier_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -110,51 +108,6 @@ func sums() (func(tiers.Chunk), *[tiers.NumOps]int64) {
 // check reads an object and compares it.
 func check(ctx context.Context, tier tiers.Tier, o tiers.Object, done func(tiers.Chunk)) error {
 	return tier.Get(ctx, &tiers.Call{Observe: done}, []tiers.Object{o}, tiertest.Verified)
-}
-
-// Every twentieth request fails, in each way that another attempt repairs. Reads return the written
-// bytes, and each byte is reported once.
-func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, c := inBubble(t, 3)
-		c.Store.Retries = 10
-		tier := open(t, c)
-		var rules []s3test.Rule
-		for i, f := range []s3test.Fault{{Kind: s3test.Status, Status: 500},
-			{Kind: s3test.Status, Status: 503, Code: "SlowDown"}, {Kind: s3test.Cut, At: 20_000},
-			{Kind: s3test.Reset, At: 9_000}, {Kind: s3test.Hang, At: 30_000},
-			{Kind: s3test.Lost}} {
-			rules = append(rules, s3test.Rule{Key: "/[0-9a-f]{2}/", Every: 17 + i, Fault: f})
-		}
-		require.NoError(t, d.SetRules(rules...))
-		rng := rand.New(rand.NewPCG(1, 2))
-		done, moved := sums()
-		var all sync.WaitGroup
-		var bytes atomic.Int64
-		for i := range 60 {
-			o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: rng.Int64N(200_000) + 1}
-			all.Go(func() {
-				err := put(t.Context(), tier, o, done)
-				if !assert.NoError(t, err) {
-					return
-				}
-				bytes.Add(o.Size)
-				assert.NoError(t, check(t.Context(), tier, o, done))
-			})
-		}
-		all.Wait()
-		assert.Equal(t, bytes.Load(), moved[tiers.Write])
-		assert.Equal(t, bytes.Load(), moved[tiers.Read])
-		assert.Zero(t, tier.Stats().WastedBytes)
-		faults := 0
-		for _, e := range d.Log() {
-			if e.Fault != "" {
-				faults++
-			}
-		}
-		assert.Greater(t, faults, 20)
-		require.NoError(t, d.SetRules())
-	})
 }
 
 // A failed write leaves nothing: an upload is aborted and its reported bytes are subtracted. An object is

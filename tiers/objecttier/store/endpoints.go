@@ -28,12 +28,12 @@ func (b Balance) Pinned() bool { return b == PinRank || b == PinKey }
 
 var balances = []Balance{RoundRobin, LeastInFlight, PinRank, PinKey}
 
-// An endpoint that fails this often in a row gets no requests for firstRest. The time doubles with each
-// further failure up to longestRest. Without it least-in-flight would prefer an endpoint that fails fast.
+// An endpoint that fails this often in a row gets no requests for firstBackOff. The time doubles with each
+// further failure up to longestBackOff. Without it least-in-flight would prefer an endpoint that fails fast.
 const (
-	failuresToRest = 3
-	firstRest      = time.Second
-	longestRest    = 30 * time.Second
+	failuresToBackOff = 3
+	firstBackOff      = time.Second
+	longestBackOff    = 30 * time.Second
 )
 
 // endpoints chooses the endpoint of each attempt, and counts the attempts. It is safe for concurrent use.
@@ -160,8 +160,8 @@ func (e *Endpoint) end(o outcome) {
 		if now < e.until { // the attempt began before the endpoint backed off and does not count
 			return
 		}
-		if e.failures++; e.failures >= failuresToRest {
-			e.until = now + min(longestRest, firstRest<<min(e.failures-failuresToRest, 5))
+		if e.failures++; e.failures >= failuresToBackOff {
+			e.until = now + min(longestBackOff, firstBackOff<<min(e.failures-failuresToBackOff, 5))
 		}
 	}
 }

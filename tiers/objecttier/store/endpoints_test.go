@@ -92,7 +92,7 @@ func TestAnEndpointThatFailsBacksOff(t *testing.T) {
 	}
 	old := first()
 	require.NotNil(t, old)
-	for range failuresToRest {
+	for range failuresToBackOff {
 		e := first()
 		require.NotNil(t, e)
 		e.end(failed)
@@ -122,7 +122,7 @@ func TestAnEndpointThatFailsBacksOff(t *testing.T) {
 func TestWhereAllBackOffTheFirstToEndIsUsed(t *testing.T) {
 	s, now := newSet(t, LeastInFlight, 2, 0)
 	down := func(e *Endpoint) {
-		for range failuresToRest {
+		for range failuresToBackOff {
 			s.begin(0, "", e, true).end(failed)
 		}
 	}
