@@ -1,10 +1,10 @@
 // Package s3test is an S3 server for tests: gofakes3 with its objects in memory, behind a handler
 // that injects faults and logs requests.
 //
-//	server.go   Config, Server, Endpoint: the store and its addresses; Start
+//	server.go   Config, Server, Endpoint: the store and its addresses; Start; connections in memory, for
+//	            tests in a bubble of testing/synctest
 //	faults.go   Rule, Fault: the faults, and the requests with faults
 //	log.go      Op, Entry: the access log
-//	network.go  connections in memory, for tests in a bubble of testing/synctest
 //
 // Signatures are not verified: only the access key is compared. A test that needs verified
 // signatures or checksums runs against versitygw, see benchmarks/e2e.
@@ -22,10 +22,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -292,3 +294,52 @@ func submatch(pattern string, text []byte) (found []string) {
 	}
 	return found
 }
+
+// memoryListener makes connections from in-memory pipes (net.Pipe). Their goroutines block on channels only, so
+// testing/synctest can detect when all goroutines of a test are blocked. A closed listener refuses connections
+// with the kernel's error ECONNREFUSED. A pipe cannot be reset: its other end reads an EOF.
+type memoryListener struct {
+	address memoryAddress
+	conns   chan net.Conn
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func listenInMemory(address string) *memoryListener {
+	return &memoryListener{address: memoryAddress(address), conns: make(chan net.Conn),
+		closed: make(chan struct{})}
+}
+
+func (l *memoryListener) dial(ctx context.Context) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: l.address,
+			Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type memoryAddress string
+
+func (memoryAddress) Network() string  { return "tcp" }
+func (a memoryAddress) String() string { return string(a) }
+
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memoryListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *memoryListener) Addr() net.Addr { return l.address }
