@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -33,7 +33,9 @@ func Open(ctx context.Context, cfg Config) (*Tier, error) {
 		t.files, name = cfg.Folder.Files, cfg.Folder.Name
 	}
 	t.parent = strings.TrimPrefix(cfg.Prefix+"/"+name+"/", "/")
-	run := fmt.Sprintf("%016x", rand.Uint64())
+	random := make([]byte, 8)
+	_, _ = rand.Read(random)
+	run := hex.EncodeToString(random)
 	t.own = t.parent + run + "/"
 	t.base, t.mark = t.own, newManifest(cfg, run)
 	if err := t.begin(ctx); err != nil {
