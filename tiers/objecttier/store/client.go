@@ -43,11 +43,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Credentials == nil {
 		cfg.Credentials = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
 	}
-	set, err := newEndpoints(&cfg)
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{cfg: cfg, endpoints: set}
+	c := &Client{cfg: cfg, endpoints: newEndpoints(&cfg)}
 	c.wire = newWire(&c.cfg)
 	for _, url := range cfg.URLs {
 		scheme, host, _ := strings.Cut(url, "://")
@@ -214,10 +210,9 @@ func (c *Client) attempt(ctx context.Context, r *request, e *Endpoint) (a *attem
 		WroteHeaders: func() { a.sent.Add(1) }})
 	a.ctx = context.WithValue(actx, attemptKey{}, a)
 	a.moved(0)
-	armed := make(chan struct{})
-	a.watchdog = time.AfterFunc(c.cfg.Timeout, func() { <-armed; a.watch(cancel) })
-	close(armed)
-	result := cancelled // also when try panics
+	a.watchdog = time.AfterFunc(math.MaxInt64, func() { a.watch(cancel) })
+	a.watchdog.Reset(c.cfg.Timeout) // now, because watch reads the field
+	result := cancelled             // also when try panics
 	defer func() {
 		a.watchdog.Stop()
 		cancel(nil)

@@ -16,7 +16,7 @@ import (
 // Config configures a Client.
 type Config struct {
 	Bucket      string
-	URLs        []string // of the endpoints, as of FindEndpoints
+	URLs        []string // of the endpoints, at least one: see FindEndpoints
 	Balance     Balance
 	Rank        int                      // of the run; Balance uses it
 	Credentials *credentials.Credentials // nil: requests are not signed

@@ -2,9 +2,7 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"hash/fnv"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +23,6 @@ const (
 
 // Pinned reports whether each request can go to one endpoint only.
 func (b Balance) Pinned() bool { return b == PinRank || b == PinKey }
-
-var balances = []Balance{RoundRobin, LeastInFlight, PinRank, PinKey}
 
 // An endpoint that fails this often in a row gets no requests for firstBackOff. The time doubles with each
 // further failure up to longestBackOff. Without it least-in-flight would prefer an endpoint that fails fast.
@@ -63,11 +59,7 @@ type Endpoint struct {
 
 // newEndpoints returns the endpoints of a configuration. Ranks begin at different endpoints, because
 // ranks that start together would otherwise use the same endpoint at a time.
-func newEndpoints(cfg *Config) (*endpoints, error) {
-	if len(cfg.URLs) == 0 || !slices.Contains(balances, cfg.Balance) {
-		return nil, fmt.Errorf("balance %d endpoints by %q: there must be at least one, and a "+
-			"balance of %v", len(cfg.URLs), cfg.Balance, balances)
-	}
+func newEndpoints(cfg *Config) *endpoints {
 	s := &endpoints{balance: cfg.Balance, rank: cfg.Rank, clock: cfg.Clock, failing: -1}
 	for i, url := range cfg.URLs {
 		s.all = append(s.all, &Endpoint{Index: i, URL: url, set: s})
@@ -75,7 +67,7 @@ func newEndpoints(cfg *Config) (*endpoints, error) {
 	for op := range s.next {
 		s.next[op] = cfg.Rank
 	}
-	return s, nil
+	return s
 }
 
 // scattered reports whether endpoints have different objects, so that a list of all objects needs a

@@ -27,9 +27,7 @@ func newSet(t *testing.T, b Balance, n, rank int) (*endpoints, *time.Duration) {
 	for i := range n {
 		cfg.URLs = append(cfg.URLs, fmt.Sprint("http://e", i))
 	}
-	s, err := newEndpoints(&cfg)
-	require.NoError(t, err)
-	return s, &clk.now
+	return newEndpoints(&cfg), &clk.now
 }
 
 // Each kind of request has its own turns, which begin at the rank's endpoint.
@@ -136,11 +134,4 @@ func TestWhereAllBackOffTheFirstToEndIsUsed(t *testing.T) {
 	assert.Equal(t, 3*time.Second/4, s.down())
 	e.end(answered)
 	assert.Zero(t, s.down())
-}
-
-func TestNewEndpointsRefuses(t *testing.T) {
-	_, err := newEndpoints(&Config{Balance: RoundRobin})
-	assert.Error(t, err)
-	_, err = newEndpoints(&Config{URLs: []string{"http://a"}, Balance: "weighted"})
-	assert.ErrorContains(t, err, "weighted")
 }
