@@ -13,7 +13,6 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
 )
 
@@ -26,7 +25,7 @@ func bucketConfig(v *params.Values) (*kvbench.Bucket, error) {
 		return nil, nil
 	}
 	s := &v.S3
-	at, err := endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
+	at, err := store.FindEndpoints(v.S3.Endpoint, v.S3.Region, os.Getenv)
 	errs := []error{err}
 	var keys *credentials.Credentials
 	if !s.Anonymous {
@@ -38,7 +37,8 @@ func bucketConfig(v *params.Values) (*kvbench.Bucket, error) {
 	return &kvbench.Bucket{
 		Config: objecttier.Config{
 			Store: store.Config{
-				Bucket: name, Credentials: keys, Region: s.Region,
+				Bucket: name, URLs: at.URLs, Balance: store.Balance(s.Balance), Credentials: keys,
+				Region:     s.Region,
 				Addressing: store.Addressing(s.Addressing), Payload: store.Payload(s.Payload),
 				Retries: s.Retries, Timeout: s.Timeout, ConnectTimeout: s.ConnectTimeout,
 				RootCAs: roots, SkipVerify: s.SkipVerify,
@@ -54,8 +54,7 @@ func bucketConfig(v *params.Values) (*kvbench.Bucket, error) {
 			Requests:    s.Requests,
 			AlwaysRange: s.Keys == string(objecttier.VLLM), // vLLM always sends a Range header
 		},
-		URLs: at.URLs, From: at.From, Balance: endpoint.Balance(s.Balance),
-		Lookup: s.Lookup == "head",
+		From: at.From, Lookup: s.Lookup == "head",
 	}, errors.Join(errs...)
 }
 
@@ -87,7 +86,7 @@ func (w *warnings) bucket(v *params.Values) {
 	}
 	w.add(v.S3.SkipVerify, "-s3-skip-verify: certificates are not checked, so that another server may be "+
 		"the store")
-	at, err := endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
+	at, err := store.FindEndpoints(v.S3.Endpoint, v.S3.Region, os.Getenv)
 	w.add(err == nil && len(at.Ignored) > 0, "endpoints are those of %s: %s is set, too, and ignored",
 		at.From, strings.Join(at.Ignored, ", "))
 	// kvbench uses no proxy: otherwise the run would measure the proxy.

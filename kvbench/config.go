@@ -15,7 +15,6 @@ import (
 	"kvbench/tiers/evict"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
@@ -79,12 +78,10 @@ type Root struct {
 }
 
 // Bucket is a bucket of an object store as the storage tier. The trial sets the Config's Rank, Nonce,
-// Keep, Depth, Pool, Chunk, and the store's endpoints and clock.
+// Keep, Depth, Pool, Chunk, and the store's Rank and Clock.
 type Bucket struct {
 	objecttier.Config
-	URLs    []string // of the store's endpoints
-	From    string   // the flag or variable that has the URLs, for the result
-	Balance endpoint.Balance
+	From string // the flag or variable that has the endpoints, for the result
 	// Lookup: before a request reads, it asks the store with HEAD which of its entries exist.
 	Lookup bool
 }

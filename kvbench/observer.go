@@ -198,9 +198,8 @@ func full(err error) string {
 func errnoName(err error) string {
 	var errno syscall.Errno
 	var of *store.Error
-	var lost *objecttier.LostError
 	switch {
-	case errors.As(err, &lost):
+	case errors.Is(err, objecttier.ErrLost):
 		return "lost"
 	case errors.As(err, &of):
 		return of.Cause

@@ -24,7 +24,7 @@ func TestFailuresHaveNames(t *testing.T) {
 		"EIO":        fmt.Errorf("read: %w", syscall.EIO),
 		"ENOENT":     &tiers.OpError{Op: "open", Err: tiers.ErrNotFound},
 		"refused":    &tiers.OpError{Op: "read", Err: refused},
-		"lost":       &tiers.OpError{Op: "read", Err: &objecttier.LostError{Err: missing}},
+		"lost":       &tiers.OpError{Op: "read", Err: fmt.Errorf("%w: %w", objecttier.ErrLost, missing)},
 		"404":        missing,
 		"":           errors.New("something"),
 	} {

@@ -21,7 +21,6 @@ import (
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/spread"
 	"kvbench/tiers/transfer"
@@ -251,16 +250,12 @@ func (e *Env) BufferBound() int64 { return e.trial.cfg.Storage.Bound() }
 func (t *trial) openBucket(ctx context.Context) error {
 	cfg := &t.cfg.Storage
 	c := cfg.Bucket.Config
-	set, err := endpoint.NewSet(cfg.Bucket.URLs, cfg.Bucket.Balance, cfg.Rank, t.Clock.Now)
-	if err != nil {
-		return err
-	}
 	c.Rank, c.Nonce, c.Keep, c.Depth = cfg.Rank, t.info.Nonce, cfg.KeepFiles, cfg.Depth
 	if c.Folder = cfg.Folder; c.Folder != nil {
 		c.Names = objecttier.Names{Format: objecttier.Files}
 	}
-	c.Store.Endpoints, c.Store.Clock, c.Pool, c.Chunk = set, t.Clock, t.Pool, cfg.Chunk
-	t.objects = record.NewObjects(t.Rec, len(cfg.Bucket.URLs), t.Clock.Now)
+	c.Store.Rank, c.Store.Clock, c.Pool, c.Chunk = cfg.Rank, t.Clock, t.Pool, cfg.Chunk
+	t.objects = record.NewObjects(t.Rec, len(c.Store.URLs), t.Clock.Now)
 	c.Store.Observer = t.objects
 	// Random pauses between attempts keep the clients of a run from retrying at the same time.
 	c.Store.Random = rand.Float64
@@ -270,7 +265,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 		return fmt.Errorf("opening the storage tier: %w", err)
 	}
 	t.bucket = tier
-	t.objects.Store = record.DescribeStore(c, cfg.Bucket.Balance, cfg.Bucket.From,
+	t.objects.Store = record.DescribeStore(c, cfg.Bucket.From,
 		map[bool]string{false: "none", true: "head"}[cfg.Bucket.Lookup])
 	place := cfg.Removal.Add(tier.Run(), func() (workdir.Count, error) {
 		return workdir.Count{Amount: tier.Amount()}, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 	files "kvbench/workloads/checkpoint"
@@ -75,8 +75,8 @@ type Load struct {
 	tier    tiers.Tier
 	content *content.Content
 	mark    contents
-	buffers [][]tiers.Buffer // per accelerator of this client, for writes
-	files   [][]files.File   // per accelerator of all clients
+	pipe    *pipeline      // of writes
+	files   [][]files.File // per accelerator of all clients
 
 	// The outcome. mu guards it, because Report may run during the trial.
 	mu      sync.Mutex
@@ -88,14 +88,14 @@ type Load struct {
 	worked  time.Duration     // busy time of the accelerators, summed
 	waited  time.Duration     // waits for the client's slowest accelerator, summed
 	ended   time.Time         // end of the last checkpoint
-	times   times
 }
 
 var _ kvbench.Workload = (*Load)(nil)
 
 // New returns a workload. Report works also if the trial ends before Prepare.
 func New(cfg Config) *Load {
-	l := &Load{Config: cfg, process: processBegun, flushes: result.NewHistogram("ns")}
+	l := &Load{Config: cfg, process: processBegun, flushes: result.NewHistogram("ns"),
+		pipe: &pipeline{chunk: cfg.Chunk, producers: cfg.Producers, writers: cfg.Writers}}
 	for a := range l.Spec.Accelerators {
 		l.files = append(l.files, l.Spec.Files(a))
 	}
@@ -132,15 +132,13 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 		return l.prepareReads(ctx)
 	}
 	l.content = content.New(l.Nonce, 0)
+	l.pipe.clock, l.pipe.fill = e.Clock, l.content.Fill
 	for range l.Count {
 		bufs, err := e.Pool.Get(ctx, l.Buffers, nil)
 		if err != nil {
 			return err
 		}
-		for i := range bufs {
-			bufs[i].B = bufs[i].B[:l.Chunk]
-		}
-		l.buffers = append(l.buffers, bufs)
+		l.pipe.add(bufs)
 	}
 	return nil
 }
@@ -188,11 +186,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	// The end in the marker allows other runs to read the checkpoints. A marker of a killed run has no
 	// end.
 	if l.Op == tiers.Write && !l.folder.Joined() {
-		kept := len(l.runs)
-		if l.Keep > 0 {
-			kept = min(kept, l.Keep)
-		}
-		l.mark.Last, l.mark.Kept = len(l.runs), kept
+		l.mark.Last, l.mark.Kept = len(l.runs), min(len(l.runs), cmp.Or(l.Keep, len(l.runs)))
 		l.mark.Begun, l.mark.Ended = &begun, &l.ended
 		text, err := json.Marshal(l.mark)
 		if err == nil {
@@ -210,48 +204,51 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	return nil
 }
 
-// start waits at the group's barrier and returns the moment after it, on the clock and as wall-clock
-// time. At that moment all accelerators of all clients start.
-func (l *Load) start(ctx context.Context) (time.Duration, time.Time, error) {
-	err := l.env.Group.Barrier(ctx)
+// timed starts all accelerators of all clients at once and returns the run of this client's. They go
+// through the phases together. The first error cancels the phase.
+func (l *Load) timed(ctx context.Context, step int,
+	phases ...func(ctx context.Context, i int) error) (run result.CheckpointRun, err error) {
+	if err := l.env.Group.Barrier(ctx); err != nil {
+		return run, err
+	}
 	since, wall := l.env.Clock.Now(), time.Now()
-	if err == nil {
-		l.env.Group.Opened()
-	}
-	return since, wall, err
-}
-
-// all calls do concurrently for all accelerators of this client. The first error cancels the other
-// calls, and all returns it.
-func (l *Load) all(ctx context.Context, do func(ctx context.Context, i int) error) error {
-	all, each := errgroup.WithContext(ctx)
-	for i := range l.Count {
-		all.Go(func() error { return do(each, i) })
-	}
-	return cmp.Or(all.Wait(), context.Cause(ctx))
-}
-
-// timed calls all and returns the time of each accelerator since the moment since.
-func (l *Load) timed(ctx context.Context, since time.Duration,
-	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
+	l.env.Group.Opened()
+	before := l.env.DeviceStat() // nil: only the page cache shows whether reads are cold
 	took := make([]time.Duration, l.Count)
-	err := l.all(ctx, func(ctx context.Context, i int) error {
-		err := do(ctx, i)
-		took[i] = l.env.Clock.Now() - since
-		return err
-	})
+	for _, phase := range phases {
+		group, each := errgroup.WithContext(ctx)
+		for i := range took {
+			group.Go(func() error {
+				defer func() { took[i] = l.env.Clock.Now() - since }()
+				return phase(each, i)
+			})
+		}
+		if err = cmp.Or(group.Wait(), context.Cause(ctx)); err != nil {
+			break
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range took {
 		l.worked += d
 		l.waited += slices.Max(took) - d
 	}
-	return took, err
+	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
+	// Other processes add to the count, so it proves only a lower bound of our reads.
+	if after := l.env.DeviceStat(); before != nil && after != nil {
+		moved := after.Sub(*before)
+		run.DeviceBytes = &moved.ReadBytes
+		if l.Op == tiers.Write {
+			run.DeviceBytes = &moved.WriteBytes
+		}
+	}
+	run.FlushNS, l.longest = l.longest, nil
+	return run, err
 }
 
 // bytes returns the total size of a checkpoint's files of this client.
 func (l *Load) bytes() (n int64) {
-	for _, o := range l.of(0) {
+	for _, o := range l.objects(0) {
 		n += o.Size
 	}
 	return n
@@ -317,22 +314,19 @@ func (l *Load) Report(in *record.Info) {
 		c.First, c.Count = new(l.First), new(l.Count)
 	}
 	in.IO.ChunkBytes, in.IO.Depth = int(l.Chunk), l.Writers
-	runs := append([]result.CheckpointRun{}, l.runs...)
 	// Copy the runs: after an interruption workers may still run.
+	runs := append([]result.CheckpointRun{}, l.runs...)
 	facts := l.Facts
 	facts.Runs = runs
 	if l.Op == tiers.Write {
 		c.Writes = runs
 		c.Flushes(l.flushes)
 		in.Times = result.Histograms{result.CheckpointFlushes: l.flushes}
-		c.Stages = l.times.report()
-		c.Stages.ChunkBytes, c.Stages.Buffers = l.Chunk, l.Buffers
+		c.Stages = l.pipe.report(l.Count)
+		c.Stages.Buffers = l.Buffers
 		// Threads that generate content concurrently share its time.
-		alone := float64(c.Stages.GenerationNS) / 1e9 / float64(max(1, l.times.producers))
-		if rate := float64(l.bytes()) * float64(len(runs)) / alone; !math.IsInf(rate, 0) &&
-			!math.IsNaN(rate) {
-			c.Stages.GenerationRate = &rate
-		}
+		alone := float64(c.Stages.GenerationNS) / 1e9 / float64(l.Producers)
+		c.Stages.GenerationRate = units.Ratio(float64(l.bytes())*float64(len(runs)), alone)
 	} else {
 		in.IO.Depth = l.Depth
 		c.Reads, c.Flush = runs, string(cmp.Or(l.Flush, FlushNone))
@@ -380,11 +374,15 @@ func (l *Load) recovery(c *result.Checkpoint) {
 	}
 }
 
-// Close returns the buffers to the pool, except buffers with a request in flight.
+// Close returns the buffers to the pool, except buffers with a request in flight, which the tier owns.
 func (l *Load) Close() error {
-	for _, bufs := range l.buffers {
-		l.env.Pool.Put(bufs...)
+	for _, n := range l.pipe.lines {
+		for _, b := range n.slots {
+			if !b.stuck {
+				l.env.Pool.Put(b.buf)
+			}
+		}
 	}
-	l.buffers = nil
+	l.pipe.lines = nil
 	return nil
 }

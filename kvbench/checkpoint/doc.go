@@ -22,7 +22,6 @@
 // # Goroutines
 //
 // While a checkpoint is written, each accelerator has one goroutine that writes its files in order, and
-// one goroutine per write in flight. The producers serve all accelerators. All of these end with the
-// checkpoint. A producer fills a buffer, a writer submits it to the tier, and it returns to the
-// producers when the tier has completed the write.
+// one goroutine per write in flight. The producers are goroutines for all accelerators. All of these end
+// with the checkpoint.
 package checkpoint

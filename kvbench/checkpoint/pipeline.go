@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,82 +14,92 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// pipeline moves the bytes of one checkpoint from producers to the tier. A producer gets a free buffer
-// and the offset of the next chunk. A writer gets the full buffer. The buffer is free again when the
-// tier has completed the write. Both queues have room for all buffers, so that sending to them never
-// blocks.
-//
-// A line writes the files of one accelerator, one file at a time. All lines share the producers.
+// pipeline moves the bytes of checkpoints from producers to the tier. A producer fills a free buffer
+// with a chunk. A writer of the chunk's line writes it. The buffer is free again when the tier has
+// completed the write.
 type pipeline struct {
-	clock   clock.Clock
-	fill    func(buf []byte, o tiers.Object, off int64)
-	free    chan *slot // free buffers, each with the chunk to generate
-	writers int        // per line
-	chunk   int64
-	times   *times
+	clock     clock.Clock
+	fill      func(buf []byte, o tiers.Object, off int64)
+	chunk     int64
+	producers int
+	writers   int // per line
+	lines     []*line
+	free      chan *slot // free buffers, each with the chunk to generate; has capacity for all
+
+	// The work and the waits over all checkpoints: first ns, summed over threads, then the time in
+	// which at least one of them is in progress.
+	generation, producerWait, writerWait atomic.Int64
+	generating, io, closing              clock.Busy
+	chunks                               atomic.Int64
+	total                                time.Duration // duration of the checkpoints
 }
 
 // slot is a buffer with the chunk that it holds or will hold.
 type slot struct {
-	line *line
-	buf  tiers.Buffer
-	off  int64
-	io   tiers.IO
-	back chan struct{}
+	line  *line
+	buf   tiers.Buffer
+	chunk int64 // its number in the file
+	io    tiers.IO
+	back  chan struct{}
 	// stuck: the tier has not completed the request and owns the buffer.
 	stuck bool
 }
 
-// line has an accelerator's buffers and the file that is being written.
+// line writes the files of one accelerator, one file at a time. All lines share the producers.
 type line struct {
-	p      *pipeline
-	slots  []*slot
-	full   chan *slot  // generated chunks, for write
-	filled func(*slot) // a producer calls it with a generated chunk
+	p     *pipeline
+	slots []*slot
 
 	// The current file:
-	o    tiers.Object
-	to   tiers.Submitter
-	next atomic.Int64 // chunks given to producers
-	busy *clock.Busy  // the time with a write or the flush in flight
-	done func(tiers.Chunk)
-	late bool // the bytes count at the flush
+	o     tiers.Object
+	ctx   context.Context // its end ends the waits for chunks
+	given atomic.Int64    // chunks given to producers
+	busy  *clock.Busy     // the time with a write or the flush in flight
+	done  func(tiers.Chunk)
+	late  bool // the bytes count at the flush
 	// completing: the flush of the file, or the completion of the object, is in progress.
 	completing bool
+	parts      int64 // of an object, acknowledged
+
+	mu     sync.Mutex
+	change *sync.Cond
+	full   []*slot // generated chunks by number, until they are written
+	begun  []bool  // by number: an object store has read from the chunk
 }
 
-// times has the work and the waits of producers and writers, over all lines and checkpoints.
-type times struct {
-	generation, producerWait, writerWait atomic.Int64 // ns, summed over threads
-	generating, io, closing              clock.Busy   // time in which at least one is in progress
-	chunks                               atomic.Int64
-	total                                time.Duration // duration of the checkpoints
-	producers, writers                   int           // number of threads over all lines
-}
-
-// newPipeline returns a pipeline with a line for each element of buffers. The caller keeps the buffers.
-func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers int, t *times) (
-	*pipeline, []*line) {
-	p := &pipeline{clock: c, chunk: chunk, writers: writers, times: t}
-	var lines []*line
-	n := 0
-	for _, part := range buffers {
-		l := &line{p: p, full: make(chan *slot, len(part))}
-		for _, b := range part {
-			s := &slot{line: l, buf: b, back: make(chan struct{}, 1)}
-			s.io.Done = func(*tiers.IO) { s.back <- struct{}{} }
-			l.slots = append(l.slots, s)
-		}
-		l.filled = func(s *slot) { l.full <- s }
-		lines, n = append(lines, l), n+len(part)
+// add adds a line with the buffers of an accelerator. They may be larger than a chunk.
+func (p *pipeline) add(buffers []tiers.Buffer) {
+	l := &line{p: p}
+	l.change = sync.NewCond(&l.mu)
+	for _, b := range buffers {
+		b.B = b.B[:p.chunk]
+		s := &slot{line: l, buf: b, back: make(chan struct{}, 1)}
+		s.io.Done = func(*tiers.IO) { s.back <- struct{}{} }
+		l.slots = append(l.slots, s)
 	}
-	// free has room for all buffers, so that the return of a buffer never blocks.
-	p.free = make(chan *slot, n)
-	return p, lines
+	p.lines = append(p.lines, l)
 }
 
-// produce fills free buffers until free is closed. The time from its last buffer to the end of the
-// checkpoint also counts as producerWait. With many buffers this is the only wait.
+// start starts the producers of a checkpoint. end ends them. Until then a producer without a buffer
+// waits, also after its last one: with many buffers this is the only wait.
+func (p *pipeline) start(ctx context.Context) (end func()) {
+	buffers := 0
+	for _, l := range p.lines {
+		buffers += len(l.slots)
+	}
+	p.free = make(chan *slot, buffers)
+	ctx, cancel := context.WithCancel(ctx)
+	var producers sync.WaitGroup
+	for range p.producers {
+		producers.Go(func() { p.produce(ctx) })
+	}
+	return func() {
+		cancel()
+		producers.Wait()
+	}
+}
+
+// produce fills free buffers until ctx ends.
 func (p *pipeline) produce(ctx context.Context) {
 	for {
 		from := p.clock.Now()
@@ -96,81 +107,97 @@ func (p *pipeline) produce(ctx context.Context) {
 		select {
 		case s = <-p.free:
 		case <-ctx.Done():
-			return
 		}
 		now := p.clock.Now()
-		p.times.producerWait.Add(int64(now - from))
+		p.producerWait.Add(int64(now - from))
 		if s == nil {
 			return
 		}
-		p.times.generating.Enter(now)
-		p.fill(s.buf.B, s.line.o, s.off)
+		p.generating.Enter(now)
+		p.fill(s.buf.B, s.line.o, s.chunk*p.chunk)
 		ended := p.clock.Now()
-		p.times.generating.Exit(ended)
-		p.times.generation.Add(int64(ended - now))
-		s.line.filled(s)
+		p.generating.Exit(ended)
+		p.generation.Add(int64(ended - now))
+		s.line.mu.Lock()
+		s.line.full[s.chunk] = s
+		s.line.change.Broadcast()
+		s.line.mu.Unlock()
 	}
 }
 
-// chunks returns the number of chunks of a file.
-func (p *pipeline) chunks(size int64) int64 { return (size + p.chunk - 1) / p.chunk }
+// begin gives the line's buffers to the producers for a file. stop has to be called at the file's end.
+func (l *line) begin(ctx context.Context, o tiers.Object) (chunks int64, stop func() bool) {
+	chunks = (o.Size + l.p.chunk - 1) / l.p.chunk
+	l.given.Store(0)
+	l.mu.Lock() // a late attempt for the object before may call Fill
+	l.o, l.ctx, l.parts = o, ctx, 0
+	l.full, l.begun = make([]*slot, chunks), make([]bool, chunks)
+	l.mu.Unlock()
+	for _, s := range l.slots {
+		l.give(s)
+	}
+	return chunks, context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.change.Broadcast()
+	})
+}
 
 // give returns a buffer to the producers for the next chunk, if there is one.
 func (l *line) give(s *slot) {
-	if i := l.next.Add(1) - 1; i < l.p.chunks(l.o.Size) {
-		s.off = i * l.p.chunk
+	if s.chunk = l.given.Add(1) - 1; s.chunk < int64(len(l.full)) {
 		l.p.free <- s
 	}
+}
+
+// take waits for a generated chunk. It returns nil if the chunk has already been written. Callers hold mu.
+func (l *line) take(chunk int64) (*slot, error) {
+	from := l.p.clock.Now()
+	for l.full[chunk] == nil && !l.begun[chunk] && l.ctx.Err() == nil {
+		l.change.Wait()
+	}
+	l.p.writerWait.Add(int64(l.p.clock.Now() - from))
+	return l.full[chunk], context.Cause(l.ctx)
 }
 
 // write writes a file's chunks to the tier. It returns when all writes are completed, or with the first
 // error. After an error the line is unusable, because the tier may own its buffers.
 func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) error {
-	l.o, l.to = o, to
-	l.next.Store(0)
-	chunks := l.p.chunks(o.Size)
-	for _, s := range l.slots[:min(int64(len(l.slots)), chunks)] {
-		l.give(s)
-	}
-	// The writer of the last chunk closes over, which ends the other writers.
-	var taken atomic.Int64
-	over := make(chan struct{}) // closed when writers have taken all chunks
-	all, each := errgroup.WithContext(ctx)
+	group, each := errgroup.WithContext(ctx)
+	chunks, stop := l.begin(each, o)
+	defer stop()
+	var next atomic.Int64
 	// Each writer is a goroutine with one write in flight, so that its waiting time is known.
 	for range min(int64(l.p.writers), chunks) {
-		all.Go(func() error {
-			for {
-				from := l.p.clock.Now()
-				select {
-				case s := <-l.full:
-					l.p.times.writerWait.Add(int64(l.p.clock.Now() - from))
-					if taken.Add(1) == chunks {
-						close(over)
-					}
-					if err := l.put(each, s); err != nil {
-						return err
-					}
-				case <-over:
-					return nil
-				case <-each.Done():
-					return context.Cause(each)
+		group.Go(func() error {
+			for i := next.Add(1) - 1; i < chunks; i = next.Add(1) - 1 {
+				l.mu.Lock()
+				s, err := l.take(i)
+				l.mu.Unlock()
+				if err == nil {
+					err = l.put(each, s, to)
+				}
+				if err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	return cmp.Or(all.Wait(), context.Cause(ctx))
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
 // put writes one chunk and waits for its completion, for at most tiers.Grace once ctx has ended.
-func (l *line) put(ctx context.Context, s *slot) error {
+func (l *line) put(ctx context.Context, s *slot, to tiers.Submitter) error {
 	// The last chunk is shorter than its buffer. Direct I/O writes the rest of the buffer as padding.
-	n := min(l.p.chunk, l.o.Size-s.off)
-	s.io.Buf, s.io.Off, s.io.N = s.buf, s.off, int(n)
-	s.io.Buf.B = s.buf.B[:n]
+	s.io.Off = s.chunk * l.p.chunk
+	s.io.N = int(min(l.p.chunk, l.o.Size-s.io.Off))
+	s.io.Buf = s.buf
+	s.io.Buf.B = s.buf.B[:s.io.N]
 	s.io.Begun, s.io.Ended = 0, 0
-	asked := l.p.clock.Now()
-	l.enter(asked)
-	l.to.Submit(&s.io)
+	submitted := l.p.clock.Now()
+	l.enter(submitted)
+	to.Submit(&s.io)
 	if !completed(ctx, s.back) {
 		s.stuck = true
 		return context.Cause(ctx)
@@ -180,19 +207,35 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	if s.io.Err != nil {
 		return s.io.Err
 	}
-	// Through the page cache the bytes have not reached the device yet: the flush counts them.
-	c := tiers.Chunk{Op: tiers.Write, Bytes: n, Begun: s.io.Begun, Ended: s.io.Ended, Asked: asked,
-		Done: now}
+	c := tiers.Chunk{Op: tiers.Write, Bytes: int64(s.io.N), Begun: s.io.Begun, Ended: s.io.Ended,
+		Asked: submitted, Done: now}
 	if c.Ended == 0 { // the tier does not measure the request
-		c.Begun, c.Ended = asked, now
+		c.Begun, c.Ended = submitted, now
 	}
+	// Through the page cache the bytes have not reached the device yet: the flush counts them.
 	if l.late {
 		c.Bytes = 0
 	}
 	l.done(c)
-	l.p.times.chunks.Add(1)
+	l.p.chunks.Add(1)
 	l.give(s)
 	return nil
+}
+
+// completed waits for a request, but at most Grace once ctx has ended.
+func completed(ctx context.Context, back <-chan struct{}) bool {
+	select {
+	case <-back:
+		return true
+	case <-ctx.Done():
+	}
+	// A request cannot be cancelled. Until its completion its buffer is the device's.
+	select {
+	case <-back:
+		return true
+	case <-time.After(tiers.Grace):
+		return false
+	}
 }
 
 // commit flushes a file. It does not repeat a flush that failed: the kernel has dropped the dirty pages,
@@ -220,50 +263,33 @@ func (l *line) complete(begins bool) {
 	switch {
 	case begins && !l.completing:
 		l.enter(now)
-		l.p.times.closing.Enter(now)
+		l.p.closing.Enter(now)
 	case !begins && l.completing:
-		l.p.times.closing.Exit(now)
+		l.p.closing.Exit(now)
 		l.exit(now)
 	}
 	l.completing = begins
 }
 
-// completed waits for a request, but at most Grace once ctx has ended.
-func completed(ctx context.Context, back <-chan struct{}) bool {
-	select {
-	case <-back:
-		return true
-	case <-ctx.Done():
-	}
-	// A request cannot be cancelled. Until its completion its buffer is the device's.
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), tiers.Grace)
-	defer cancel()
-	select {
-	case <-back:
-		return true
-	case <-grace.Done():
-		return false
-	}
-}
-
 func (l *line) enter(now time.Duration) {
 	l.busy.Enter(now)
-	l.p.times.io.Enter(now)
+	l.p.io.Enter(now)
 }
 
 func (l *line) exit(now time.Duration) {
 	l.busy.Exit(now)
-	l.p.times.io.Exit(now)
+	l.p.io.Exit(now)
 }
 
 // report returns the times for the result. Waits are means over the threads.
-func (t *times) report() *result.Pipeline {
-	p := &result.Pipeline{Producers: t.producers, Writers: t.writers, Chunks: t.chunks.Load(),
-		GenerationNS: t.generation.Load(), GenerationWallNS: int64(t.generating.Total()),
-		IONS: int64(t.io.Total()), CloseNS: int64(t.closing.Total()),
-		ProducerWaitNS: t.producerWait.Load() / int64(max(1, t.producers)),
-		WriterWaitNS:   t.writerWait.Load() / int64(max(1, t.writers)),
-		TotalNS:        int64(t.total)}
-	p.Derive()
-	return p
+func (p *pipeline) report(lines int) *result.Pipeline {
+	r := &result.Pipeline{Producers: p.producers, Writers: p.writers * lines, ChunkBytes: p.chunk,
+		Chunks: p.chunks.Load(), GenerationNS: p.generation.Load(),
+		GenerationWallNS: int64(p.generating.Total()), IONS: int64(p.io.Total()),
+		CloseNS:        int64(p.closing.Total()),
+		ProducerWaitNS: p.producerWait.Load() / int64(max(1, p.producers)),
+		WriterWaitNS:   p.writerWait.Load() / int64(max(1, p.writers*lines)),
+		TotalNS:        int64(p.total)}
+	r.Derive()
+	return r
 }

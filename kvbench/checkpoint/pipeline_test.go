@@ -80,26 +80,22 @@ func (p *piped) run(t *testing.T, c clock.Clock) (*result.Pipeline, error) {
 	for range p.buffers {
 		bufs = append(bufs, tiers.Buffer{B: make([]byte, testChunk)})
 	}
-	times := &times{producers: p.producers, writers: p.writers}
-	pipe, lines := newPipeline(c, [][]tiers.Buffer{bufs}, testChunk, p.writers, times)
+	pipe := &pipeline{clock: c, chunk: testChunk, producers: p.producers, writers: p.writers}
 	pipe.fill = func(buf []byte, o tiers.Object, off int64) {
 		_ = c.Sleep(t.Context(), p.produce)
 		if p.content != nil {
 			p.content.Fill(buf, o, off)
 		}
 	}
-	var all sync.WaitGroup
-	for range p.producers {
-		all.Go(func() { pipe.produce(t.Context()) })
-	}
-	l := lines[0]
+	pipe.add(bufs)
+	end := pipe.start(t.Context())
+	l := pipe.lines[0]
 	l.busy, l.done = &clock.Busy{}, func(tiers.Chunk) {}
 	from := c.Now()
 	err := l.write(t.Context(), p.o, p.file)
-	times.total = c.Now() - from
-	close(pipe.free)
-	all.Wait()
-	return times.report(), err
+	pipe.total = c.Now() - from
+	end()
+	return pipe.report(1), err
 }
 
 // TestBottleneckIsNamed: for each ratio of a producer's time to a writer's the pipeline names the
@@ -137,19 +133,18 @@ func oneFile(t *testing.T, c clock.Clock, bytes, chunk int64, hook faults.Hook,
 	fill func(buf []byte, o tiers.Object, off int64)) *result.Pipeline {
 	l := &Load{env: &kvbench.Env{Clock: c, Rec: record.New(1)},
 		tier:    transfer.New(faults.Wrap(tiertest.NewNull(), hook), nil),
-		flushes: result.NewHistogram("ns"), times: times{producers: 1, writers: 1}}
+		flushes: result.NewHistogram("ns")}
 	l.env.Rec.Open(0, time.Hour)
-	pipe, lines := newPipeline(c, [][]tiers.Buffer{{{B: make([]byte, chunk)}}}, chunk, 1, &l.times)
-	pipe.fill = fill
-	var all sync.WaitGroup
-	all.Go(func() { pipe.produce(t.Context()) })
-	made, err := l.make(t.Context(), lines[0], 1, []files.File{{Name: "f", Bytes: bytes}})
+	pipe := &pipeline{clock: c, fill: fill, chunk: chunk, producers: 1, writers: 1}
+	pipe.add([]tiers.Buffer{{B: make([]byte, chunk)}})
+	end := pipe.start(t.Context())
+	line := pipe.lines[0]
+	made, err := l.make(t.Context(), line, 1, []files.File{{Name: "f", Bytes: bytes}})
 	require.NoError(t, err)
-	require.NoError(t, l.file(t.Context(), 0, lines[0], made[0]))
-	l.times.total = c.Now()
-	close(pipe.free)
-	all.Wait()
-	return l.times.report()
+	require.NoError(t, l.file(t.Context(), 0, line, made[0]))
+	pipe.total = c.Now()
+	end()
+	return pipe.report(1)
 }
 
 // The blocks that a file is given before its first write are the storage's work, as its flush is.

@@ -43,7 +43,7 @@ func (l *Load) prepareReads(ctx context.Context) error {
 	// Adopt all files before the first read, so that a missing file ends the trial at once.
 	var all []tiers.Object
 	for n := range l.Number {
-		all = append(all, l.of(l.oldest()+n)...)
+		all = append(all, l.objects(l.oldest()+n)...)
 	}
 	for _, o := range all {
 		if err := tier.Adopt(ctx, o); err != nil {
@@ -73,8 +73,8 @@ func (l *Load) prepareReads(ctx context.Context) error {
 	return nil
 }
 
-// of returns the files of one checkpoint.
-func (l *Load) of(step int) (list []tiers.Object) {
+// objects returns the files of one checkpoint.
+func (l *Load) objects(step int) (list []tiers.Object) {
 	for i := range l.Count {
 		for _, f := range l.files[l.source(i)] {
 			list = append(list, object(step, f))
@@ -86,19 +86,14 @@ func (l *Load) of(step int) (list []tiers.Object) {
 // read reads one checkpoint back and verifies it.
 func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, err error) {
 	// Count cached pages before the time starts, because reads get these pages from the page cache.
-	cached := l.cached(l.of(step))
+	cached := l.cached(l.objects(step))
 	tier := l.tier
 	if files := tiers.FilesOf(tier); files != nil { // read ranges of a file concurrently
 		tier = transfer.New(files, &transfer.Settings{Pool: l.env.Pool, Chunk: int(l.Chunk),
 			Depth: l.Depth, Stretches: l.Readers, Clock: l.env.Clock})
 	}
 	verify := &content.Verifier{Content: l.content, Verify: l.Verify, Sample: sampleEvery}
-	since, wall, err := l.start(ctx)
-	if err != nil {
-		return run, err
-	}
-	before := l.env.DeviceStat() // nil: only the page cache shows whether reads are cold
-	took, err := l.timed(ctx, since, func(ctx context.Context, i int) error {
+	run, err = l.timed(ctx, step, func(ctx context.Context, i int) error {
 		for _, f := range l.files[l.source(i)] {
 			o, a := object(step, f), l.First+i
 			call := tiers.Call{Observe: func(c tiers.Chunk) { l.chunk(a, c) }}
@@ -112,12 +107,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	if err != nil {
 		return run, err
 	}
-	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
-	// Reads of other processes add to the count, so it proves only a lower bound of our reads.
-	if after := l.env.DeviceStat(); before != nil && after != nil {
-		run.DeviceBytes = new(after.Sub(*before).ReadBytes)
-	}
-	for _, o := range l.of(step) {
+	for _, o := range l.objects(step) {
 		run.VerifiedBytes += l.verified(o.Size)
 	}
 	run.CachedBytes = cached

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -30,76 +30,48 @@ type partStore struct {
 
 	mu   sync.Mutex
 	got  map[int][]byte
-	late []io.Reader // abandoned attempts
+	late []func() error // reads of abandoned attempts
 }
 
 func (s *partStore) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object,
 	src tiers.Source) error {
 	o := objs[0]
-	body := func(off, n int64) io.ReadSeeker { return io.NewSectionReader(filled{src, o}, off, n) }
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var failure error
-	parts := make(chan int)
-	for range s.atOnce {
-		all.Go(func() {
-			for i := range parts {
-				off := int64(i) * testChunk
-				n := min(testChunk, o.Size-off)
-				data, err := s.part(body(off, n), i, n, func() io.ReadSeeker {
-					return body(off, n)
+	var group errgroup.Group
+	group.SetLimit(s.atOnce)
+	for i := range int((o.Size + testChunk - 1) / testChunk) {
+		group.Go(func() error {
+			off := int64(i) * testChunk
+			data := make([]byte, min(testChunk, o.Size-off))
+			if s.twice(i) {
+				half := data[:len(data)/2]
+				if err := src.Fill(o, off, half); err != nil {
+					return err
+				}
+				s.mu.Lock()
+				s.late = append(s.late, func() error {
+					return src.Fill(o, off+int64(len(half)), make([]byte, 10))
 				})
-				_ = s.clock.Sleep(ctx, s.takes)
-				if s.fail != nil {
-					err = errors.Join(err, s.fail(i))
-				}
-				mu.Lock()
-				if err != nil {
-					failure = errors.Join(failure, err)
-				} else {
-					s.mu.Lock()
-					s.got[i] = data
-					s.mu.Unlock()
-					c.Observe(tiers.Chunk{Op: tiers.Write, Bytes: n, Off: off})
-				}
-				mu.Unlock()
+				s.mu.Unlock()
 			}
+			err := src.Fill(o, off, data)
+			_ = s.clock.Sleep(ctx, s.takes)
+			if s.fail != nil {
+				err = errors.Join(err, s.fail(i))
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err != nil {
+				return err
+			}
+			s.got[i] = data
+			c.Observe(tiers.Chunk{Op: tiers.Write, Bytes: int64(len(data)), Off: off})
+			if s.twice(i) && !errors.Is(src.Fill(o, off, make([]byte, 10)), errAcknowledged) {
+				return errors.New("an abandoned attempt has read bytes after the acknowledgement")
+			}
+			return nil
 		})
 	}
-	for i := range int((o.Size + testChunk - 1) / testChunk) {
-		parts <- i
-	}
-	close(parts)
-	all.Wait()
-	return failure
-}
-
-// filled reads an object from its source.
-type filled struct {
-	tiers.Source
-	o tiers.Object
-}
-
-func (f filled) ReadAt(p []byte, off int64) (int, error) {
-	if err := f.Fill(f.o, off, p); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// part reads one, from the start again if it is to fail once.
-func (s *partStore) part(r io.ReadSeeker, i int, n int64, again func() io.ReadSeeker) ([]byte,
-	error) {
-	if s.twice != nil && s.twice(i) {
-		if _, err := io.ReadFull(r, make([]byte, n/2)); err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		s.late = append(s.late, r)
-		s.mu.Unlock()
-		r = again()
-	}
-	return io.ReadAll(r)
+	return group.Wait()
 }
 
 // sent moves an object through a pipeline to a store, in virtual time.
@@ -110,18 +82,14 @@ func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buf
 	for range buffers {
 		bufs = append(bufs, tiers.Buffer{B: make([]byte, testChunk)})
 	}
-	pipe, lines := newPipeline(c, [][]tiers.Buffer{bufs}, testChunk, s.atOnce, &times{})
-	pipe.fill = data.Fill
-	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() { pipe.produce(t.Context()) })
-	}
-	l := lines[0]
+	pipe := &pipeline{clock: c, fill: data.Fill, chunk: testChunk, producers: 2, writers: s.atOnce}
+	pipe.add(bufs)
+	end := pipe.start(t.Context())
+	l := pipe.lines[0]
 	l.busy, l.done = &clock.Busy{}, func(tiers.Chunk) {}
 	s.got = map[int][]byte{}
 	err := l.send(t.Context(), o, s)
-	close(pipe.free)
-	all.Wait()
+	end()
 	return l, err
 }
 
@@ -142,14 +110,13 @@ func TestPartsAreSentFromTheirBuffers(t *testing.T) {
 			total += len(p)
 		}
 		assert.EqualValues(t, o.Size, total)
-		assert.EqualValues(t, 40, l.p.times.chunks.Load())
+		assert.EqualValues(t, 40, l.p.chunks.Load())
 		// Two at a time, a millisecond each; the completion is not reported here.
-		assert.Equal(t, 20*time.Millisecond, l.p.times.io.Total())
-		assert.Zero(t, l.p.times.closing.Total())
+		assert.Equal(t, 20*time.Millisecond, l.p.io.Total())
+		assert.Zero(t, l.p.closing.Total())
 		require.Len(t, s.late, 13)
-		for _, r := range s.late {
-			_, err := r.Read(make([]byte, 10))
-			assert.Error(t, err)
+		for _, read := range s.late {
+			assert.Error(t, read())
 		}
 		assert.False(t, slices.ContainsFunc(l.slots, func(b *slot) bool { return b.stuck }))
 	})
@@ -173,8 +140,6 @@ func TestAFailedPartEndsTheObject(t *testing.T) {
 		assert.ErrorIs(t, err, broken)
 		assert.False(t, slices.ContainsFunc(l.slots, func(b *slot) bool { return b.stuck }))
 		require.Len(t, s.late, 1)
-		n, err := s.late[0].Read(make([]byte, 10))
-		assert.Zero(t, n)
-		assert.ErrorIs(t, err, broken)
+		assert.ErrorIs(t, s.late[0](), broken)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -15,26 +14,15 @@ import (
 
 // write writes checkpoint number step.
 func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, err error) {
-	if err := l.drop(ctx, step-l.Keep); err != nil {
-		return run, err
-	}
-	p, lines := newPipeline(l.env.Clock, l.buffers, l.Chunk, l.Writers, &l.times)
-	p.fill = l.content.Fill
-	l.times.producers, l.times.writers = l.Producers, l.Writers*l.Count
-	// The producers end before the buffers are reused, also after an error.
-	producing, stop := context.WithCancel(ctx)
-	var producers sync.WaitGroup
-	defer func() { stop(); producers.Wait() }()
-	for range l.Producers {
-		producers.Go(func() { p.produce(producing) })
+	// The removal is not timed. It counts as part of the pause before a checkpoint.
+	if l.Keep > 0 && step > l.Keep {
+		if err := l.tier.Remove(ctx, l.objects(step-l.Keep)...); err != nil {
+			return run, err
+		}
 	}
 	// The time starts after the allocation of buffers and the start of threads. MLPerf Storage's time
-	// includes the start of its processes.
-	since, wall, err := l.start(ctx)
-	if err != nil {
-		return run, err
-	}
-	before := l.env.DeviceStat()
+	// includes the start of its processes. The producers end before the buffers are reused.
+	defer l.pipe.start(ctx)()
 	made := make([][]file, l.Count)
 	defer func() {
 		for _, f := range slices.Concat(made...) { // no effect on complete files
@@ -43,39 +31,25 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 			}
 		}
 	}()
-	var took []time.Duration
-	err = l.all(ctx, func(ctx context.Context, i int) (err error) {
-		made[i], err = l.make(ctx, lines[i], step, l.files[l.source(i)])
+	run, err = l.timed(ctx, step, func(ctx context.Context, i int) (err error) {
+		made[i], err = l.make(ctx, l.pipe.lines[i], step, l.files[l.source(i)])
 		return err
+	}, func(ctx context.Context, i int) error {
+		for _, f := range made[i] {
+			if err := l.file(ctx, l.First+i, l.pipe.lines[i], f); err != nil {
+				return err
+			}
+		}
+		if l.env.Dir == nil { // a store needs no flush of a directory
+			return nil
+		}
+		// Flush the directory, so that the files' names are durable.
+		return l.env.Dir.Sync(files.Step(step))
 	})
 	if err == nil {
-		took, err = l.timed(ctx, since, func(ctx context.Context, i int) error {
-			for _, f := range made[i] {
-				if err := l.file(ctx, l.First+i, lines[i], f); err != nil {
-					return err
-				}
-			}
-			if l.env.Dir == nil { // a store needs no flush of a directory
-				return nil
-			}
-			// Flush the directory, so that the files' names are durable.
-			return l.env.Dir.Sync(files.Step(step))
-		})
+		l.pipe.total += time.Duration(run.DurationNS)
 	}
-	close(p.free)
-	if err != nil {
-		l.forget(lines)
-		return run, err
-	}
-	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
-	l.mu.Lock()
-	run.FlushNS, l.longest = l.longest, nil
-	l.mu.Unlock()
-	l.times.total += time.Duration(run.DurationNS)
-	if after := l.env.DeviceStat(); before != nil && after != nil {
-		run.DeviceBytes = new(after.Sub(*before).WriteBytes)
-	}
-	return run, nil
+	return run, err
 }
 
 // file is a file to write.
@@ -136,25 +110,4 @@ func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 	device := n.busy.Total()
 	l.moved(a, f.o, tiers.Timing{Device: device, Generation: l.env.Clock.Now() - begun - device})
 	return nil
-}
-
-// drop removes the files of checkpoint number step, unless Keep is 0 or there is no such checkpoint.
-func (l *Load) drop(ctx context.Context, step int) error {
-	if l.Keep == 0 || step < 1 {
-		return nil
-	}
-	// The removal is not timed. It counts as part of the pause before a checkpoint.
-	return l.tier.Remove(ctx, l.of(step)...)
-}
-
-// forget drops the buffers with a request in flight, which the tier owns.
-func (l *Load) forget(lines []*line) {
-	for i, n := range lines {
-		l.buffers[i] = slices.Clone(l.buffers[i][:0])
-		for _, s := range n.slots {
-			if !s.stuck {
-				l.buffers[i] = append(l.buffers[i], s.buf)
-			}
-		}
-	}
 }

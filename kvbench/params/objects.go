@@ -100,7 +100,7 @@ func parseBalance(s string) (string, error) {
 }
 
 // others has the variables of other programs that set a parameter. A variable with endpoints may have
-// several, see package endpoint.
+// several, see store.FindEndpoints.
 var others = map[string][]string{
 	"s3-region":  {"AWS_REGION", "AWS_DEFAULT_REGION"},
 	"s3-ca-file": {"AWS_CA_BUNDLE"},

@@ -16,7 +16,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
@@ -84,9 +83,10 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 	cfg := plainRun{kvbench.Config{Clock: wall, Storage: kvbench.StorageConfig{
 		StorageBytes: 8 << 20, CacheDir: "s3://bucket/runs",
 		Use: buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: workers},
-		Bucket: &kvbench.Bucket{URLs: d.URLs(), Balance: endpoint.RoundRobin,
+		Bucket: &kvbench.Bucket{
 			Config: objecttier.Config{
 				Store: store.Config{Bucket: "bucket", Region: "us-east-1", Payload: store.Unsigned,
+					URLs: d.URLs(), Balance: store.RoundRobin,
 					Credentials: store.StaticCredentials("key", "secret", ""),
 					Retries:     3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
 					Connections: 64, Dial: d.DialContext},

@@ -13,7 +13,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
 )
 
@@ -78,9 +77,8 @@ func NewObjects(rec *Recorder, endpoints int, now func() time.Duration) *Objects
 
 // DescribeStore returns the configuration of a store. from is the flag or variable that names its
 // endpoints. lookup says whether a HEAD comes before reads.
-func DescribeStore(c objecttier.Config, balance endpoint.Balance, from, lookup string,
-) result.ObjectStore {
-	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),
+func DescribeStore(c objecttier.Config, from, lookup string) result.ObjectStore {
+	s := result.ObjectStore{EndpointsFrom: from, Balance: string(c.Store.Balance),
 		Addressing: string(store.Path), Region: c.Store.Region, Names: string(c.Names.Format),
 		Lookup: lookup, Payload: string(c.Store.Payload), MultipartAbove: c.MultipartAbove,
 		PartBytes: c.PartSize, RangeBytes: c.RangeSize, Requests: c.Requests,

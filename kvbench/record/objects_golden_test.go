@@ -13,7 +13,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
@@ -39,12 +38,10 @@ func TestGoldenResult(t *testing.T) {
 		d := s3test.Start(t, s3test.Config{Buckets: []string{"kvb"},
 			InMemory: true, Rules: []s3test.Rule{slow}, AccessKey: "AKIAIOSFODNN7EXAMPLE"}, 2)
 		clk := tiertest.Wall()
-		set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
-		require.NoError(t, err)
 		rec := New(1)
 		r := NewObjects(rec, 2, clk.Now)
 		cfg := objecttier.Config{
-			Store: store.Config{Bucket: "kvb", Endpoints: set, Region: "us-east-1",
+			Store: store.Config{Bucket: "kvb", URLs: d.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
 				Credentials: store.StaticCredentials("AKIAIOSFODNN7EXAMPLE", "secret", ""),
 				Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 				ConnectTimeout: 5 * time.Second, Connections: 16, Clock: clk, Observer: r,
@@ -57,7 +54,7 @@ func TestGoldenResult(t *testing.T) {
 		require.NoError(t, err)
 		goldenLoad(t, tier, d, rec, r, clk, slow)
 		info := Info{Result: goldenInfo(tier)}
-		r.Store = DescribeStore(cfg, endpoint.RoundRobin, "-s3-endpoint", "head")
+		r.Store = DescribeStore(cfg, "-s3-endpoint", "head")
 		info.Times = r.Fill(&info.Result, tier)
 		res := Build(info, rec)
 		res.Histograms = nil // compressed bytes differ between versions of Go

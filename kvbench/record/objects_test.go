@@ -18,7 +18,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
@@ -50,12 +49,10 @@ func inBubble(t *testing.T, endpoints int, change func(*objecttier.Config)) *set
 // open makes a tier of a double. Its end removes everything.
 func open(t testing.TB, d *s3test.Server, change func(*objecttier.Config)) *setting {
 	clk := tiertest.Wall()
-	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
-	require.NoError(t, err)
 	s := &setting{double: d, clock: clk.Now, rec: New(1)}
-	s.counts = NewObjects(s.rec, len(set.All()), clk.Now)
+	s.counts = NewObjects(s.rec, len(d.URLs()), clk.Now)
 	c := objecttier.Config{
-		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
+		Store: store.Config{Bucket: "bucket", URLs: d.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
 			Credentials: store.StaticCredentials("key", "secret", ""),
 			Payload:     store.Unsigned, Retries: 10, Timeout: 30 * time.Second,
 			ConnectTimeout: 5 * time.Second, Connections: 64, Clock: clk, Observer: s.counts,
@@ -65,6 +62,7 @@ func open(t testing.TB, d *s3test.Server, change func(*objecttier.Config)) *sett
 		Pool: tiertest.Transfer(t, 8192, 3).Pool, Chunk: 8192,
 	}
 	change(&c)
+	var err error
 	s.Tier, err = objecttier.Open(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() {

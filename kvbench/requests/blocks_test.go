@@ -21,7 +21,6 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
@@ -324,8 +323,9 @@ func TestLookupsComeBeforeReads(t *testing.T) {
 	var want, heads, missed int64
 	_, _ = replayBlocks(t, smallTrace, 1, func(c *runConfig) {
 		c.Storage.StorageBytes, c.Storage.Depth = 1<<30, 2
-		c.Storage.Bucket = &kvbench.Bucket{URLs: d.URLs(), Balance: endpoint.RoundRobin, Lookup: true,
+		c.Storage.Bucket = &kvbench.Bucket{Lookup: true,
 			Config: objecttier.Config{Store: store.Config{Bucket: "bucket", Region: "us-east-1",
+				URLs: d.URLs(), Balance: store.RoundRobin,
 				Payload: store.Unsigned, Credentials: store.StaticCredentials("key", "secret", ""),
 				Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second, Connections: 64},
 				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},

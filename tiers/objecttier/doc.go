@@ -1,17 +1,16 @@
 // Package objecttier keeps entries in a bucket of an object store. Each entry is one object below the
 // run's own prefix. PUT and GET are streams.
 //
-//	names.go   Names: the keys of objects, in the suite's own format or those of engines
-//	tier.go    Config, Tier: the existing objects and their readers
-//	open.go    Open, Clear: the begin and the end of a run in a bucket
-//	check.go   the check of a store before the measurement
+//	tier.go    Config, Tier: the existing objects and their readers; Names: the keys of objects, in the
+//	           suite's own format or those of engines
+//	open.go    Open: the begin of a run in a bucket; the check of the store before the measurement
 //	folder.go  manifest.json, and objects that a later run reads
-//	stream.go  Put and Get: whole objects, parts and ranges
-//	turns.go   turns, parallel: limits for the requests in flight, of all entries and of one
-//	remove.go  Remove
+//	stream.go  Put and Get: whole objects, parts and ranges; turns, parallel: limits for the requests in
+//	           flight, of all entries and of one
+//	remove.go  Remove; Clear: the end of a run
 //
-// Package endpoint below it has the addresses of a store. Package store makes the requests, with
-// attempts and counts. Package s3test is a store for tests.
+// Package store below it makes the requests, with attempts and counts. Package s3test is a store for
+// tests.
 //
 // # Rules
 //

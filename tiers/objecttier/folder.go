@@ -103,21 +103,27 @@ func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err er
 // then the newest.
 func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error) {
 	f := t.cfg.Folder
-	if f == nil {
+	if f == nil || f.Check == nil && !t.cfg.Join {
 		return false, nil
 	}
-	if reads = f.Check != nil; reads {
-		err = f.Check(nil) // the error if there is no run
-	} else if !t.cfg.Join {
-		return false, nil
+	reads = f.Check != nil
+	check := func(m manifest) error {
+		switch {
+		case reads:
+			return f.Check(m.Contents)
+		case m.Nonce != t.cfg.Nonce:
+			return errors.New("the store does not show what another process of this run has just " +
+				"written")
+		}
+		return nil
 	}
 	var found []manifest
 	for _, run := range runs {
-		m, failed := t.readManifest(ctx, run)
-		if failed == nil {
+		m, err := t.readManifest(ctx, run)
+		if err == nil {
 			found = append(found, m)
-		} else if !errors.Is(failed, store.ErrNoKey) {
-			return false, failed
+		} else if !errors.Is(err, store.ErrNoKey) {
+			return false, err
 		}
 	}
 	near := func(m manifest) int {
@@ -132,23 +138,16 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 	slices.SortFunc(found, func(a, b manifest) int {
 		return cmp.Or(near(b)-near(a), b.Started.Compare(a.Started))
 	})
+	err = check(manifest{}) // the error if there is no run
 	for i, m := range found {
-		fits := m.Nonce == t.cfg.Nonce
-		if reads {
-			wrong := f.Check(m.Contents)
-			fits = wrong == nil
-			if i == 0 { // return the error about the best run
-				err = cmp.Or(wrong, err)
-			}
-		}
-		if fits {
+		wrong := check(m)
+		if wrong == nil {
 			t.mark, t.base = m, t.parent+m.Run+"/"
 			return reads, nil
 		}
-	}
-	if !reads {
-		err = errors.New("the store does not show what another process of this run has just " +
-			"written")
+		if i == 0 { // the best run
+			err = wrong
+		}
 	}
 	return false, fmt.Errorf("in %s: %w", t.URL(), err)
 }

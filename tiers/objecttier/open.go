@@ -1,13 +1,16 @@
 package objecttier
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier/store"
@@ -16,9 +19,6 @@ import (
 // Open begins a run in a bucket. It checks the store. If the run reads the objects of an earlier run,
 // Open finds that run; otherwise it warns of the objects of other runs.
 func Open(ctx context.Context, cfg Config) (*Tier, error) {
-	if err := cfg.Names.validate(); err != nil {
-		return nil, err
-	}
 	client, err := store.New(cfg.Store)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,9 @@ func Open(ctx context.Context, cfg Config) (*Tier, error) {
 		t.files, name = cfg.Folder.Files, cfg.Folder.Name
 	}
 	t.parent = strings.TrimPrefix(cfg.Prefix+"/"+name+"/", "/")
-	run := fmt.Sprintf("%016x", rand.Uint64())
+	random := make([]byte, 8)
+	_, _ = rand.Read(random)
+	run := hex.EncodeToString(random)
 	t.own = t.parent + run + "/"
 	t.base, t.mark = t.own, newManifest(cfg, run)
 	if err := t.begin(ctx); err != nil {
@@ -109,74 +111,72 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// late is the time after a failed write within which its object, or a part of it, may still appear.
-const late = 500 * time.Millisecond
+// checkBytes is the size of the checked object: several pieces, and no multiple of a block.
+const checkBytes = 100_003
 
-// Clear removes all objects and uploads of the run, unless the objects are kept. It calls deleted with
-// the bytes of each deleted object, possibly from several goroutines. No transfer may be in flight. If
-// ctx ends, the remaining objects stay in the bucket.
-func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
-	t.mu.Lock()
-	keep := t.keep || !t.mark.mine()
-	all := make([]tiers.Object, 0, len(t.entries))
-	for id, e := range t.entries {
-		all = append(all, tiers.Object{Key: id.Key, Gen: id.Gen, Size: e.size})
-	}
-	t.mu.Unlock()
-	err := t.undoLate(ctx)
+// check writes an object through each endpoint, reads it through all endpoints that have the same
+// objects, and deletes it. It returns an error if the bucket keeps versions, or if the store returns
+// other bytes, as some stores do with some settings of -s3-payload.
+func (t *Tier) check(ctx context.Context) error {
+	versioned, err := t.client.Versioned(ctx)
 	switch {
-	case keep && (t.cfg.Folder != nil || err != nil):
-		return err
-	case keep:
-		return t.writeManifest(ctx)
+	case err != nil:
+		t.warn("the store does not say whether %s keeps versions, in which deleted objects would "+
+			"stay and cost: %v", t.cfg.Store.Bucket, err)
+	case versioned:
+		return fmt.Errorf("the bucket %s keeps versions: what the run deletes would stay and "+
+			"cost; name one without in -cache-dir", t.cfg.Store.Bucket)
 	}
-	if t.cfg.Folder != nil && !t.cfg.Join { // first, because a partly removed run cannot be read
-		err = errors.Join(err, t.client.Delete(ctx, t.base+manifestName))
+	data := make([]byte, checkBytes)
+	_, _ = rand.Read(data) // random, so that a proxy's copy of an older object differs
+	// A failure does not cancel the other checks: a cancelled PUT could be executed after its deletion.
+	var checks errgroup.Group
+	for i := range t.Endpoints() {
+		checks.Go(func() error {
+			key := fmt.Sprintf("%s.kvbench-check-%d", t.own, i)
+			at, err := t.checkEndpoint(ctx, i, key, data)
+			cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+			defer cancel()
+			left := t.client.At(i).Delete(cctx, key)
+			switch answer, ok := errors.AsType[*store.Error](err); {
+			case err == nil && left == nil:
+				return nil
+			case ok && answer.Status == 0:
+				return fmt.Errorf("the endpoint %s does not answer: %w", at, err)
+			}
+			return fmt.Errorf("the store at %s cannot be relied on: %w", at, errors.Join(err, left))
+		})
 	}
-	failed := t.deleteKeys(ctx, all, deleted)
-	if t.cfg.Join { // other processes remove their own objects
-		return errors.Join(err, failed)
-	}
-	// The sweep repeats deletions that have failed.
-	return errors.Join(err, t.sweep(ctx))
+	return checks.Wait()
 }
 
-// undoLate repeats the aborts of failed uploads. It first waits until late parts must have arrived.
-func (t *Tier) undoLate(ctx context.Context) (err error) {
-	if t.cut > 0 {
-		_ = t.clock.Sleep(ctx, late-(t.clock.Now()-t.cut)) // the requests see the end of ctx
+// checkEndpoint checks endpoint i. If it fails, at is the URL of the endpoint that caused the error.
+func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte) (at string,
+	err error) {
+	all := t.Endpoints()
+	if err := write(ctx, t.client.At(i), key, data); err != nil {
+		return all[i].URL, err
 	}
-	for _, u := range t.aborted {
-		err = errors.Join(err, t.client.Abort(ctx, u.Key, u.ID))
+	for k, other := range all {
+		if k != i && t.cfg.Store.Balance.Pinned() {
+			continue
+		}
+		got, err := read(ctx, t.client.At(k), key, checkBytes)
+		switch {
+		case k != i && errors.Is(err, store.ErrNoKey):
+			return all[i].URL, fmt.Errorf("what was written through it is not at %s: they are "+
+				"different stores; with -s3-balance pin-key or pin-rank each object stays with one",
+				other.URL)
+		case err != nil:
+			return other.URL, err
+		case !bytes.Equal(got, data):
+			return other.URL, errors.New("it gave back other bytes than it was given: try " +
+				"another -s3-payload")
+		}
 	}
-	return err
+	return all[i].URL, nil
 }
 
-// rounds limits the rounds of sweep. The store may still execute requests of the run during a round.
-const rounds = 3
-
-// sweep removes all objects and uploads below the run's prefix, until a round finds none. Nothing else
-// is below that prefix. It aborts uploads first: an upload that completes meanwhile appears in the list
-// of objects.
-func (t *Tier) sweep(ctx context.Context) error {
-	for range rounds {
-		var uploads []store.Upload
-		var err error
-		if t.multipart() {
-			uploads, err = t.client.Uploads(ctx, t.base)
-		}
-		for _, u := range uploads {
-			err = errors.Join(err, t.client.Abort(ctx, u.Key, u.ID))
-		}
-		var keys []string
-		err = errors.Join(err, t.client.List(ctx, t.base, false, func(key string) bool {
-			keys = append(keys, key)
-			return len(keys) < 1<<20 // the next round continues
-		}))
-		err = errors.Join(err, t.client.DeleteAll(ctx, keys, func(string) {}))
-		if err != nil || len(keys)+len(uploads) == 0 {
-			return err
-		}
-	}
-	return nil
-}
+// multipart reports whether the run uses multipart uploads. Engines write whole objects: then
+// MultipartAbove is the largest PUT of S3.
+func (t *Tier) multipart() bool { return t.cfg.MultipartAbove < 5<<30 }

@@ -3,8 +3,10 @@ package objecttier
 import (
 	"context"
 	"errors"
+	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/objecttier/store"
 )
 
 // Remove deletes objects one by one, or many with up to a thousand per request. An object that is being
@@ -65,4 +67,73 @@ func (t *Tier) deleteKeys(ctx context.Context, objs []tiers.Object, deleted func
 		}
 	}
 	return err
+}
+
+// late is the time after a failed write within which its object, or a part of it, may still appear.
+const late = 500 * time.Millisecond
+
+// Clear removes all objects and uploads of the run, unless the objects are kept. It calls deleted with
+// the bytes of each deleted object, possibly from several goroutines. No transfer may be in flight. If
+// ctx ends, the remaining objects stay in the bucket.
+func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
+	t.mu.Lock()
+	// The process that began a run removes all of it, also the objects of those that joined.
+	keep := t.keep || t.cfg.Join || !t.mark.mine()
+	all := make([]tiers.Object, 0, len(t.entries))
+	for id, e := range t.entries {
+		all = append(all, tiers.Object{Key: id.Key, Gen: id.Gen, Size: e.size})
+	}
+	t.mu.Unlock()
+	err := t.undoLate(ctx)
+	switch {
+	case keep && (t.cfg.Folder != nil || err != nil):
+		return err
+	case keep:
+		return t.writeManifest(ctx)
+	}
+	if t.cfg.Folder != nil { // first, because a partly removed run cannot be read
+		err = errors.Join(err, t.client.Delete(ctx, t.base+manifestName))
+	}
+	_ = t.deleteKeys(ctx, all, deleted) // the sweep repeats deletions that have failed
+	return errors.Join(err, t.sweep(ctx))
+}
+
+// undoLate repeats the aborts of failed uploads. It first waits until late parts must have arrived.
+func (t *Tier) undoLate(ctx context.Context) (err error) {
+	if t.cut > 0 {
+		_ = t.clock.Sleep(ctx, late-(t.clock.Now()-t.cut)) // the requests see the end of ctx
+	}
+	for _, u := range t.aborted {
+		err = errors.Join(err, t.client.Abort(ctx, u.Key, u.ID))
+	}
+	return err
+}
+
+// rounds limits the rounds of sweep. The store may still execute requests of the run during a round.
+const rounds = 3
+
+// sweep removes all objects and uploads below the run's prefix, until a round finds none. Nothing else
+// is below that prefix. It aborts uploads first: an upload that completes meanwhile appears in the list
+// of objects.
+func (t *Tier) sweep(ctx context.Context) error {
+	for range rounds {
+		var uploads []store.Upload
+		var err error
+		if t.multipart() {
+			uploads, err = t.client.Uploads(ctx, t.base)
+		}
+		for _, u := range uploads {
+			err = errors.Join(err, t.client.Abort(ctx, u.Key, u.ID))
+		}
+		var keys []string
+		err = errors.Join(err, t.client.List(ctx, t.base, false, func(key string) bool {
+			keys = append(keys, key)
+			return len(keys) < 1<<20 // the next round continues
+		}))
+		err = errors.Join(err, t.client.DeleteAll(ctx, keys, func(string) {}))
+		if err != nil || len(keys)+len(uploads) == 0 {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,20 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/objecttier/store"
 )
 
-// LostError is the error of a read if the store no longer has a written object.
-type LostError struct{ Err error }
-
-func (e *LostError) Error() string {
-	return "the store has lost an object that was written: " + e.Err.Error()
-}
-
-// Unwrap returns the store's answer.
-func (e *LostError) Unwrap() error { return e.Err }
+// ErrLost is the error of a read if the store no longer has a written object.
+var ErrLost = errors.New("the store has lost an object that was written")
 
 // body is the body of a PUT. It generates the object's bytes in the send buffer, and again for another
 // attempt.
@@ -42,19 +37,38 @@ func (b body) ReadAt(p []byte, off int64) (n int, err error) {
 	return len(p), b.src.Fill(b.o, off, p)
 }
 
+// transfer is a Put or Get in progress.
+type transfer struct {
+	*Tier
+	o     tiers.Object
+	key   string
+	turns turns
+	busy  clock.Busy
+
+	mu   sync.Mutex
+	call *tiers.Call
+}
+
 // put is a Put in progress.
 type put struct {
-	t    *Tier
-	ctx  context.Context
-	o    tiers.Object
-	key  string
-	turn turns
-	src  tiers.Source
-	busy clock.Busy
+	transfer
+	ctx   context.Context
+	src   tiers.Source
+	acked int64 // bytes of acknowledged parts, guarded by mu
+}
 
-	mu    sync.Mutex
-	call  *tiers.Call
-	acked int64 // bytes of acknowledged parts
+// enter and exit enclose each request, including requests that undo a write. They measure the time with
+// at least one request in flight.
+func (m *transfer) enter() { m.busy.Enter(m.clock.Now()) }
+func (m *transfer) exit()  { m.busy.Exit(m.clock.Now()) }
+
+// observe reports progress. Parts and ranges may end concurrently.
+func (m *transfer) observe(c tiers.Chunk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.call.Observe != nil {
+		m.call.Observe(c)
+	}
 }
 
 // Put implements tiers.Tier for the first of the objects. It needs no buffers of the pool. If the store
@@ -70,12 +84,14 @@ func (t *Tier) put(ctx context.Context, c *tiers.Call, o tiers.Object, src tiers
 	if err := t.claim(o); err != nil {
 		return err
 	}
-	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: turn, src: src, call: c}
+	p := &put{transfer: transfer{Tier: t, o: o, key: t.key(o), turns: turn, call: c}, ctx: ctx, src: src}
 	exists := false
 	defer func() { t.settle(o, exists) }()
 	begun := t.clock.Now()
 	if o.Size <= t.cfg.MultipartAbove {
-		err = p.whole()
+		err = p.send(ctx, 0, o.Size, func(body store.Body) (store.Request, error) {
+			return t.client.Put(ctx, p.key, o.Size, body)
+		})
 	} else {
 		err = p.inParts()
 	}
@@ -87,25 +103,14 @@ func (t *Tier) put(ctx context.Context, c *tiers.Call, o tiers.Object, src tiers
 	return err
 }
 
-// enter and exit enclose each request, including requests that undo a write. They measure the time with
-// at least one request in flight.
-func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
-func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
-
-// report reports an acknowledged request. Its time includes all attempts and pauses. held is the wait
-// for a turn before it. Parts may end concurrently.
-func (p *put) report(off int64, r store.Request, held time.Duration, flush bool) {
+// acknowledged reports an acknowledged request. Its time includes all attempts and pauses. held is the
+// wait for a turn before it.
+func (p *put) acknowledged(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.acked += r.Bytes
+	p.mu.Unlock()
 	p.observe(tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
 		Ended: r.Ended, Asked: r.Begun, Done: r.Ended, Held: held})
-}
-
-func (p *put) observe(c tiers.Chunk) {
-	if p.call.Observe != nil {
-		p.call.Observe(c)
-	}
 }
 
 // send waits for a turn and makes a request with n bytes of the object from an offset on.
@@ -113,37 +118,30 @@ func (p *put) send(ctx context.Context, off, n int64,
 	request func(body store.Body) (store.Request, error)) error {
 	p.enter()
 	defer p.exit()
-	held, err := p.turn.take(ctx, p.t.clock)
+	held, err := p.turns.take(ctx, p.clock)
 	if err != nil {
 		return err
 	}
-	defer p.turn.leave()
+	defer p.turns.leave()
 	r, err := request(func() io.ReadSeeker { return io.NewSectionReader(body{p}, off, n) })
 	switch {
 	case err == nil:
-		p.report(off, r, held, false)
+		p.acknowledged(off, r, held, false)
 	case r.AllSent && r.Op == store.Put:
 		p.undo() // the store may have made the object; after an incomplete body it has not
 	}
 	return err
 }
 
-// whole writes the object in one PUT.
-func (p *put) whole() error {
-	return p.send(p.ctx, 0, p.o.Size, func(body store.Body) (store.Request, error) {
-		return p.t.client.Put(p.ctx, p.key, p.o.Size, body)
-	})
-}
-
 // undo deletes an object that a failed request may have created. The store may execute that request
 // after the deletion, so Clear waits and deletes again.
 func (p *put) undo() {
-	p.t.mu.Lock()
-	p.t.cut = p.t.clock.Now()
-	p.t.mu.Unlock()
+	p.Tier.mu.Lock()
+	p.cut = p.clock.Now()
+	p.Tier.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 	defer cancel()
-	_ = p.t.client.Delete(ctx, p.key)
+	_ = p.client.Delete(ctx, p.key)
 }
 
 // partSize returns the size of an object's parts: the configured size or, if S3 does not allow so many
@@ -160,47 +158,35 @@ func (t *Tier) partSize(size int64) int64 {
 // After a failure inParts aborts the upload and takes back its bytes.
 func (p *put) inParts() (err error) {
 	p.enter()
-	id, err := p.t.client.Create(p.ctx, p.key)
-	p.exit()
+	defer p.exit()
+	id, err := p.client.Create(p.ctx, p.key)
 	if err != nil {
 		return err // if only the answer was lost, Clear finds the upload
 	}
 	defer func() {
-		if err == nil {
-			return
+		if err != nil {
+			err = errors.Join(err, p.abort(id))
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
-		defer cancel()
-		// A part in flight may reach the store after the abort, so Clear repeats the abort.
-		p.t.mu.Lock()
-		p.t.aborted = append(p.t.aborted, store.Upload{Key: p.key, ID: id})
-		p.t.cut = p.t.clock.Now()
-		p.t.mu.Unlock()
-		p.enter()
-		err = errors.Join(err, p.t.client.Abort(ctx, p.key, id))
-		p.exit()
-		p.takeBack()
 	}()
 	// Parts begin in order and end in any order. The store joins them by their numbers.
-	size := p.t.partSize(p.o.Size)
-	n := pieces(p.o.Size, size)
-	parts := make([]store.Part, n)
-	err = parallel(p.ctx, n, p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
+	size := p.partSize(p.o.Size)
+	parts := make([]store.Part, pieces(p.o.Size, size))
+	p.exit() // between parts there may be no request in flight
+	err = parallel(p.ctx, len(parts), p.cfg.Depth, func(ctx context.Context, i int) error {
 		off := int64(i) * size
 		n := min(size, p.o.Size-off)
 		return p.send(ctx, off, n, func(body store.Body) (r store.Request, err error) {
-			parts[i], r, err = p.t.client.PutPart(ctx, p.key, id, i+1, n, body)
+			parts[i], r, err = p.client.PutPart(ctx, p.key, id, i+1, n, body)
 			return r, err
 		})
 	})
+	p.enter()
 	if err != nil {
 		return err
 	}
-	p.enter()
-	defer p.exit()
-	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, parts)
+	r, err := p.client.Complete(p.ctx, p.key, id, p.o.Size, parts)
 	if err == nil {
-		p.report(0, r, 0, true)
+		p.acknowledged(0, r, 0, true)
 		return nil
 	}
 	// A store answers after joining the parts, which can take longer than the time limit. So the
@@ -209,26 +195,29 @@ func (p *put) inParts() (err error) {
 	return err
 }
 
-// takeBack subtracts the reported bytes of a failed write.
-func (p *put) takeBack() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.acked == 0 {
-		return
+// abort ends an upload that failed, and subtracts its reported bytes. A part in flight may reach the
+// store after the abort, so Clear repeats the abort.
+func (p *put) abort(id string) error {
+	p.Tier.mu.Lock()
+	p.aborted = append(p.aborted, store.Upload{Key: p.key, ID: id})
+	p.cut = p.clock.Now()
+	p.Tier.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
+	defer cancel()
+	err := p.client.Abort(ctx, p.key, id)
+	if p.acked > 0 { // all parts have ended
+		p.wasted.Add(p.acked)
+		now := p.clock.Now()
+		p.observe(tiers.Chunk{Op: tiers.Write, Piece: true, Bytes: -p.acked, Begun: now, Ended: now,
+			Asked: now, Done: now})
 	}
-	p.t.wasted.Add(p.acked)
-	now := p.t.clock.Now()
-	p.observe(tiers.Chunk{Op: tiers.Write, Piece: true, Bytes: -p.acked, Begun: now, Ended: now,
-		Asked: now, Done: now})
+	return err
 }
 
 // rangeSize returns the number of bytes that one request reads of an object.
 func (t *Tier) rangeSize(o tiers.Object) int64 {
 	return max(1, min(o.Size, cmp.Or(t.cfg.RangeSize, o.Size)))
 }
-
-// ranges returns the number of requests that read an object.
-func (t *Tier) ranges(o tiers.Object) int { return pieces(o.Size, t.rangeSize(o)) }
 
 // pieces returns the number of pieces of n bytes in size. The last piece may be shorter.
 func pieces(size, n int64) int { return int((size + n - 1) / n) }
@@ -240,7 +229,7 @@ func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst 
 	o := objs[0]
 	c.Timing, c.Done = tiers.Timing{}, 1
 	from := t.clock.Now()
-	n := min(t.ranges(o), t.cfg.Depth, t.cfg.Pool.Buffers())
+	n := min(pieces(o.Size, t.rangeSize(o)), t.cfg.Depth, t.cfg.Pool.Buffers())
 	bufs, err := t.cfg.Pool.Get(ctx, n, make([]tiers.Buffer, 0, n))
 	admission := t.clock.Now() - from
 	if err != nil {
@@ -263,55 +252,56 @@ func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []ti
 		return err
 	}
 	defer func() { err = errors.Join(err, t.drop(o)) }()
-	var busy clock.Busy
-	var mu sync.Mutex // of Observe
-	report := func(chunk tiers.Chunk) {
-		if c.Observe != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			c.Observe(chunk)
-		}
-	}
+	m := &transfer{Tier: t, o: o, key: t.key(o), turns: turn, call: c}
 	started := t.clock.Now()
 	each := t.rangeSize(o)
-	err = parallel(ctx, t.ranges(o), len(bufs), func(ctx context.Context, worker, i int) error {
+	free := make(chan tiers.Buffer, len(bufs))
+	for _, b := range bufs {
+		free <- b
+	}
+	err = parallel(ctx, pieces(o.Size, each), len(bufs), func(ctx context.Context, i int) error {
+		buf := <-free
+		defer func() { free <- buf }()
 		off := int64(i) * each
-		part := store.Range{Off: off, N: min(each, o.Size-off), Size: o.Size,
-			Always: t.cfg.AlwaysRange}
-		// Pauses between attempts are the store's time, too.
-		busy.Enter(t.clock.Now())
-		defer func() { busy.Exit(t.clock.Now()) }()
-		held, err := turn.take(ctx, t.clock)
-		if err != nil {
-			return err
-		}
-		defer turn.leave()
-		begun := t.clock.Now()
-		piece := func(p []byte, off int64) error {
-			now := t.clock.Now()
-			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
-				Asked: begun, Done: now, Held: held}
-			if off+int64(len(p)) < part.Off+part.N { // only the last piece reports the request's times
-				c.Piece, c.Begun, c.Asked, c.Held = true, now, now, 0
-			}
-			report(c)
-			busy.Exit(now)
-			defer func() { busy.Enter(t.clock.Now()) }()
-			return dst.Take(o, off, p)
-		}
-		_, err = t.client.Get(ctx, t.key(o), part, bufs[worker].B, piece)
-		return err
+		return m.receive(ctx, buf, dst, store.Range{Off: off, N: min(each, o.Size-off), Size: o.Size,
+			Always: t.cfg.AlwaysRange})
 	})
-	c.Timing.Device = busy.Total()
+	c.Timing.Device = m.busy.Total()
 	c.Timing.Host = t.clock.Now() - started - c.Timing.Device
+	// hold only accepts an object that was written and not removed, so the store has lost it.
+	if errors.Is(err, store.ErrNoKey) {
+		t.lost.Add(1)
+		err = fmt.Errorf("%w: %w", ErrLost, err)
+	}
 	if err != nil {
-		// hold only accepts an object that was written and not removed, so the store has lost it.
-		if errors.Is(err, store.ErrNoKey) {
-			t.lost.Add(1)
-			err = &LostError{err}
-		}
 		err = t.fail("read", o, -1, err)
 	}
+	return err
+}
+
+// receive waits for a turn and reads a range of the object.
+func (m *transfer) receive(ctx context.Context, buf tiers.Buffer, dst tiers.Sink,
+	r store.Range) error {
+	m.enter() // pauses between attempts are the store's time, too
+	defer m.exit()
+	held, err := m.turns.take(ctx, m.clock)
+	if err != nil {
+		return err
+	}
+	defer m.turns.leave()
+	begun := m.clock.Now()
+	_, err = m.client.Get(ctx, m.key, r, buf.B, func(p []byte, off int64) error {
+		now := m.clock.Now()
+		c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
+			Asked: begun, Done: now, Held: held}
+		if off+int64(len(p)) < r.Off+r.N { // only the last piece reports the request's times
+			c.Piece, c.Begun, c.Asked, c.Held = true, now, now, 0
+		}
+		m.observe(c)
+		m.exit()
+		defer m.enter()
+		return dst.Take(m.o, off, p)
+	})
 	return err
 }
 
@@ -356,4 +346,52 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 		found++
 	}
 	return found, nil
+}
+
+// turns limits the requests in flight, like the threads of an engine. Requests get turns in FIFO order.
+// nil is no limit. A request that waits for a turn is in the tier, not in the store.
+type turns chan struct{}
+
+// leave gives the turn to the longest waiting request.
+func (t turns) leave() {
+	if t != nil {
+		<-t
+	}
+}
+
+// take waits for a turn, and returns the time of the wait. It fails if ctx ends.
+func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, err error) {
+	if t == nil {
+		return 0, nil
+	}
+	begun := clk.Now()
+	select {
+	case t <- struct{}{}:
+		return clk.Now() - begun, nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// parallel calls do for i from 0 to n-1, in this order, with up to atOnce calls at a time. After a
+// failure it starts no more calls, cancels the context of the running calls, waits for them and returns
+// the failure. A panic becomes a PanicError.
+func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
+	one := func(ctx context.Context, i int) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = &tiers.PanicError{Value: v, Stack: debug.Stack()}
+			}
+		}()
+		return do(ctx, i)
+	}
+	if n == 1 {
+		return one(ctx, 0)
+	}
+	group, each := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := 0; i < n && each.Err() == nil; i++ {
+		group.Go(func() error { return one(each, i) })
+	}
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }

@@ -2,6 +2,8 @@ package objecttier
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +15,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/workdir"
 )
@@ -45,11 +46,8 @@ type Config struct {
 	Keep   bool   // Clear leaves everything
 }
 
-// Limits of S3: the smallest size of a part except the last, and the largest number of parts.
-const (
-	smallestPart = 5 << 20
-	mostParts    = 10_000
-)
+// mostParts is the limit of S3 for the parts of an object.
+const mostParts = 10_000
 
 // cleanup limits the time of requests that undo a failed write. Clear repeats requests that take longer.
 const cleanup = 5 * time.Second
@@ -126,10 +124,10 @@ func (t *Tier) Stats() Stats {
 }
 
 // Endpoints returns the store's endpoints with their counts.
-func (t *Tier) Endpoints() []*endpoint.Endpoint { return t.cfg.Store.Endpoints.All() }
+func (t *Tier) Endpoints() []*store.Endpoint { return t.client.Endpoints() }
 
 // ResetPeaks resets the endpoints' largest numbers of requests in flight.
-func (t *Tier) ResetPeaks() { t.cfg.Store.Endpoints.ResetPeaks() }
+func (t *Tier) ResetPeaks() { t.client.ResetPeaks() }
 
 // Amount returns the run's objects in the bucket, including those that are being written.
 func (t *Tier) Amount() (n workdir.Amount) {
@@ -145,8 +143,8 @@ func (t *Tier) Amount() (n workdir.Amount) {
 // Traits implements tiers.Tier. Chunk is 0, because the tier itself chooses the size of requests. Align
 // is 1, because nothing is padded.
 func (t *Tier) Traits() tiers.Traits {
-	urls := t.cfg.Store.Endpoints.All()
-	text := t.URL() + " at " + urls[0].URL
+	urls := t.cfg.Store.URLs
+	text := t.URL() + " at " + urls[0]
 	if len(urls) > 1 {
 		text += fmt.Sprintf(" and %d more", len(urls)-1)
 	}
@@ -156,7 +154,7 @@ func (t *Tier) Traits() tiers.Traits {
 // Space implements tiers.Tier. It returns errors.ErrUnsupported, because a store does not report its
 // space. The user must set a capacity.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, fmt.Errorf("the room of %s: %w", t.URL(), errors.ErrUnsupported)
+	return tiers.Space{}, fmt.Errorf("the space of %s: %w", t.URL(), errors.ErrUnsupported)
 }
 
 // warn adds a warning, once.
@@ -244,4 +242,45 @@ func (t *Tier) Close() error {
 	t.closed = true
 	t.client.Close()
 	return nil
+}
+
+// Format is a format of keys. The format can change the speed: some stores place objects by key, and
+// some have limits per prefix.
+type Format string
+
+// The formats. An engine's key ends in a hash of tokens. Here it ends in a SHA-256 of key and
+// generation with as many digits.
+const (
+	Own     Format = "own"     // as the file tier: <2 hex>/<30 hex>-<16 hex of the generation>
+	LMCache Format = "lmcache" // <model>@<kv rank>@0@<64 hex>
+	VLLM    Format = "vllm"    // <model>_<12 hex>_r0/<3 hex>/<2 hex>_g0/<64 hex>.bin
+	Files   Format = "files"   // the names of Config.Folder
+)
+
+// Names makes the keys of a run's objects below its prefix.
+type Names struct {
+	Format Format `json:"keys"`
+	Model  string `json:"model,omitempty"` // in the engines' formats
+	Rank   int    `json:"kv_rank"`
+	Ranks  int    `json:"kv_ranks"` // tensor parallelism
+}
+
+// Name returns the key of an object below the run's prefix.
+func (n Names) Name(o tiers.Object) string {
+	if n.Format == Own {
+		fan, name := workdir.Name(o)
+		return fan + "/" + name
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%d", o.Key, o.Gen)
+	sum := hex.EncodeToString(h.Sum(nil))
+	if n.Format == LMCache {
+		// The four bytes are world size, rank, local world size and local rank.
+		return fmt.Sprintf("%s@%02x%02x%02x%02x@0@%s", n.Model, n.Ranks, n.Rank, n.Ranks, n.Rank,
+			sum)
+	}
+	// vLLM hashes its whole configuration. The suite only has the model.
+	model := sha256.Sum256([]byte(n.Model))
+	return fmt.Sprintf("%s_%s_r0/%s/%s_g0/%s.bin", strings.ReplaceAll(n.Model, "/", "_"),
+		hex.EncodeToString(model[:])[:12], sum[:3], sum[3:5], sum)
 }

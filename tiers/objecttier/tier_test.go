@@ -3,8 +3,6 @@ package objecttier_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,7 +16,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
@@ -31,10 +28,8 @@ var rank atomic.Int64
 func config(t testing.TB, d *s3test.Server) objecttier.Config {
 	t.Helper()
 	clk := tiertest.Wall()
-	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
-	require.NoError(t, err)
 	return objecttier.Config{
-		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
+		Store: store.Config{Bucket: "bucket", URLs: d.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
 			Credentials: store.StaticCredentials("key", "secret", ""),
 			Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 			ConnectTimeout: 5 * time.Second, Connections: 32, Clock: clk,
@@ -115,83 +110,40 @@ func check(ctx context.Context, tier tiers.Tier, o tiers.Object, done func(tiers
 	return tier.Get(ctx, &tiers.Call{Observe: done}, []tiers.Object{o}, tiertest.Verified)
 }
 
-// Every twentieth request fails, in each way that another attempt repairs. Reads return the written
-// bytes, and each byte is reported once.
-func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, c := inBubble(t, 3)
-		c.Store.Retries = 10
-		tier := open(t, c)
-		var rules []s3test.Rule
-		for i, f := range []s3test.Fault{{Kind: s3test.Status, Status: 500},
-			{Kind: s3test.Status, Status: 503, Code: "SlowDown"}, {Kind: s3test.Cut, At: 20_000},
-			{Kind: s3test.Reset, At: 9_000}, {Kind: s3test.Hang, At: 30_000},
-			{Kind: s3test.Lost}} {
-			rules = append(rules, s3test.Rule{Key: "/[0-9a-f]{2}/", Every: 17 + i, Fault: f})
-		}
-		require.NoError(t, d.SetRules(rules...))
-		rng := rand.New(rand.NewPCG(1, 2))
-		done, moved := sums()
-		var all sync.WaitGroup
-		var bytes atomic.Int64
-		for i := range 60 {
-			o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: rng.Int64N(200_000) + 1}
-			all.Go(func() {
-				err := put(t.Context(), tier, o, done)
-				if !assert.NoError(t, err) {
-					return
-				}
-				bytes.Add(o.Size)
-				assert.NoError(t, check(t.Context(), tier, o, done))
-			})
-		}
-		all.Wait()
-		assert.Equal(t, bytes.Load(), moved[tiers.Write])
-		assert.Equal(t, bytes.Load(), moved[tiers.Read])
-		assert.Zero(t, tier.Stats().WastedBytes)
-		faults := 0
-		for _, e := range d.Log() {
-			if e.Fault != "" {
-				faults++
-			}
-		}
-		assert.Greater(t, faults, 20)
-		require.NoError(t, d.SetRules())
-	})
-}
-
-// A failed upload is aborted, and its reported bytes are subtracted.
-func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
+// A failed write leaves nothing: an upload is aborted and its reported bytes are subtracted. An object is
+// deleted that a PUT may have made although all its answers were lost.
+func TestAWriteThatFailsLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 300_000}
-		for _, rule := range []s3test.Rule{
-			{Op: s3test.PutPart, Nth: 5,
-				Fault: s3test.Fault{Kind: s3test.Status, Status: 403}},
-			{Op: s3test.Complete, Fault: s3test.Fault{Kind: s3test.Status, Status: 400, Code: "InvalidPart"}},
-			{Op: s3test.Create, Fault: s3test.Fault{Kind: s3test.Status, Status: 507}},
+		for _, c := range []struct {
+			size   int64
+			rule   s3test.Rule
+			wasted bool
+		}{
+			{1000, s3test.Rule{Op: s3test.Put, Fault: s3test.Fault{Kind: s3test.Lost}}, false},
+			{o.Size, s3test.Rule{Op: s3test.PutPart, Nth: 5, Fault: status(403, "")}, true},
+			{o.Size, s3test.Rule{Op: s3test.Complete, Fault: status(400, "InvalidPart")}, true},
+			{o.Size, s3test.Rule{Op: s3test.Create, Fault: status(507, "")}, false},
 		} {
-			require.NoError(t, d.SetRules(rule))
+			require.NoError(t, d.SetRules(c.rule))
 			done, moved := sums()
 			before := tier.Stats().WastedBytes
+			o := tiers.Object{Key: "k", Gen: 1, Size: c.size}
 			err := put(t.Context(), tier, o, done)
 			require.Error(t, err)
 			assert.Zero(t, moved[tiers.Write])
-			if rule.Op != s3test.Create {
-				assert.Positive(t, tier.Stats().WastedBytes-before)
-			} else {
-				assert.ErrorIs(t, err, syscall.ENOSPC)
-			}
+			assert.Equal(t, c.wasted, tier.Stats().WastedBytes > before)
+			assert.Equal(t, c.rule.Status == 507, errors.Is(err, syscall.ENOSPC))
 			assert.Empty(t, d.Uploads("bucket"))
 			assert.Empty(t, keys(d))
 			assert.ErrorIs(t, check(t.Context(), tier, o, done), tiers.ErrNotFound)
 		}
 		require.NoError(t, d.SetRules())
-		err := put(t.Context(), tier, o, nil)
-		require.NoError(t, err, "the way is free again")
+		require.NoError(t, put(t.Context(), tier, o, nil), "a later write succeeds")
 		broken := tiers.Object{Key: "p", Gen: 1, Size: 200_000}
-		err = tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{broken},
+		err := tier.Put(t.Context(), &tiers.Call{}, []tiers.Object{broken},
 			slowly{wait: func() { panic("on purpose") }})
 		p, ok := errors.AsType[*tiers.PanicError](err)
 		require.True(t, ok, err)
@@ -200,20 +152,8 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 	})
 }
 
-// A PUT may have made an object although all its answers were lost. No such object remains.
-func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, c := inBubble(t, 1)
-		c.Store.Retries = 1
-		tier := open(t, c)
-		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Put,
-			Fault: s3test.Fault{Kind: s3test.Lost}}))
-		o := tiers.Object{Key: "k", Gen: 1, Size: 1000}
-		err := put(t.Context(), tier, o, nil)
-		require.Error(t, err)
-		assert.Empty(t, keys(d))
-		require.NoError(t, d.SetRules())
-	})
+func status(code int, name string) s3test.Fault {
+	return s3test.Fault{Kind: s3test.Status, Status: code, Code: name}
 }
 
 // Reading an object that the store has lost is a failed read, not a miss.
@@ -227,8 +167,7 @@ func TestALostObjectIsNoMiss(t *testing.T) {
 		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
 			Kind: s3test.Status, Status: 404, Code: "NoSuchKey"}}))
 		err = check(t.Context(), tier, o, nil)
-		_, lost := errors.AsType[*objecttier.LostError](err)
-		assert.True(t, lost, err)
+		assert.ErrorIs(t, err, objecttier.ErrLost)
 		assert.NotErrorIs(t, err, tiers.ErrNotFound)
 		assert.ErrorContains(t, err, "entry k")
 		assert.EqualValues(t, 1, tier.Stats().Lost)
@@ -317,23 +256,21 @@ func (s slowly) Fill(o tiers.Object, off int64, p []byte) error {
 
 func (s slowly) Take(tiers.Object, int64, []byte) error { s.wait(); return nil }
 
-// Lookup makes a HEAD for each object until the first missing one.
-func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, c := inBubble(t, 1)
-		tier := open(t, c)
-		var objs []tiers.Object
-		for i := range 5 {
-			objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: 100})
-			if i != 3 {
-				err := put(t.Context(), tier, objs[i], nil)
-				require.NoError(t, err)
-			}
-		}
-		d.ClearLog()
-		n, err := tier.Lookup(t.Context(), objs...)
-		require.NoError(t, err)
-		assert.Equal(t, 3, n)
-		assert.Len(t, d.Log(), 4)
-	})
+func TestNamesAreTheEngines(t *testing.T) {
+	o := tiers.Object{Key: "u1/c2/t3", Gen: 9}
+	other := tiers.Object{Key: "u1/c2/t3", Gen: 10}
+	for _, c := range []struct {
+		names objecttier.Names
+		want  string
+	}{
+		{objecttier.Names{Format: objecttier.Own}, `^[0-9a-f]{2}/[0-9a-f]{30}-0000000000000009$`},
+		{objecttier.Names{Format: objecttier.LMCache, Model: "org/m-8b", Ranks: 1},
+			`^org/m-8b@01000100@0@[0-9a-f]{64}$`},
+		{objecttier.Names{Format: objecttier.LMCache, Model: "m", Rank: 3, Ranks: 8}, `^m@08030803@0@[0-9a-f]{64}$`},
+		{objecttier.Names{Format: objecttier.VLLM, Model: "org/m-8b", Ranks: 1},
+			`^org_m-8b_[0-9a-f]{12}_r0/[0-9a-f]{3}/[0-9a-f]{2}_g0/[0-9a-f]{64}\.bin$`},
+	} {
+		assert.Regexp(t, c.want, c.names.Name(o))
+		assert.NotEqual(t, c.names.Name(o), c.names.Name(other))
+	}
 }

@@ -60,28 +60,16 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 			assert.EqualValues(t, c.held, held.Load())
 			assert.Equal(t, c.peak, tier.Endpoints()[0].Peak())
 		}
-	})
-}
-
-// A request that still waits for a turn at the end of the run gets none.
-func TestWaitingForATurnEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, c := inBubble(t, 1)
-		c.Requests = 1
-		tier := open(t, c)
-		require.NoError(t, d.SetRules(s3test.Rule{Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
-			Kind: s3test.Delay, HeaderDelay: (5 * time.Second)}}))
-		write := func(ctx context.Context, key string) error {
-			o := tiers.Object{Key: key, Gen: 1, Size: 30_000}
-			return put(ctx, tier, o, nil)
+		// A request that still waits at the end of its context gets no turn.
+		for i := range 3 {
+			go func() { _ = put(t.Context(), tier, tiers.Object{Key: fmt.Sprint("c", i), Size: 1}, nil) }()
 		}
-		var all sync.WaitGroup
-		all.Go(func() { assert.NoError(t, write(t.Context(), "first")) })
-		<-time.After(time.Second)
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		synctest.Wait()
+		ctx, stop := context.WithTimeout(t.Context(), time.Second/2)
 		defer stop()
-		assert.ErrorIs(t, write(ctx, "second"), context.DeadlineExceeded)
-		all.Wait()
-		assert.NoError(t, write(t.Context(), "third"))
+		late := tiers.Object{Key: "late", Size: 1}
+		assert.ErrorIs(t, put(ctx, tier, late, nil), context.DeadlineExceeded)
+		<-time.After(2 * time.Second)
+		assert.NoError(t, put(t.Context(), tier, late, nil))
 	})
 }

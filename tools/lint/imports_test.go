@@ -41,14 +41,12 @@ var mayImport = map[string]string{
 	"tiers/transfer":      "tiers tiers/clock tiers/buffer",
 	"tiers/cache":         "tiers tiers/clock tiers/evict",
 	"tiers/evict":         "",
-	"tiers/objecttier": "tiers tiers/buffer tiers/clock tiers/workdir tiers/objecttier/store " +
-		"tiers/objecttier/endpoint",
-	"tiers/objecttier/store":    "tiers/clock tiers/objecttier/endpoint",
-	"tiers/objecttier/endpoint": "",
-	"tiers/privtest":            "",
-	"tiers/faults":              "tiers",
-	"tiers/tiertest":            "tiers",
+	"tiers/privtest":      "",
+	"tiers/faults":        "tiers",
+	"tiers/tiertest":      "tiers",
 
+	"tiers/objecttier":        "tiers tiers/buffer tiers/clock tiers/workdir tiers/objecttier/store",
+	"tiers/objecttier/store":  "tiers/clock",
 	"tiers/objecttier/s3test": "",
 
 	"kvbench/units":         "",

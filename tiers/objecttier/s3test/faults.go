@@ -7,8 +7,8 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -23,7 +23,7 @@ const (
 	Page        Kind = "page"         // respond Status (200 if 0) and Text, not executed
 	Lost        Kind = "lost"         // execute the request, then close the connection
 	Cut         Kind = "cut"          // close the connection after At bytes
-	Reset       Kind = "reset"        // reset the connection (RST) after At bytes
+	Reset       Kind = "reset"        // reset the connection (RST) after At bytes; only with TCP
 	Hang        Kind = "hang"         // stop after At bytes until the client or the endpoint closes
 	Flip        Kind = "flip"         // invert byte At
 	WrongLength Kind = "wrong-length" // a body and a Content-Length that are At bytes too short
@@ -57,12 +57,8 @@ type Rule struct {
 	matched, used int
 }
 
-type ruleSet struct {
-	mu    sync.Mutex
-	rules []*Rule
-}
-
-func (s *ruleSet) set(rules []Rule) (err error) {
+// SetRules replaces the rules. Their counts begin at 0.
+func (s *Server) SetRules(rules ...Rule) (err error) {
 	next := make([]*Rule, len(rules))
 	for i, r := range rules {
 		r.matched, r.used = 0, 0
@@ -71,14 +67,12 @@ func (s *ruleSet) set(rules []Rule) (err error) {
 		}
 		next[i] = &r
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = next
+	s.change(func() { s.rules = next })
 	return nil
 }
 
 // meet counts a request and returns its fault.
-func (s *ruleSet) meet(e *Entry) Fault {
+func (s *Server) meet(e *Entry) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rules {
@@ -91,6 +85,7 @@ func (s *ruleSet) meet(e *Entry) Fault {
 			continue
 		}
 		r.used++
+		e.Fault = r.Kind
 		return r.Fault
 	}
 	return Fault{}
@@ -99,14 +94,30 @@ func (s *ruleSet) meet(e *Entry) Fault {
 // breaks reports whether the connection ends within a body.
 func (f Fault) breaks() bool { return f.Kind == Cut || f.Kind == Reset || f.Kind == Hang }
 
-// answer is a response with its fault.
+// apply changes the next bytes of a body, which begin at the position at. ends reports that the connection
+// ends behind them.
+func (f Fault) apply(p []byte, at int64) (_ []byte, ends bool) {
+	rest := f.At - at
+	if ends = f.breaks() && int64(len(p)) >= rest; ends {
+		p = p[:rest]
+	}
+	if f.Kind == Flip && 0 <= rest && rest < int64(len(p)) {
+		p = slices.Clone(p) // do not change the store's own bytes
+		p[rest] ^= 0xff
+	}
+	return p, ends
+}
+
+// answer is a response with its fault, and the body of the request.
 type answer struct {
 	http.ResponseWriter
+	body    io.ReadCloser
 	request *http.Request
 	server  *Server
 	entry   *Entry
 	fault   Fault
 	began   bool
+	read    int64
 	written int64
 	length  int64 // for WrongLength
 }
@@ -156,10 +167,9 @@ func (a *answer) breakOff() {
 	switch a.fault.Kind {
 	case Reset:
 		conn := a.request.Context().Value(connectionKey{}).(net.Conn)
-		if c, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
-			conn = c.NetConn()
+		if c, ok := conn.(*net.TCPConn); ok {
+			_ = c.SetLinger(0)
 		}
-		_ = conn.(interface{ SetLinger(int) error }).SetLinger(0)
 		_ = conn.Close()
 	case Hang:
 		<-a.request.Context().Done()
@@ -196,7 +206,7 @@ func (a *answer) WriteHeader(status int) {
 		a.length = max(0, length-max(1, a.fault.At))
 		h.Set("Content-Length", strconv.FormatInt(a.length, 10))
 	}
-	a.server.log.change(func() { a.entry.Status = status })
+	a.server.change(func() { a.entry.Status = status })
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -207,22 +217,15 @@ func (a *answer) Write(b []byte) (int, error) {
 		a.wait(a.fault.BodyDelay)
 	}
 	size, ends := len(b), false
-	if onResponse := a.entry.Op != Put && a.entry.Op != PutPart; onResponse {
-		at := a.fault.At - a.written
-		if ends = a.fault.breaks() && int64(size) >= at; ends {
-			b = b[:at]
-		}
-		if a.fault.Kind == Flip && 0 <= at && at < int64(size) {
-			b = append([]byte(nil), b...) // do not change the store's own bytes
-			b[at] ^= 0xff
-		}
+	if !a.uploads() {
+		b, ends = a.fault.apply(b, a.written)
 	}
 	if a.length >= 0 {
 		b = b[:min(int64(len(b)), a.length-a.written)]
 	}
 	n, err := a.ResponseWriter.Write(b)
 	a.written += int64(n)
-	a.server.log.change(func() { a.entry.BytesOut = a.written })
+	a.server.change(func() { a.entry.BytesOut = a.written })
 	if ends {
 		a.breakOff()
 	}
@@ -232,27 +235,25 @@ func (a *answer) Write(b []byte) (int, error) {
 	return size, nil
 }
 
-// requestBody counts the bytes of a request's body, and can let it fail.
-type requestBody struct {
-	io.ReadCloser
-	*answer
-	read int64
-}
+// uploads reports whether the request's body is the body of an object or part.
+func (a *answer) uploads() bool { return a.entry.Op == Put || a.entry.Op == PutPart }
 
-func (b *requestBody) Read(p []byte) (int, error) {
-	f := b.fault
-	carries := b.entry.Op == Put || b.entry.Op == PutPart
-	if breaks := carries && f.breaks(); breaks {
-		if b.read == f.At {
-			b.breakOff()
-		}
-		p = p[:min(int64(len(p)), f.At-b.read)]
+// Read reads the request's body.
+func (a *answer) Read(p []byte) (n int, err error) {
+	n, err = a.body.Read(p)
+	ends := false
+	if a.uploads() {
+		var passed []byte
+		passed, ends = a.fault.apply(p[:n], a.read)
+		n = copy(p, passed)
 	}
-	n, err := b.ReadCloser.Read(p)
-	if at := f.At - b.read; carries && f.Kind == Flip && 0 <= at && at < int64(n) {
-		p[at] ^= 0xff
+	a.read += int64(n)
+	a.server.change(func() { a.entry.BytesIn = a.read })
+	if ends {
+		a.breakOff()
 	}
-	b.read += int64(n)
-	b.server.log.change(func() { b.entry.BytesIn = b.read })
 	return n, err
 }
+
+// Close closes the request's body.
+func (a *answer) Close() error { return a.body.Close() }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -51,7 +50,6 @@ func operation(r *http.Request, key string) Op {
 
 // Entry is one request in the access log.
 type Entry struct {
-	Seq      int // 1 for the first request
 	Endpoint int // from 0
 	Op       Op
 	Bucket   string
@@ -68,35 +66,28 @@ type Entry struct {
 	Begun, Ended time.Duration
 }
 
-// accessLog keeps the requests. Its lock guards the entries, which change until the requests end.
-type accessLog struct {
-	opened time.Time
-
-	mu       sync.Mutex
-	requests int
-	entries  []*Entry
-}
-
-func (l *accessLog) copy() (entries []Entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.entries {
-		entries = append(entries, *e)
-	}
+// Log returns the access log in the order in which requests began, including requests in flight.
+func (s *Server) Log() (entries []Entry) {
+	s.change(func() {
+		for _, e := range s.entries {
+			entries = append(entries, *e)
+		}
+	})
 	return entries
 }
 
-func (l *accessLog) clear() { l.change(func() { l.entries = nil }) }
+// ClearLog removes all entries.
+func (s *Server) ClearLog() { s.change(func() { s.entries = nil }) }
 
-func (l *accessLog) change(f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *Server) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	f()
 }
 
-// begin adds a request.
-func (l *accessLog) begin(endpoint int, r *http.Request) *Entry {
-	e := &Entry{Endpoint: endpoint, Range: r.Header.Get("Range"), Begun: time.Since(l.opened)}
+// begin adds a request to the log.
+func (s *Server) begin(endpoint int, r *http.Request) *Entry {
+	e := &Entry{Endpoint: endpoint, Range: r.Header.Get("Range"), Begun: time.Since(s.opened)}
 	e.Bucket, e.Key, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	e.Op = operation(r, e.Key)
 	e.Part, _ = strconv.Atoi(r.URL.Query().Get("partNumber"))
@@ -108,10 +99,6 @@ func (l *accessLog) begin(endpoint int, r *http.Request) *Entry {
 		e.Keys = slices.Clip(submatch(`<Key>([^<]*)</Key>`, body))
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	l.change(func() {
-		l.requests++
-		e.Seq = l.requests
-		l.entries = append(l.entries, e)
-	})
+	s.change(func() { s.entries = append(s.entries, e) })
 	return e
 }

@@ -1,10 +1,10 @@
 // Package s3test is an S3 server for tests: gofakes3 with its objects in memory, behind a handler
 // that injects faults and logs requests.
 //
-//	server.go   Config, Server, Endpoint: the store and its addresses; Start
+//	server.go   Config, Server, Endpoint: the store and its addresses; Start; connections in memory, for
+//	            tests in a bubble of testing/synctest
 //	faults.go   Rule, Fault: the faults, and the requests with faults
 //	log.go      Op, Entry: the access log
-//	network.go  connections in memory, for tests in a bubble of testing/synctest
 //
 // Signatures are not verified: only the access key is compared. A test that needs verified
 // signatures or checksums runs against versitygw, see benchmarks/e2e.
@@ -14,7 +14,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
@@ -22,10 +22,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,11 +41,9 @@ type Config struct {
 	// Requests must contain AccessKey and Token. If empty, they are "key" and no token.
 	AccessKey, Token string
 	// Domain makes BUCKET.Domain a host name of the bucket (virtual-hosted style).
-	Domain string
-	// Versioning enables versions in all buckets.
-	Versioning bool
-	// TLS makes the endpoints speak https: see Certificate.
-	TLS *tls.Config
+	Domain     string
+	Versioning bool // in all buckets
+	TLS        bool // the endpoints speak https: see Roots
 	// InMemory makes the connections of DialContext pipes instead of TCP. Time in a bubble of
 	// testing/synctest only passes with pipes.
 	InMemory bool
@@ -58,22 +58,24 @@ type Server struct {
 	config    Config
 	backend   *s3mem.Backend
 	store     http.Handler
-	rules     ruleSet
-	log       accessLog
 	endpoints []*Endpoint
 	slots     chan struct{} // holds one value per request in service; nil: no limit
+	opened    time.Time
+
+	mu      sync.Mutex // also guards the fields of entries, which change until the requests end
+	rules   []*Rule
+	entries []*Entry
 }
 
 // Start makes a server with n endpoints. The end of the test closes them.
 func Start(t testing.TB, c Config, n int) *Server {
 	t.Helper()
 	c.AccessKey = cmp.Or(c.AccessKey, "key")
-	s := &Server{config: c, backend: s3mem.New()}
+	s := &Server{config: c, backend: s3mem.New(), opened: time.Now()}
 	s.store = gofakes3.New(s.backend).Server()
 	if c.Slots > 0 {
 		s.slots = make(chan struct{}, c.Slots)
 	}
-	s.log.opened = time.Now()
 	fail := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -88,11 +90,8 @@ func Start(t testing.TB, c Config, n int) *Server {
 				Status: gofakes3.VersioningEnabled}))
 		}
 		// gofakes3 reports NoSuchUpload when it lists the uploads of a bucket that never had one.
-		answer := httptest.NewRecorder()
-		s.store.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/"+name+"/k?uploads", nil))
-		id := submatch(`<UploadId>(.*)</UploadId>`, answer.Body.Bytes())[0]
-		s.store.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete,
-			"/"+name+"/k?uploadId="+id, nil))
+		id := submatch(`<UploadId>(.*)</UploadId>`, s.ask(http.MethodPost, "/"+name+"/k?uploads"))
+		s.ask(http.MethodDelete, "/"+name+"/k?uploadId="+id[0])
 	}
 	for i := range n {
 		e := &Endpoint{server: s, index: i, address: "127.0.0.1:0"}
@@ -106,13 +105,18 @@ func Start(t testing.TB, c Config, n int) *Server {
 	return s
 }
 
-// Certificate returns a server's certificate for 127.0.0.1, ::1 and example.com, and a client's
-// configuration that trusts it.
-func Certificate() (server, client *tls.Config) {
-	s := httptest.NewTLSServer(nil)
-	defer s.Close()
-	client = s.Client().Transport.(*http.Transport).TLSClientConfig
-	return &tls.Config{Certificates: s.TLS.Certificates}, client
+// ask returns the store's answer to a request that is neither logged nor has a fault.
+func (s *Server) ask(method, target string) []byte {
+	answer := httptest.NewRecorder()
+	s.store.ServeHTTP(answer, httptest.NewRequest(method, target, nil))
+	return answer.Body.Bytes()
+}
+
+// Roots returns the certificates that a client of the first endpoint trusts.
+func (s *Server) Roots() *x509.CertPool {
+	roots := x509.NewCertPool()
+	roots.AddCert(s.endpoints[0].http.Certificate())
+	return roots
 }
 
 // DialContext connects to an endpoint.
@@ -124,15 +128,6 @@ func (s *Server) DialContext(ctx context.Context, network, address string) (net.
 	}
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
-
-// SetRules replaces the rules. Their counts begin at 0.
-func (s *Server) SetRules(rules ...Rule) error { return s.rules.set(rules) }
-
-// Log returns the access log in the order in which requests began, including requests in flight.
-func (s *Server) Log() []Entry { return s.log.copy() }
-
-// ClearLog removes all entries.
-func (s *Server) ClearLog() { s.log.clear() }
 
 // Keys lists the objects of a bucket that begin with prefix, in order.
 func (s *Server) Keys(bucket, prefix string) (keys []string) {
@@ -149,9 +144,7 @@ func (s *Server) Keys(bucket, prefix string) (keys []string) {
 
 // Uploads lists the keys of a bucket's multipart uploads in flight, in order.
 func (s *Server) Uploads(bucket string) []string {
-	answer := httptest.NewRecorder()
-	s.store.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/"+bucket+"?uploads", nil))
-	return submatch(`<Key>(.*)</Key>`, answer.Body.Bytes())
+	return submatch(`<Key>(.*)</Key>`, s.ask(http.MethodGet, "/"+bucket+"?uploads"))
 }
 
 // Object returns the body of an object.
@@ -175,12 +168,8 @@ func (s *Server) Endpoints() []*Endpoint { return s.endpoints }
 
 // URLs returns the addresses of the endpoints.
 func (s *Server) URLs() (urls []string) {
-	scheme := "http://"
-	if s.config.TLS != nil {
-		scheme = "https://"
-	}
 	for _, e := range s.endpoints {
-		urls = append(urls, scheme+e.address)
+		urls = append(urls, e.http.URL)
 	}
 	return urls
 }
@@ -190,10 +179,9 @@ type Endpoint struct {
 	server  *Server
 	index   int
 	address string // the first Return replaces port 0
-	http    *http.Server
+	http    *httptest.Server
 	memory  atomic.Pointer[memoryListener] // for an endpoint in memory
-	stop    context.CancelFunc
-	running sync.WaitGroup // the listener and the connections
+	stop    context.CancelFunc             // ends the requests in flight
 }
 
 // Return opens the endpoint at its address, for the first time or after Kill.
@@ -207,38 +195,31 @@ func (e *Endpoint) Return() (err error) {
 		return err
 	}
 	e.address = l.Addr().String()
-	if config := e.server.config.TLS; config != nil {
-		l = tls.NewListener(l, config)
-	}
 	var down context.Context
 	down, e.stop = context.WithCancel(context.Background())
-	e.http = &http.Server{Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0),
+	e.http = &httptest.Server{Listener: l, Config: &http.Server{
+		ErrorLog:    log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return down },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, c)
 		},
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew: // before Serve returns
-				e.running.Add(1)
-			case http.StateClosed: // after the last request
-				e.running.Done()
-			}
-		},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			e.server.serve(e.index, w, r)
-		})}
-	e.http.Protocols.SetHTTP1(true)
-	server := e.http
-	e.running.Go(func() { _ = server.Serve(l) })
+		})}}
+	if e.server.config.TLS {
+		e.http.StartTLS()
+	} else {
+		e.http.Start()
+	}
 	return nil
 }
 
 // Kill closes the listener and all connections, and waits for the requests in flight. It may be repeated.
 func (e *Endpoint) Kill() {
 	e.stop()
-	_ = e.http.Close()
-	e.running.Wait()
+	_ = e.http.Listener.Close() // first, so that no connection follows the last one
+	e.http.CloseClientConnections()
+	e.http.Close()
 }
 
 type connectionKey struct{}
@@ -255,11 +236,11 @@ func (s *Server) serve(endpoint int, w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
 		unchunk(r)
 	}
-	entry := s.log.begin(endpoint, r)
-	defer func() { s.log.change(func() { entry.Ended = time.Since(s.log.opened) }) }()
-	a := &answer{ResponseWriter: w, request: r, server: s, entry: entry, fault: s.rules.meet(entry)}
-	s.log.change(func() { entry.Fault = a.fault.Kind })
-	r.Body = &requestBody{ReadCloser: r.Body, answer: a}
+	entry := s.begin(endpoint, r)
+	defer func() { s.change(func() { entry.Ended = time.Since(s.opened) }) }()
+	a := &answer{ResponseWriter: w, body: r.Body, request: r, server: s, entry: entry}
+	a.fault = s.meet(entry)
+	r.Body = a
 	switch {
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+s.config.AccessKey+"/"):
 		a.fail(http.StatusForbidden, "InvalidAccessKeyId", "The access key does not exist")
@@ -313,3 +294,52 @@ func submatch(pattern string, text []byte) (found []string) {
 	}
 	return found
 }
+
+// memoryListener makes connections from in-memory pipes (net.Pipe). Their goroutines block on channels only, so
+// testing/synctest can detect when all goroutines of a test are blocked. A closed listener refuses connections
+// with the kernel's error ECONNREFUSED. A pipe cannot be reset: its other end reads an EOF.
+type memoryListener struct {
+	address memoryAddress
+	conns   chan net.Conn
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func listenInMemory(address string) *memoryListener {
+	return &memoryListener{address: memoryAddress(address), conns: make(chan net.Conn),
+		closed: make(chan struct{})}
+}
+
+func (l *memoryListener) dial(ctx context.Context) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: l.address,
+			Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type memoryAddress string
+
+func (memoryAddress) Network() string  { return "tcp" }
+func (a memoryAddress) String() string { return string(a) }
+
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memoryListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *memoryListener) Addr() net.Addr { return l.address }

@@ -10,14 +10,11 @@ import (
 	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
-
-	"kvbench/tiers/objecttier/endpoint"
 )
 
 func init() {
@@ -28,12 +25,11 @@ func init() {
 
 // Client makes requests to one bucket.
 type Client struct {
-	cfg   Config
-	cores []*minio.Core // one per endpoint
-	wire  *wire
-
-	mu      sync.Mutex
-	servers map[string]bool // values of the header Server
+	cfg       Config
+	cores     []*minio.Core // one per endpoint
+	endpoints *endpoints
+	only      *Endpoint // of all requests, see At; nil: endpoints chooses
+	wire      *wire
 }
 
 // New makes a client. It opens no connection.
@@ -44,23 +40,22 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Random == nil {
 		cfg.Random = rand.Float64
 	}
-	c := &Client{cfg: cfg, servers: map[string]bool{}}
+	if cfg.Credentials == nil {
+		cfg.Credentials = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
+	}
+	c := &Client{cfg: cfg, endpoints: newEndpoints(&cfg)}
 	c.wire = newWire(&c.cfg)
-	for _, e := range cfg.Endpoints.All() {
-		scheme, host, _ := strings.Cut(e.URL, "://")
+	for _, url := range cfg.URLs {
+		scheme, host, _ := strings.Cut(url, "://")
 		lookup := minio.BucketLookupPath
 		if cfg.virtual(host) {
 			lookup = minio.BucketLookupDNS
 		}
-		keys := cfg.Credentials
-		if keys == nil {
-			keys = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
-		}
-		core, err := minio.NewCore(host, &minio.Options{Creds: keys, Secure: scheme == "https",
-			Transport: c, Region: cfg.Region, BucketLookup: lookup, MaxRetries: 1,
-			TrailingHeaders: cfg.Payload == CRC32C || cfg.Payload == CRC64NVME})
+		core, err := minio.NewCore(host, &minio.Options{Creds: cfg.Credentials,
+			Secure: scheme == "https", Transport: c.wire, Region: cfg.Region, BucketLookup: lookup,
+			MaxRetries: 1, TrailingHeaders: cfg.Payload == CRC32C || cfg.Payload == CRC64NVME})
 		if err != nil {
-			return nil, fmt.Errorf("endpoint %s: %s", e.URL, cfg.redact(err.Error()))
+			return nil, fmt.Errorf("endpoint %s: %s", url, cfg.redact(err.Error()))
 		}
 		c.cores = append(c.cores, core)
 	}
@@ -70,28 +65,15 @@ func New(cfg Config) (*Client, error) {
 // At returns a client for a single endpoint. Its requests are not observed. It shares the connections
 // of c, and is closed with c.
 func (c *Client) At(i int) *Client {
-	one := &Client{cfg: c.cfg, cores: c.cores[i : i+1], wire: c.wire, servers: map[string]bool{}}
-	one.cfg.Observer = noObserver{}
-	// This cannot fail with one endpoint and a known balance.
-	one.cfg.Endpoints, _ = endpoint.NewSet([]string{c.cfg.Endpoints.All()[i].URL},
-		endpoint.PinRank, 0, c.cfg.Clock.Now)
-	return one
-}
-
-// Servers returns the values of the header Server in the answers.
-func (c *Client) Servers() (names []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name := range c.servers {
-		names = append(names, name)
-	}
-	return names
+	one := *c
+	one.only, one.cfg.Observer = c.endpoints.all[i], noObserver{}
+	return &one
 }
 
 // attempt is one attempt of a request. RoundTrip finds it in the context of the library's HTTP request
 // and stores its observations in it.
 type attempt struct {
-	clientOf *Client
+	cfg      *Config
 	ctx      context.Context
 	watchdog *time.Timer
 	last     atomic.Int64 // last time that bytes moved, by the run's clock; MaxInt64 during a pause
@@ -111,7 +93,7 @@ type attemptKey struct{}
 // reads, because resetting a timer per piece would cost more.
 func (a *attempt) moved(n int) {
 	a.bytes.Add(int64(n))
-	a.last.Store(int64(a.clientOf.cfg.Clock.Now()))
+	a.last.Store(int64(a.cfg.Clock.Now()))
 }
 
 // pause stops the time limit until bytes move again.
@@ -120,9 +102,9 @@ func (a *attempt) pause() { a.last.Store(math.MaxInt64) }
 // watch ends the attempt if no bytes have moved for the time limit. Otherwise it waits for the rest of
 // the limit.
 func (a *attempt) watch(cancel context.CancelCauseFunc) {
-	left := a.clientOf.cfg.Timeout
+	left := a.cfg.Timeout
 	if last := a.last.Load(); last != math.MaxInt64 {
-		left -= a.clientOf.cfg.Clock.Now() - time.Duration(last)
+		left -= a.cfg.Clock.Now() - time.Duration(last)
 	}
 	if left <= 0 {
 		cancel(errTimeout)
@@ -131,43 +113,17 @@ func (a *attempt) watch(cancel context.CancelCauseFunc) {
 	a.watchdog.Reset(left)
 }
 
-// RoundTrip implements http.RoundTripper for the library.
-func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
-	a, ok := r.Context().Value(attemptKey{}).(*attempt)
-	if !ok {
-		return nil, errors.New("a request without an attempt")
-	}
-	answer, err := c.wire.transport.RoundTrip(r)
-	if err != nil {
-		a.failure = err
-		return nil, err
-	}
-	a.first = c.cfg.Clock.Now()
-	a.status, a.header, a.failure = answer.StatusCode, answer.Header, nil
-	a.html = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
-	a.moved(0)
-	if name := answer.Header.Get("Server"); name != "" {
-		c.mu.Lock()
-		if len(c.servers) < 8 { // a load balancer may name each of its servers
-			c.servers[name] = true
-		}
-		c.mu.Unlock()
-	}
-	return answer, nil
-}
-
-// notPage returns an error if the answer is a web page, which may have status 200.
-func (a *attempt) notPage() error {
-	if a.html {
-		return &unexpected{text: "the answer is a page"}
-	}
-	return nil
-}
-
-// simple makes a request that moves no bytes of an object.
+// simple makes a request that moves no bytes of an object. A web page is an error, also with status 200.
 func (c *Client) simple(ctx context.Context, op Op, key string,
 	try func(a *attempt, core *minio.Core) error) error {
-	return c.do(ctx, &request{Request: Request{Op: op}, key: key, try: try})
+	return c.do(ctx, &request{Request: Request{Op: op}, key: key,
+		try: func(a *attempt, core *minio.Core) error {
+			err := try(a, core)
+			if err == nil && a.html {
+				err = &unexpected{text: "the answer is a page"}
+			}
+			return err
+		}})
 }
 
 // request is a request with all its attempts.
@@ -193,42 +149,39 @@ func (c *Client) do(ctx context.Context, r *request) error {
 		return ended(ctx, r)
 	}
 	r.Begun = c.cfg.Clock.Now()
-	e := c.cfg.Endpoints.First(uint8(r.Op), r.key)
 	begun := false // an attempt of a GET has returned bytes
+	e, stay := c.only, c.only != nil
 	for n := 0; ; n++ {
-		f, a, err := c.attempt(ctx, r, e)
+		e = c.endpoints.begin(r.Op, r.key, e, stay)
+		a, failure, err := c.attempt(ctx, r, e)
 		if err == nil && !begun || (r.Op == Get || r.Op == GetRange) && !begun &&
 			a.bytes.Load() > 0 {
 			begun, r.FirstByte = true, a.first
 		}
 		r.Attempts += max(1, int(a.sent.Load()))
-		cancelled := err != nil && ctx.Err() != nil // then the failure is not the store's
-		again := err != nil && f.again && n < c.cfg.Retries && !cancelled
-		c.cfg.Observer.Attempt(Attempt{Op: r.Op, Endpoint: e.Index, First: n == 0,
-			Sent: int(a.sent.Load()), Status: a.status, Cause: f.cause, Retried: again,
-			Cancelled: cancelled, Bytes: a.bytes.Load()})
-		if again {
-			from := c.cfg.Clock.Now()
-			_ = c.cfg.Clock.Sleep(ctx, c.pause(n, a)) // the next attempt sees the end of ctx
-			r.Backoff += c.cfg.Clock.Now() - from
-			e = c.cfg.Endpoints.Next(e, f.outcome != endpoint.Failed)
-			continue
-		}
-		own, isOwn := errors.AsType[*callers](err)
+		seen := Attempt{Op: r.Op, Endpoint: e.Index, First: n == 0, Sent: int(a.sent.Load()),
+			Status: a.status, Bytes: a.bytes.Load()}
 		switch {
 		case err == nil:
-		case cancelled:
-			r.Cancelled, r.Err = true, ended(ctx, r)
-		case isOwn:
-			r.Err = own.err
+		case ctx.Err() != nil: // the failure is not the store's
+			seen.Cancelled, r.Cancelled, err = true, true, ended(ctx, r)
+		case failure == nil:
+			seen.Cause = CausedByCaller
 		default:
-			r.Err = &Error{Op: r.Op, Endpoint: e.URL, Key: r.key, Attempts: r.Attempts,
-				Status: a.status, Code: f.code, Cause: f.cause, Message: f.message, Cure: f.cure,
-				Down: c.cfg.Endpoints.Failing()}
+			seen.Cause, seen.Retried = failure.Cause, failure.again && n < c.cfg.Retries
+			failure.Attempts, failure.Down = r.Attempts, c.endpoints.down()
+			err = failure
 		}
-		r.Ended = c.cfg.Clock.Now()
-		c.cfg.Observer.Request(r.Request)
-		return r.Err
+		c.cfg.Observer.Attempt(seen)
+		if !seen.Retried {
+			r.Err, r.Ended = err, c.cfg.Clock.Now()
+			c.cfg.Observer.Request(r.Request)
+			return err
+		}
+		from := c.cfg.Clock.Now()
+		_ = c.cfg.Clock.Sleep(ctx, c.pause(n, a)) // the next attempt sees the end of ctx
+		r.Backoff += c.cfg.Clock.Now() - from
+		stay = c.only != nil || failure.outcome != failed
 	}
 }
 
@@ -243,47 +196,45 @@ func ended(ctx context.Context, r *request) error {
 
 // callers is an error of the caller: a body that cannot be read, or a sink that failed. It is returned
 // unchanged, without another attempt.
-type callers struct{ err error }
-
-func (e *callers) Error() string { return e.err.Error() }
-func (e *callers) Unwrap() error { return e.err }
+type callers struct{ error }
 
 // attempt makes one attempt at one endpoint. It ends the attempt's context at its end, which closes the
-// connection if the time limit ended the attempt.
-func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) (f failure,
-	a *attempt, err error) {
+// connection if the time limit ended the attempt. If the store failed, failure describes err.
+func (c *Client) attempt(ctx context.Context, r *request, e *Endpoint) (a *attempt, failure *Error,
+	err error) {
 	actx, cancel := context.WithCancelCause(ctx)
-	a = &attempt{clientOf: c}
+	a = &attempt{cfg: &c.cfg}
 	// If the store had closed an idle connection, net/http repeats a request on another one. The
 	// store may have seen both requests, so both count.
 	actx = httptrace.WithClientTrace(actx, &httptrace.ClientTrace{
 		WroteHeaders: func() { a.sent.Add(1) }})
 	a.ctx = context.WithValue(actx, attemptKey{}, a)
 	a.moved(0)
-	armed := make(chan struct{})
-	a.watchdog = time.AfterFunc(c.cfg.Timeout, func() { <-armed; a.watch(cancel) })
-	close(armed)
-	outcome := endpoint.Cancelled // also when try panics
+	a.watchdog = time.AfterFunc(math.MaxInt64, func() { a.watch(cancel) })
+	a.watchdog.Reset(c.cfg.Timeout) // now, because watch reads the field
+	result := cancelled             // also when try panics
 	defer func() {
 		a.watchdog.Stop()
 		cancel(nil)
-		e.End(outcome)
+		e.end(result)
 	}()
 	if ctx.Err() != nil { // the library would hide the reason
-		return f, a, ctx.Err()
+		return a, nil, ctx.Err()
 	}
 	err = r.try(a, c.cores[e.Index])
-	switch _, own := errors.AsType[*callers](err); {
+	own, isOwn := errors.AsType[callers](err)
+	switch {
 	case err == nil:
-		outcome = endpoint.Answered
+		result = answered
 	case ctx.Err() != nil:
-	case own:
-		f.cause = CausedByCaller
+	case isOwn:
+		err = own.error
 	default:
-		f = c.classify(a, err)
-		outcome = f.outcome
+		failure = c.classify(a, err)
+		failure.Op, failure.Endpoint, failure.Key = r.Op, e.URL, r.key
+		result = failure.outcome
 	}
-	return f, a, err
+	return a, failure, err
 }
 
 // pause returns the pause after attempt n, counted from 0.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -12,13 +11,14 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"kvbench/tiers/clock"
-	"kvbench/tiers/objecttier/endpoint"
 )
 
 // Config configures a Client.
 type Config struct {
 	Bucket      string
-	Endpoints   *endpoint.Set
+	URLs        []string // of the endpoints, at least one: see FindEndpoints
+	Balance     Balance
+	Rank        int                      // of the run; Balance uses it
 	Credentials *credentials.Credentials // nil: requests are not signed
 	// Region is always set, so that the library does not request the location of the bucket.
 	Region     string
@@ -60,8 +60,8 @@ func (c *Config) virtual(host string) bool {
 
 // Virtual reports whether requests name the bucket in the host.
 func (c *Config) Virtual() bool {
-	return slices.ContainsFunc(c.Endpoints.All(), func(e *endpoint.Endpoint) bool {
-		_, host, _ := strings.Cut(e.URL, "://")
+	return slices.ContainsFunc(c.URLs, func(url string) bool {
+		_, host, _ := strings.Cut(url, "://")
 		return c.virtual(host)
 	})
 }
@@ -102,12 +102,7 @@ var opNames = [NumOps]string{"put", "put_part", "get", "get_range", "head", "del
 	"delete_batch", "list", "create", "complete", "abort", "bucket"}
 
 // String returns the key of results: "put", "get_range", …
-func (o Op) String() string {
-	if o < NumOps {
-		return opNames[o]
-	}
-	return fmt.Sprintf("Op(%d)", uint8(o))
-}
+func (o Op) String() string { return opNames[o] }
 
 // Attempt is one completed attempt of a request at one endpoint. Sums of attempts can be compared with
 // the access log of a store.

@@ -69,7 +69,7 @@ func (c *Config) Key() string {
 
 // keys returns the keys in use. The keys of a role change.
 func (c *Config) keys() (v credentials.Value) {
-	if c.Credentials != nil {
+	if c.Credentials != nil { // nil before New
 		v, _ = c.Credentials.GetWithContext(nil) // requests return an error of this call
 	}
 	return v

@@ -1,6 +1,8 @@
 // Package store is a client of an object store behind several endpoints. It makes the requests of the S3
 // protocol, with attempts, failover, time limits and counts. No other package imports minio-go.
 //
+//	addresses.go   FindEndpoints: URLs separated by commas or in a file, with ranges, of the first source
+//	endpoints.go   Balance, Endpoint: the endpoint of each attempt, and which endpoints back off
 //	config.go      Config, Op, Attempt, Request, Observer
 //	client.go      Client: a request as attempts, and the pauses between them
 //	requests.go    Put, Get, Head, Delete and the requests of uploads

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-
-	"kvbench/tiers/objecttier/endpoint"
 )
 
 // Error is the error of a request after its last attempt. It does not wrap the transport's error,
@@ -34,6 +32,9 @@ type Error struct {
 	Cure     string // advice for the user, or ""
 	// Down is the time for which no endpoint had answered when the request failed.
 	Down time.Duration
+
+	again   bool // another attempt may succeed
+	outcome outcome
 }
 
 // The kinds of an Error, for errors.Is.
@@ -76,7 +77,7 @@ func (e *Error) Is(target error) bool {
 		return e.Status == http.StatusNotFound && e.Code != minio.NoSuchBucket &&
 			e.Code != noSuchUser
 	case ErrFull, syscall.ENOSPC:
-		return full(e.Status, e.Code)
+		return e.full()
 	case ErrDown:
 		return e.Down >= longest
 	case ErrNotServed:
@@ -90,9 +91,9 @@ const noSuchUser = "XAdminUserNotFound"
 
 // full reports whether a store has no space. MinIO answers 507 or names the quota. Other stores answer
 // 403 or 409 with the code QuotaExceeded.
-func full(status int, code string) bool {
-	return status == http.StatusInsufficientStorage || code == "XMinioStorageFull" ||
-		code == "QuotaExceeded" || code == "XMinioAdminBucketQuotaExceeded"
+func (e *Error) full() bool {
+	return e.Status == http.StatusInsufficientStorage || e.Code == "XMinioStorageFull" ||
+		e.Code == "QuotaExceeded" || e.Code == "XMinioAdminBucketQuotaExceeded"
 }
 
 // errTimeout is the cause with which the watchdog cancels an attempt.
@@ -106,89 +107,80 @@ type unexpected struct {
 
 func (e *unexpected) Error() string { return e.text }
 
-// failure is a failed attempt.
-type failure struct {
-	cause   string
-	again   bool // another attempt may succeed
-	outcome endpoint.Outcome
-	code    string
-	message string
-	cure    string
-}
-
 // transient lists the statuses and codes of answers after which another attempt may succeed.
 var transient = strings.Fields("408 429 500 502 503 504 SlowDown SlowDownRead SlowDownWrite " +
 	"InternalError RequestTimeout Throttling ServiceUnavailable")
 
 // classify finds the cause of a failed attempt from RoundTrip's observations, because the library hides
 // causes: it turns an EOF into a sentence.
-func (c *Client) classify(a *attempt, err error) failure {
+func (c *Client) classify(a *attempt, err error) *Error {
 	answer, isAnswer := errors.AsType[minio.ErrorResponse](err)
 	odd, isOdd := errors.AsType[*unexpected](err)
-	f := failure{cause: strconv.Itoa(a.status), code: answer.Code,
-		message: cmp.Or(answer.Message, err.Error())}
+	e := &Error{Status: a.status, Code: answer.Code, Cause: strconv.Itoa(a.status),
+		Message: cmp.Or(answer.Message, err.Error())}
 	switch {
 	case errors.Is(context.Cause(a.ctx), errTimeout):
-		f = failure{cause: "timeout", again: true, outcome: endpoint.Failed,
-			message: fmt.Sprintf("%v: %v", errTimeout, c.cfg.Timeout)}
+		e.Cause, e.Code, e.again, e.outcome = "timeout", "", true, failed
+		e.Message = fmt.Sprintf("%v: %v", errTimeout, c.cfg.Timeout)
 	case isOdd && odd.short:
-		f.cause, f.again, f.outcome = "short_body", true, endpoint.Failed
+		e.Cause, e.again, e.outcome = "short_body", true, failed
 	// The library's own error about a header that it cannot read has no status.
 	case isOdd, isAnswer && answer.StatusCode == 0 && a.status == http.StatusOK:
-		f.cause, f.code = "answer", ""
+		e.Cause, e.Code = "answer", ""
 	case a.failure != nil:
-		f = transportFailure(a.failure)
+		e.Code, e.again, e.outcome = "", true, failed
+		e.transport(a.failure)
 	case a.status == 0: // the library refused the request before sending it
-		f.cause = "client"
+		e.Cause = "client"
 	default:
-		f.again = !full(a.status, f.code) &&
-			(slices.Contains(transient, f.cause) || slices.Contains(transient, f.code))
-		if a.status >= 500 && a.status != http.StatusNotImplemented &&
-			!full(a.status, f.code) {
-			f.outcome = endpoint.Failed
+		e.again = !e.full() &&
+			(slices.Contains(transient, e.Cause) || slices.Contains(transient, e.Code))
+		if e.Status >= 500 && e.Status != http.StatusNotImplemented && !e.full() {
+			e.outcome = failed
 		}
-		f.cure = c.cure(a.status, f.code)
+		e.Cure = c.cure(e)
 	}
-	if a.html && a.status > 0 && !f.again { // a load balancer's page with 502 or 503 is transient
-		f.cause, f.code = "page", ""
-		f.message = "the answer is a web page, not an object store's"
-		f.cure = "check host and port of -s3-endpoint: consoles and proxies have their own"
+	if a.html && a.status > 0 && !e.again { // a load balancer's page with 502 or 503 is transient
+		e.Cause, e.Code = "page", ""
+		e.Message = "the answer is a web page, not an object store's"
+		e.Cure = "check host and port of -s3-endpoint: consoles and proxies have their own"
 	}
-	f.message = c.cfg.redact(f.message)
-	return f
+	e.Message = c.cfg.redact(e.Message)
+	return e
 }
 
-// transportFailure classifies an error without an answer. Wrong certificates, names and schemes do not
-// change between attempts.
-func transportFailure(err error) failure {
-	f := failure{cause: "transport", again: true, outcome: endpoint.Failed, message: err.Error()}
+// transport classifies an error without an answer. Wrong certificates, names and schemes do not change
+// between attempts.
+func (e *Error) transport(err error) {
+	e.Message = err.Error()
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	limit, timed := errors.AsType[net.Error](err)
 	switch {
 	case certificate:
-		f.cause, f.again = "certificate", false
-		f.cure = "give the authority's certificate with -s3-ca-file or AWS_CA_BUNDLE and an " +
+		e.Cause, e.again = "certificate", false
+		e.Cure = "give the authority's certificate with -s3-ca-file or AWS_CA_BUNDLE and an " +
 			"endpoint by the name in it; -s3-skip-verify trusts anybody"
-	case plain, strings.Contains(f.message, "server gave HTTP response to HTTPS client"):
-		f.cause, f.again = "tls", false
-		f.cure = "the endpoint does not speak TLS: write http:// in -s3-endpoint"
+	case plain, strings.Contains(e.Message, "server gave HTTP response to HTTPS client"):
+		e.Cause, e.again = "tls", false
+		e.Cure = "the endpoint does not speak TLS: write http:// in -s3-endpoint"
 	case isDNS && dns.IsNotFound:
-		f.cause, f.again = "no_such_host", false
-		f.cure = "check the host in -s3-endpoint; with -s3-addressing virtual the bucket is part " +
+		e.Cause, e.again = "no_such_host", false
+		e.Cure = "check the host in -s3-endpoint; with -s3-addressing virtual the bucket is part " +
 			"of its name"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		f.cause, f.cure = "refused", "is the store running, and is that its port?"
+		e.Cause, e.Cure = "refused", "is the store running, and is that its port?"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		f.cause = "reset"
+		e.Cause = "reset"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		strings.Contains(f.message, "server closed idle connection"):
-		f.cause = "eof"
+		strings.Contains(e.Message, "server closed idle connection"):
+		e.Cause = "eof"
 	case timed && limit.Timeout():
-		f.cause = "timeout"
+		e.Cause = "timeout"
+	default:
+		e.Cause = "transport"
 	}
-	return f
 }
 
 // cures are advice for answers that no other attempt changes, by code or status. The first match counts,
@@ -215,8 +207,8 @@ var cures = []struct{ answers, cure string }{
 }
 
 // cure returns advice about an answer.
-func (c *Client) cure(status int, code string) string {
-	if full(status, code) {
+func (c *Client) cure(e *Error) string {
+	if e.full() {
 		return "free space in the store or have less there (-storage-capacity-gb; of checkpoints " +
 			"-checkpoint-keep)"
 	}
@@ -226,7 +218,7 @@ func (c *Client) cure(status int, code string) string {
 	}
 	for _, known := range cures {
 		answers := strings.Fields(known.answers)
-		if slices.Contains(answers, code) || slices.Contains(answers, strconv.Itoa(status)) {
+		if slices.Contains(answers, e.Code) || slices.Contains(answers, strconv.Itoa(e.Status)) {
 			return strings.NewReplacer("{key}", key, "{bucket}", c.cfg.Bucket, "{region}",
 				c.cfg.Region).Replace(known.cure)
 		}

@@ -31,10 +31,10 @@ func (c *Client) List(ctx context.Context, prefix string, folders bool,
 				}
 				a.moved(0)
 				if after = o.Key; !yield(o.Key) {
-					return nil
+					break
 				}
 			}
-			return a.notPage()
+			return nil
 		})
 	})
 }
@@ -46,22 +46,21 @@ type Upload struct{ Key, ID string }
 // is empty.
 func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err error) {
 	err = c.each(func(c *Client) error {
-		for got := (minio.ListMultipartUploadsResult{}); ; {
-			last := got
-			err := c.simple(ctx, List, prefix, func(a *attempt, core *minio.Core) (err error) {
-				got, err = core.ListMultipartUploads(a.ctx, c.cfg.Bucket, prefix,
-					last.NextKeyMarker, last.NextUploadIDMarker, "", page)
-				return err
-			})
-			for _, u := range got.Uploads {
-				all = append(all, Upload{Key: u.Key, ID: u.UploadID})
+		var found []Upload
+		err := c.simple(ctx, List, prefix, func(a *attempt, core *minio.Core) error {
+			found = nil
+			for u := range core.ListIncompleteUploads(a.ctx, c.cfg.Bucket, prefix, true) {
+				upload := Upload{Key: u.Key, ID: u.UploadID}
+				// If a store returns the same page again, the list would never end.
+				if u.Err != nil || slices.Contains(found, upload) {
+					return u.Err
+				}
+				found = append(found, upload)
 			}
-			// If a store returns the same markers again, the list would never end.
-			if err != nil || !got.IsTruncated || got.NextKeyMarker == last.NextKeyMarker &&
-				got.NextUploadIDMarker == last.NextUploadIDMarker {
-				return err
-			}
-		}
+			return nil
+		})
+		all = append(all, found...)
+		return err
 	})
 	if errors.Is(err, ErrNotServed) {
 		err = nil
@@ -71,7 +70,7 @@ func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err 
 
 // each calls f with a client for each endpoint if the endpoints list different objects, else with c.
 func (c *Client) each(f func(c *Client) error) (err error) {
-	if !c.cfg.Endpoints.Scattered() {
+	if !c.endpoints.scattered() {
 		return f(c)
 	}
 	for i := range c.cores {
@@ -92,7 +91,7 @@ func (c *Client) DeleteAll(ctx context.Context, keys []string, gone func(key str
 	// A request goes to one endpoint, so keys pinned to different endpoints need separate requests.
 	homes := make([][]string, len(c.cores))
 	for _, k := range keys {
-		home := c.cfg.Endpoints.Home(k)
+		home := c.endpoints.home(k)
 		homes[home] = append(homes[home], k)
 	}
 	var batches errgroup.Group

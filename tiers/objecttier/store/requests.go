@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +37,7 @@ func (s *sent) Read(p []byte) (n int, err error) {
 func (s *sent) stored(err error) error {
 	switch {
 	case err != nil && s.err != nil && s.a.status == 0: // with a status the store failed first
-		return &callers{s.err}
+		return callers{s.err}
 	case err == nil && (s.a.html || s.a.header.Get("ETag") == ""):
 		return &unexpected{text: "the answer to a PUT has no ETag"}
 	}
@@ -149,7 +148,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 		}
 		a.pause() // the sink's time does not count for the time limit
 		if err := g.sink(g.buf[:want], g.at); err != nil {
-			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
+			return callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
 				core.EndpointURL().Host, err)}
 		}
 		a.moved(0)
@@ -165,20 +164,22 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 
 // fits compares the header of an answer with the request before any byte is used.
 func (g *get) fits(a *attempt, length int64, got string, from int64, ranged bool) error {
-	end := g.Off + g.N
-	want := fmt.Sprintf("bytes %d-%d/%d", from, end-1, g.Size)
-	switch {
-	case a.html:
+	if a.html {
 		return &unexpected{text: "the answer is a page"}
-	case !ranged && a.status != http.StatusOK:
-		return &unexpected{text: fmt.Sprintf("a part of the object came (%d) instead of all of "+
-			"it", a.status)}
-	case ranged && a.status != http.StatusPartialContent:
-		return &unexpected{text: fmt.Sprintf("the store ignores ranges: %d instead of 206", a.status)}
-	case length != end-from:
-		return &unexpected{text: fmt.Sprintf("the answer has %d bytes instead of %d", length, end-from)}
-	case ranged && got != want:
-		return &unexpected{text: fmt.Sprintf("the answer is %q instead of %q", got, want)}
+	}
+	describe := func(status int, n int64, part string) string {
+		if !ranged { // some stores describe a whole object, too
+			return fmt.Sprintf("%d with %d bytes", status, n)
+		}
+		return fmt.Sprintf("%d with %d bytes (%s)", status, n, part)
+	}
+	want := describe(http.StatusOK, g.Off+g.N-from, "")
+	if ranged {
+		want = describe(http.StatusPartialContent, g.Off+g.N-from,
+			fmt.Sprintf("bytes %d-%d/%d", from, g.Off+g.N-1, g.Size))
+	}
+	if found := describe(a.status, length, got); found != want {
+		return &unexpected{text: fmt.Sprintf("the answer is %s instead of %s", found, want)}
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func (c *Client) Head(ctx context.Context, key string) (size int64, err error) {
 	err = c.simple(ctx, Head, key, func(a *attempt, core *minio.Core) error {
 		info, err := core.StatObject(a.ctx, c.cfg.Bucket, key, minio.StatObjectOptions{})
 		size = info.Size
-		return cmp.Or(err, a.notPage())
+		return err
 	})
 	return size, err
 }
@@ -196,12 +197,17 @@ func (c *Client) Head(ctx context.Context, key string) (size int64, err error) {
 // Delete removes an object. A missing object is no error: most stores do not report it.
 func (c *Client) Delete(ctx context.Context, key string) error {
 	return c.simple(ctx, Delete, key, func(a *attempt, core *minio.Core) error {
-		err := core.RemoveObject(a.ctx, c.cfg.Bucket, key, minio.RemoveObjectOptions{})
-		if !a.html && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-			return nil
-		}
-		return cmp.Or(err, a.notPage())
+		return unless(minio.NoSuchKey, core.RemoveObject(a.ctx, c.cfg.Bucket, key,
+			minio.RemoveObjectOptions{}))
 	})
+}
+
+// unless returns err, unless it is an answer with the code.
+func unless(code string, err error) error {
+	if minio.ToErrorResponse(err).Code == code {
+		return nil
+	}
+	return err
 }
 
 // Part is a part of an upload that the store has acknowledged.
@@ -274,11 +280,7 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 // have aborted it although its answer was lost.
 func (c *Client) Abort(ctx context.Context, key, id string) error {
 	return c.simple(ctx, Abort, key, func(a *attempt, core *minio.Core) error {
-		err := core.AbortMultipartUpload(a.ctx, c.cfg.Bucket, key, id)
-		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
-			return nil
-		}
-		return err
+		return unless(minio.NoSuchUpload, core.AbortMultipartUpload(a.ctx, c.cfg.Bucket, key, id))
 	})
 }
 

@@ -5,8 +5,11 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,17 +19,18 @@ type wire struct {
 	cfg       *Config
 	transport *http.Transport
 
-	mu     sync.Mutex
-	open   map[*conn]bool
-	closed Network // sum of closed connections
-	dials  int64
+	mu      sync.Mutex
+	open    map[*conn]bool
+	closed  Network // sum of closed connections
+	dials   int64
+	servers map[string]bool // values of the header Server
 }
 
 // newWire makes one transport for all endpoints, with a pool of connections per host. It uses HTTP/1.1,
 // because with HTTP/2 all requests share one connection. It uses no proxy and no compression, because
 // these would be measured, too.
 func newWire(cfg *Config) *wire {
-	w := &wire{cfg: cfg, open: map[*conn]bool{}}
+	w := &wire{cfg: cfg, open: map[*conn]bool{}, servers: map[string]bool{}}
 	w.transport = &http.Transport{
 		DialContext:         w.dial,
 		TLSHandshakeTimeout: cfg.ConnectTimeout,
@@ -40,6 +44,27 @@ func newWire(cfg *Config) *wire {
 	}
 	w.transport.Protocols.SetHTTP1(true) // explicit, so that an https endpoint cannot choose HTTP/2
 	return w
+}
+
+// RoundTrip implements http.RoundTripper for the library.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	a := r.Context().Value(attemptKey{}).(*attempt)
+	answer, err := w.transport.RoundTrip(r)
+	if a.failure = err; err != nil {
+		return nil, err
+	}
+	a.first = w.cfg.Clock.Now()
+	a.status, a.header = answer.StatusCode, answer.Header
+	a.html = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
+	a.moved(0)
+	if name := answer.Header.Get("Server"); name != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.servers) < 8 { // a load balancer may name each of its servers
+			w.servers[name] = true
+		}
+	}
+	return answer, nil
 }
 
 // dial connects and reports the time of TCP only. TLS is a part of the first request.
@@ -104,6 +129,13 @@ func (c *Client) Network() Network {
 		sum.add(networkOf(open.Conn))
 	}
 	return sum
+}
+
+// Servers returns the values of the header Server in the answers.
+func (c *Client) Servers() []string {
+	c.wire.mu.Lock()
+	defer c.wire.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.wire.servers))
 }
 
 // Close closes all connections without a request.

@@ -1,4 +1,4 @@
-package endpoint
+package store
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 		"http://[fd00::{1...2}]:9000":              "http://[fd00::1]:9000 http://[fd00::2]:9000",
 		"http://n{3...3}":                          "http://n3",
 	} {
-		got, err := Parse(text)
+		got, err := parse(text)
 		require.NoError(t, err, text)
 		assert.Equal(t, want, strings.Join(got, " "), text)
 	}
@@ -59,11 +59,11 @@ func TestWhatIsNoEndpointIsToldWithItsPlace(t *testing.T) {
 		"http://a{1...2},http://a2":          "URL 2 (http://a2): the same as URL 1",
 		"http://a b":                         "is no",
 	} {
-		_, err := Parse(text)
+		_, err := parse(text)
 		assert.ErrorContains(t, err, want, text)
 		assert.NotContains(t, err.Error(), "geheim")
 	}
-	_, err := Parse("x,y")
+	_, err := parse("x,y")
 	assert.ErrorContains(t, err, "URL 1 (x)")
 	assert.ErrorContains(t, err, "URL 2 (y)", "all at once")
 }
@@ -72,18 +72,18 @@ func TestAFileHasAURLALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "endpoints")
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
 	write("# the rack\n\nhttp://a{1...2}:9000  # two of them\r\n\thttps://b\n")
-	got, err := Parse("file:" + path)
+	got, err := parse("file:" + path)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"http://a1:9000", "http://a2:9000", "https://b"}, got)
 	write("http://a\nb\nhttp://c/d\n")
-	_, err = Parse("file:" + path)
+	_, err = parse("file:" + path)
 	assert.ErrorContains(t, err, path)
 	assert.ErrorContains(t, err, "line 2 (b)")
 	assert.ErrorContains(t, err, "line 3 (http://c/d)")
 	write("# nothing\n")
-	_, err = Parse("file:" + path)
+	_, err = parse("file:" + path)
 	assert.ErrorContains(t, err, "no URL in it")
-	_, err = Parse("file:" + path + ".none")
+	_, err = parse("file:" + path + ".none")
 	assert.ErrorContains(t, err, path+".none")
 }
 
@@ -94,21 +94,18 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if strings.HasPrefix(strings.TrimSpace(text), FilePrefix) {
+		if strings.HasPrefix(strings.TrimSpace(text), filePrefix) {
 			return
 		}
-		urls, err := Parse(text)
+		urls, err := parse(text)
 		if err != nil {
 			return
 		}
 		assert.NotEmpty(t, urls)
-		assert.LessOrEqual(t, len(urls), Most)
-		again, err := Parse(strings.Join(urls, ","))
+		assert.LessOrEqual(t, len(urls), mostEndpoints)
+		again, err := parse(strings.Join(urls, ","))
 		require.NoError(t, err)
 		assert.Equal(t, urls, again)
-		lines, err := parseLines([]byte(strings.Join(urls, "\n")))
-		require.NoError(t, err)
-		assert.Equal(t, urls, lines)
 	})
 }
 
@@ -117,7 +114,7 @@ func TestTheFirstSourceCountsWithAllItsURLs(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("http://f1\nhttp://f2\n"), 0o600))
 	env := map[string]string{}
 	find := func(given string) (Source, error) {
-		return Find(given, "eu-west-1", func(name string) string { return env[name] })
+		return FindEndpoints(given, "eu-west-1", func(name string) string { return env[name] })
 	}
 	s, err := find("")
 	require.NoError(t, err)
