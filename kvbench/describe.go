@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"kvbench/kvbench/environment"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -39,8 +38,8 @@ func (t *trial) describe() {
 		t.device.Reason = "a simulation: nothing was written or read"
 	} else if in.IO.CacheDir != "" {
 		dir := t.place()
-		in.Environment = environment.Read(dir)
-		in.Environment.Version = environment.Version()
+		in.Environment = result.ReadEnvironment(dir)
+		in.Environment.Version = result.Version()
 		var err error
 		if dir == "" {
 			t.device.Reason, in.Environment.DeviceReason = noDevice, noDevice
@@ -246,7 +245,7 @@ func (t *trial) behind() (all host.Device, err error) {
 	for i := range t.info.IO.Roots {
 		d, to := devices[i], &t.info.IO.Roots[i]
 		to.Filesystem, to.Device, to.DeviceReason = d.Filesystem, d.Title(), d.Reason
-		to.Mount, to.BlockDevice = environment.Filesystem(d), environment.Device(d)
+		to.Mount, to.BlockDevice = result.FilesystemOf(d), result.DeviceOf(d)
 		if d.Reason == "" && on[d.Title()] > 1 {
 			to.DeviceReason = "another directory of the run lies on this device"
 		}

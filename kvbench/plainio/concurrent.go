@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kvbench/kvbench"
+	"kvbench/tiers"
 	"kvbench/tiers/clock"
 )
 
@@ -44,18 +45,32 @@ func concurrently(ctx context.Context, e *kvbench.Env, n int,
 	return failure
 }
 
-// measurement is the time in which the bytes of streams count, from the start of all streams to end.
+// measurement counts the bytes of streams from the start of all streams to end.
 type measurement struct {
-	clock clock.Clock
-	begun time.Duration
-	over  atomic.Bool
-	ended func() // called at the end; may be nil
-	once  sync.Once
-	took  time.Duration // set by end
+	clock   clock.Clock
+	begun   time.Duration
+	over    atomic.Bool
+	ended   func() // called at the end; may be nil
+	once    sync.Once
+	took    time.Duration         // set by end
+	tallies [tiers.NumOps][]tally // of each stream
 }
 
-func newMeasurement(c clock.Clock) measurement {
-	return measurement{clock: c, begun: c.Now()}
+func newMeasurement(c clock.Clock, streams int) *measurement {
+	m := &measurement{clock: c, begun: c.Now()}
+	for op := range m.tallies {
+		m.tallies[op] = make([]tally, streams)
+	}
+	return m
+}
+
+// count counts a request of a stream. It returns false when the measurement has ended.
+func (m *measurement) count(op tiers.Op, stream int, c tiers.Chunk) (more bool) {
+	if m.over.Load() {
+		return false
+	}
+	m.tallies[op][stream].add(c.Done-m.begun, c.Bytes)
+	return true
 }
 
 // end ends the measurement. Further calls have no effect.
@@ -68,6 +83,9 @@ func (m *measurement) end() {
 		}
 	})
 }
+
+// rate returns the rate of all streams in bytes per second, see mean.
+func (m *measurement) rate(op tiers.Op) float64 { return mean(m.tallies[op], m.took) }
 
 // tally counts the bytes of one stream by the time of completion, in parts of equal length. Each stream
 // has a tally, so that streams need no lock to count.

@@ -135,10 +135,13 @@ func (b *Bench) Close() error {
 	return nil
 }
 
+// plainKeys is the start of the keys of plain I/O. No other writer of the run may use it.
+const plainKeys = "plain/"
+
 // Object returns a new object with a new key.
 func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
-	return tiers.Object{Key: evenly(l.Files(), "plain/", int64(gen)), Gen: gen, Size: size}
+	return tiers.Object{Key: evenly(l.Files(), plainKeys, int64(gen)), Gen: gen, Size: size}
 }
 
 // Move reads or writes an object as the cache does, and counts its bytes.

@@ -14,10 +14,10 @@ var errEnough = errors.New("enough has been read")
 
 // store returns the tier without the engine's limit of requests in flight.
 func (m *mover) store(buf leased) tiers.Tier {
-	if s, ok := m.level.Tier.(interface{ Plain(tiers.Buffer) tiers.Tier }); ok {
+	if s, ok := m.tier.(interface{ Plain(tiers.Buffer) tiers.Tier }); ok {
 		return s.Plain(buf.Buffer)
 	}
-	return m.level.Tier
+	return m.tier
 }
 
 // enough is a sink that drops the bytes. If it is true, it ends the read.
