@@ -208,6 +208,19 @@ type Observer interface {
 	Retried(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error)
 }
 
+// NoObserver ignores all events. An Observer that embeds it has only the methods that it needs.
+type NoObserver struct{}
+
+// The methods of NoObserver.
+func (NoObserver) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)        {}
+func (NoObserver) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                   {}
+func (NoObserver) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)    {}
+func (NoObserver) Evicted(Tag, tiers.Object, tiers.Kind)                             {}
+func (NoObserver) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)              {}
+func (NoObserver) Failed(Tag, tiers.Object, tiers.Kind, string, error)               {}
+func (NoObserver) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
+func (NoObserver) Demoted(_ Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
+
 // New returns an empty cache. The caller owns the tiers and closes them.
 func New(cfg Config) (*Cache, error) {
 	switch {

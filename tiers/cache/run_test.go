@@ -16,7 +16,7 @@ import (
 
 // requestCounter is an Observer that counts the requests to the storage tier.
 type requestCounter struct {
-	noObserver
+	NoObserver
 	reads, writes atomic.Int64
 }
 
