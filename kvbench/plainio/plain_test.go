@@ -153,7 +153,7 @@ func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 
 // With several workers one may end an operation while another ends the last that counts.
 func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
-	for range 8 {
+	for range 4 {
 		cfg := overLevels(onTier(tiertest.NewNull(), 1000*page), 8)
 		cfg.Limit = 50
 		r, err := runPlain(t.Context(), cfg,

@@ -118,7 +118,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.r.Footprint = 4 << 20
-				res, d := onStore(t, 1, time.Second/2, c.r)
+				res, d := onStore(t, 1, time.Second/4, c.r)
 				moved := res.Tiers[0]
 				assert.Equal(t, c.read, moved.Read.Bytes > 0)
 				assert.Equal(t, c.wrote, moved.Write.Bytes > 0)

@@ -275,6 +275,7 @@ func TestAMeanLosesNothingInFlight(t *testing.T) {
 
 // However many times parts have become longer, all bytes are in them, where they belong.
 func TestATallyKeepsAllBytes(t *testing.T) {
+	tiertest.OneThread(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		all, took, total := make([]tally, 3), time.Duration(0), int64(0)
