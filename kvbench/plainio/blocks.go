@@ -27,7 +27,6 @@ type Blocks struct {
 	fileSize int64
 	files    []region
 	readable []tiers.Object // the files if Op is Read
-	lease    *lease         // the workers' buffers
 	states   []workerState
 }
 
@@ -41,15 +40,14 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 	if err := r.fill(ctx, r.Footprint, 0); err != nil {
 		return err
 	}
-	return r.equip(ctx)
+	return r.start(ctx)
 }
 
-// equip gives each worker a buffer and a random stream.
-func (r *Blocks) equip(ctx context.Context) (err error) {
+// start gives each worker a random stream and a buffer.
+func (r *Blocks) start(ctx context.Context) error {
 	r.states = seedWorkers(r.bench.Seed, 0, r.bench.Workers)
 	r.bench.Transfer.Chunk = int(r.Size) // also the request size of the unloaded latency
-	r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size)
-	return err
+	return r.equip(ctx, r.bench.Workers, r.Size)
 }
 
 // Step submits requests until the window is over.
@@ -69,9 +67,8 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 func (r *Blocks) Objects() []tiers.Object { return r.readable }
 
 // Finish releases files and buffers.
-func (r *Blocks) Finish(*Bench) {
-	_ = r.lease.free() // an error would lose no data
-	r.lease = nil
+func (r *Blocks) Finish(b *Bench) {
+	r.mover.Finish(b)
 	_ = r.close() // the run removes the files
 }
 
@@ -83,7 +80,7 @@ func (r *Blocks) Report(res *result.Result) {
 		return
 	}
 	res.PlainIO.FileBytes = r.fileSize
-	r.pool(res, r.lease, r.Size)
+	r.report(res)
 }
 
 // region is an open file.
@@ -143,7 +140,7 @@ func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration)
 	}
 	begun := r.bench.Clock.Now()
 	for whole := true; err == nil && whole && len(r.files) < n; {
-		files, streams := fieldFillers, l.len()
+		files, streams := fieldFillers, len(l.bufs)
 		if until > 0 {
 			files, streams = 1, min(streams, fieldFirst)
 		}
@@ -154,7 +151,7 @@ func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration)
 				break
 			}
 			files = min(fieldFillers, max(1, int(room/2)))
-			streams = min(l.len(), max(fieldFirst, int(perSecond/4/fieldFill)))
+			streams = min(len(l.bufs), max(fieldFirst, int(perSecond/4/fieldFill)))
 		}
 		whole, err = r.batch(ctx, l, min(files, n-len(r.files)), streams, until)
 	}

@@ -35,8 +35,7 @@ type Ceiling struct {
 
 	fileSet
 	*mover
-	lease *lease // buffers of the streams
-	files int    // minimum number of files to read
+	files int // minimum number of files to read
 	steps []result.SweepStep
 }
 
@@ -76,7 +75,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 			"%d: give a larger -ceiling-size-gb or a smaller -chunk-size", read, r.chunk)
 	}
 	const fillers = 16
-	if err := r.equip(ctx, fillers); err != nil {
+	if err := r.equip(ctx, fillers, r.chunk); err != nil {
 		return err
 	}
 	r.size = r.wholeChunks(min(r.largest(), read/int64(max(fillers, r.files))))
@@ -112,7 +111,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	}
 	r.room.Store(write)
 	r.states = seedWorkers(b.Seed, 0, b.Workers)
-	return r.equip(ctx, b.Workers)
+	return r.equip(ctx, b.Workers, r.chunk)
 }
 
 // find runs the sweep with the window's mix and returns the smallest number of streams that is enough.
@@ -157,22 +156,6 @@ func bestStep(all []result.SweepStep, request int64) int {
 	return 0
 }
 
-// equip gives each stream a buffer.
-func (r *Ceiling) equip(ctx context.Context, streams int) error {
-	r.Finish(nil)
-	lease, err := r.buffers(ctx, streams, r.chunk)
-	if err == nil {
-		r.lease = lease
-	}
-	return err
-}
-
-// Finish frees the buffers.
-func (r *Ceiling) Finish(*Bench) {
-	_ = r.lease.free() // an error would lose no data
-	r.lease = nil
-}
-
 // whole reads or writes a file with one request in flight.
 func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error) {
@@ -189,7 +172,7 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 func (r *Ceiling) Report(res *result.Result) {
 	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Sweep: r.steps}
 	if r.mover != nil {
-		r.pool(res, r.lease, r.chunk)
+		r.report(res)
 	}
 }
 

@@ -74,7 +74,7 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 		return fmt.Errorf("measuring the grid of the knee: %w", err)
 	}
 	r.Size, b.Workers = r.knee.RequestBytes, r.knee.InFlight
-	return r.equip(ctx)
+	return r.start(ctx)
 }
 
 // grid measures all cells in three rounds and finds the knee. After an error the result has the cells

@@ -23,7 +23,7 @@ type mover struct {
 	tier  tiers.Tier
 	plain tiers.Files // of the tier; nil for an object store
 	chunk int64       // bytes of a request, or of a piece of one
-	huge  string      // the huge pages of the last buffers
+	lease *lease      // the workers' buffers
 	stamp atomic.Uint64
 }
 
@@ -86,15 +86,30 @@ func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) 
 		m.bench.Content.Fill(b.B, tiers.Object{Key: plainKeys, Size: size}, 0)
 		l.bufs[i].Buffer = b
 	}
-	l.pool, m.huge = pool, pool.HugePages()
+	l.pool = pool
 	return l, nil
 }
 
-// pool writes the buffers of the window into the result.
-func (m *mover) pool(res *result.Result, l *lease, size int64) {
-	if m.holds() {
-		res.IO.Pool = result.Pool{Buffers: l.len(), BufferBytes: int(size), HugePages: m.huge,
-			Covers: true}
+// equip gives each of n workers a buffer of a size.
+func (m *mover) equip(ctx context.Context, n int, size int64) (err error) {
+	m.Finish(nil)
+	m.lease, err = m.buffers(ctx, n, size)
+	return err
+}
+
+// Finish frees the workers' buffers.
+func (m *mover) Finish(*Bench) {
+	if m != nil {
+		_ = m.lease.free() // an error would lose no data
+		m.lease = nil
+	}
+}
+
+// report writes the workers' buffers into the result.
+func (m *mover) report(res *result.Result) {
+	if l := m.lease; l != nil && l.pool != nil {
+		res.IO.Pool = result.Pool{Buffers: len(l.bufs), BufferBytes: len(l.bufs[0].B),
+			HugePages: l.pool.HugePages(), Covers: true}
 	}
 }
 
@@ -110,14 +125,6 @@ type lease struct {
 type leased struct {
 	tiers.Buffer
 	of *lease
-}
-
-// len returns the number of buffers, 0 for a nil lease.
-func (l *lease) len() int {
-	if l == nil {
-		return 0
-	}
-	return len(l.bufs)
 }
 
 // take adds a user of the buffers. It returns false if they are freed.
