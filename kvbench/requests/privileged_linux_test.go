@@ -9,6 +9,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 )
 
@@ -50,6 +51,7 @@ func groups() (all []*workloads.Request) {
 // The bytes that a policy moves are the bytes that the device moved: entries of two megabytes, nine
 // of them in memory and 32 on a filesystem of the test's own.
 func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
+	tiertest.OneThread(t)
 	const entry = 512 * unit
 	fs := privtest.LoopFS(t, 96, privtest.LoopOptions{DirectIO: true, NoJournal: true})
 	selective := kvbench.PolicyOf("selective", "never", "lru")
