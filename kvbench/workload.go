@@ -241,6 +241,38 @@ func (e *Env) Go(name string, f func()) {
 	})
 }
 
+// Concurrently calls f(ctx, i) for i from 0 to n-1 concurrently, and waits for all calls. The first error
+// ends ctx, and Concurrently returns it. Once ctx has ended, f may wait only for I/O.
+func (e *Env) Concurrently(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	if n == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := e.Clock.NewEvent()
+	var left atomic.Int64
+	left.Store(int64(n))
+	var first sync.Once
+	var failure error
+	for i := range n {
+		e.Go("the preparation", func() {
+			defer func() {
+				if left.Add(-1) == 0 {
+					ended.Fire()
+				}
+			}()
+			if err := f(ctx, i); err != nil {
+				first.Do(func() { failure = err })
+				cancel(err)
+			}
+		})
+	}
+	if err := ended.Wait(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	return failure
+}
+
 // Rest waits for the settle time.
 func (e *Env) Rest(ctx context.Context) error {
 	settle := e.trial.cfg.Settle

@@ -180,7 +180,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	}
 	pieces := int64(files) * (r.fileSize / fieldFill)
 	var begun, ended atomic.Int64
-	err = concurrently(ctx, r.bench.Env, streams, func(ctx context.Context, i int) error {
+	err = r.bench.Concurrently(ctx, streams, func(ctx context.Context, i int) error {
 		next := func(io *tiers.IO) tiers.Submitter {
 			if until > 0 && len(r.files) > 0 && r.bench.Clock.Now() >= until {
 				return nil
@@ -202,7 +202,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 		return false, abort(err)
 	}
 	regions := make([]region, files)
-	err = concurrently(ctx, r.bench.Env, files, func(ctx context.Context, i int) (err error) {
+	err = r.bench.Concurrently(ctx, files, func(ctx context.Context, i int) (err error) {
 		regions[i], err = r.open(ctx, made[i], objects[i])
 		return err
 	})

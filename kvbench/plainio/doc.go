@@ -10,7 +10,7 @@
 //	blocks.go       Blocks: requests of one size at any place in files that stay open
 //	knee.go         Knee: the fewest bytes in flight that are within 5 % of the best rate
 //	grid.go         the grid of the knee: its cells, their order, and the choice of the knee
-//	concurrent.go   concurrent streams, and their rate over a time
+//	measure.go      measurement: the rate of concurrent streams over a time
 //	mover.go        moves objects chunk by chunk, without cache and transfer
 //	streams.go      moves objects of an object store
 //	replay.go       Replay: executes the rows of an I/O trace

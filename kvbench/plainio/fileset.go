@@ -77,7 +77,7 @@ func (m *mix) next(read, write int64) (op tiers.Op) {
 // fill writes objects with several writers.
 func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
 	made := make([]tiers.Object, objects)
-	return made, concurrently(ctx, b.Env, min(writers, objects), func(ctx context.Context, w int) error {
+	return made, b.Concurrently(ctx, min(writers, objects), func(ctx context.Context, w int) error {
 		for i := w; i < objects; i += writers {
 			made[i] = b.Object(s.level, s.size)
 			if _, err := s.move(ctx, w, tiers.Write, made[i], 0); err != nil {

@@ -179,7 +179,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	for i := range hists {
 		hists[i].Histogram = result.NewHistogram(units.Nanoseconds)
 	}
-	err = concurrently(ctx, r.bench.Env, p.n, func(ctx context.Context, i int) error {
+	err = r.bench.Concurrently(ctx, p.n, func(ctx context.Context, i int) error {
 		h := &hists[i%len(hists)]
 		n := int64(0)
 		next := r.anywhere(users.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size,

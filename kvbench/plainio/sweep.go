@@ -79,7 +79,7 @@ func (c *sweep) step(ctx context.Context, n, k int) (*measurement, error) {
 	}
 	m.clock.At(m.begun+length, m.end)
 	var moved atomic.Int64
-	err = concurrently(ctx, c.bench.Env, n, func(ctx context.Context, i int) error {
+	err = c.bench.Concurrently(ctx, n, func(ctx context.Context, i int) error {
 		for !m.over.Load() {
 			op, o, from, ok := c.next(c.bench, i)
 			if !ok {

@@ -1,49 +1,14 @@
 package plainio
 
 import (
-	"context"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"kvbench/kvbench"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 )
-
-// concurrently calls f(ctx, i) for i from 0 to n-1 concurrently and waits for all calls. The first error
-// ends ctx, and concurrently returns it. Once ctx has ended, f may wait only for I/O.
-func concurrently(ctx context.Context, e *kvbench.Env, n int,
-	f func(ctx context.Context, i int) error) error {
-	if n == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ended := e.Clock.NewEvent()
-	var left atomic.Int64
-	left.Store(int64(n))
-	var first sync.Once
-	var failure error
-	for i := range n {
-		e.Go("plain I/O", func() {
-			defer func() {
-				if left.Add(-1) == 0 {
-					ended.Fire()
-				}
-			}()
-			if err := f(ctx, i); err != nil {
-				first.Do(func() { failure = err })
-				cancel(err)
-			}
-		})
-	}
-	if err := ended.Wait(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	return failure
-}
 
 // measurement counts the bytes of streams from the start of all streams to end.
 type measurement struct {
