@@ -256,7 +256,7 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 		require.Zero(t, s.reserved, "%s reserved", s.Kind)
 		require.Zero(t, s.claimed, "%s claimed", s.Kind)
 		require.Zero(t, s.leaving, "%s leaving", s.Kind)
-		require.Empty(t, s.asks)
+		require.Empty(t, s.claimers)
 		b := stores[s.Kind]
 		require.Equal(t, s.used, b.bytes, "%s: bytes in the tier", s.Kind)
 		require.Len(t, b.objects, int(s.entries))

@@ -87,11 +87,11 @@ func Transient(err error) bool {
 	return errors.As(err, &t) && t.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// makeRoom executes the planned moves. A request calls it before any other work and before any wait,
+// freeCapacity executes the planned moves. A request calls it before any other work and before any wait,
 // because other leases count on the bytes that leave. It makes all deletions first, then demotions from
 // the lowest level upward, so that every demotion waits only for moves in progress. After a failure it
 // still completes all moves. It adds its time without waits to res.Cleared.
-func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Result) (
+func (c *Cache) freeCapacity(ctx context.Context, tag Tag, planned *[]move, res *Result) (
 	took time.Duration, err error) {
 	work := *planned
 	if len(work) == 0 {
@@ -124,26 +124,16 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Res
 func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *time.Duration,
 ) error {
 	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
-	claimed := o.Size
-	if err == nil {
-		start := c.clock.Now()
-		err = c.await(ctx, &to.asks, waiter{in: to, bytes: o.Size})
-		*waited += c.clock.Now() - start
-	}
-	if err == nil {
-		claimed = 0
-		err = c.copied(ctx, tag, o, from, to)
-	}
+	wait, err := c.filled(ctx, to, o.Size, err, func() error { return c.copied(ctx, tag, o, from, to) })
+	*waited += wait
 	c.mu.Lock()
-	if err == nil {
+	switch {
+	case err == nil:
 		c.publish(m.e, o, to)
-	} else {
-		to.giveBack(claimed, o.Size-claimed)
-		if m.e.copied != nil {
-			c.settle(m.e)
-		} else {
-			c.forget(m.e)
-		}
+	case m.e.copied != nil:
+		c.settle(m.e)
+	default:
+		c.forget(m.e)
 	}
 	m.from.leaving = true // its bytes count as leaving since the plan
 	from.entries--
@@ -153,6 +143,28 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *
 		err = left
 	}
 	return err
+}
+
+// filled reserves n claimed bytes of a level and calls write. After an error, or if err is not nil, the
+// bytes are neither claimed nor reserved; the caller serves the waits.
+func (c *Cache) filled(ctx context.Context, to *level, n int64, err error, write func() error) (
+	waited time.Duration, _ error) {
+	claimed := n
+	if err == nil {
+		start := c.clock.Now()
+		err = c.await(ctx, &to.claimers, waiter{in: to, bytes: n})
+		waited = c.clock.Now() - start
+	}
+	if err == nil {
+		claimed = 0
+		err = write()
+	}
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		to.releaseBytes(claimed, n-claimed)
+	}
+	return waited, err
 }
 
 // remove deletes a replica without pins and frees its bytes. It ignores the end of ctx, because other
