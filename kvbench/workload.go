@@ -91,9 +91,6 @@ type Env struct {
 	trial *trial
 }
 
-// Lowest returns the kind of the last tier, which is the measured tier.
-func (e *Env) Lowest() tiers.Kind { return e.Levels[len(e.Levels)-1].Kind }
-
 // Level returns the tier of a kind.
 func (e *Env) Level(kind tiers.Kind) (cache.Level, error) {
 	for _, l := range e.Levels {
@@ -163,16 +160,15 @@ type trial struct {
 	watchdog
 
 	// The counters of process and kernel at the start of the window.
-	usage host.Usage
-	stat  host.BlockStat
+	usage     host.Usage
+	stat      host.BlockStat
+	rootStats []host.BlockStat // of each of several directories
 }
 
 // directory is a directory of the storage tier.
 type directory struct {
-	path string
-	// With several directories:
+	path   string
 	device host.Device
-	stat   host.BlockStat // at the start of the window
 }
 
 // ending is the reason why the trial ended. Any goroutine may set it, also when the trial has ended.
@@ -367,14 +363,6 @@ func (e *Env) Call(what, where string, f func() error) error {
 		return f()
 	}
 	return e.trial.engine.Call(what, where, f)
-}
-
-// place returns the first directory of the storage tier, "" if it has none.
-func (t *trial) place() string {
-	if len(t.dirs) == 0 {
-		return ""
-	}
-	return t.dirs[0].path
 }
 
 // lookAtSpace reads the free space of the storage tier's filesystems. It ends the run if the free space

@@ -149,11 +149,7 @@ func (b *Bench) Move(
 	ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object,
 ) (t tiers.Timing, err error) {
 	c := tiers.Call{Observe: func(c tiers.Chunk) { b.Chunk(worker, l.Kind, c) }}
-	if op == tiers.Read {
-		err = l.Get(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Sink)
-	} else {
-		err = l.Put(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Content.Source())
-	}
+	err = l.Move(ctx, b.Clock.Now, op, &c, []tiers.Object{o}, b.Content.Source, b.Sink)
 	return c.Timing, err
 }
 

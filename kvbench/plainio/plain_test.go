@@ -2,7 +2,6 @@ package plainio
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
@@ -182,38 +181,20 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	}
 }
 
-// broken is a routine that fails in the configured call.
-type broken struct {
-	prepare, step error
-	panics        bool
-	finished      int
-}
+// broken is a routine whose steps fail.
+type broken struct{ finished int }
 
-func (b *broken) Prepare(context.Context, *Bench) error { return b.prepare }
-func (b *broken) Step(context.Context, *Bench, int) error {
-	if b.panics {
-		panic("on purpose")
-	}
-	return b.step
-}
-func (b *broken) Finish(*Bench) { b.finished++ }
+func (b *broken) Prepare(context.Context, *Bench) error   { return nil }
+func (b *broken) Step(context.Context, *Bench, int) error { return syscall.EIO }
+func (b *broken) Finish(*Bench)                           { b.finished++ }
 
 func TestARoutineThatFails(t *testing.T) {
-	for _, r := range []*broken{{prepare: syscall.EIO}, {step: syscall.EIO}, {panics: true}} {
-		published := false
-		cfg := overLevels(onTier(tiertest.NewNull(), 1<<50), 2).lasting(time.Hour)
-		cfg.Publish = func(*result.Result) error { published = true; return nil }
-		res, err := runPlain(t.Context(), cfg, r)
-		if r.panics {
-			assert.ErrorContains(t, err, "on purpose")
-		} else {
-			assert.ErrorIs(t, err, syscall.EIO)
-		}
-		assert.Equal(t, result.StatusFailed, res.Status)
-		assert.Equal(t, result.EndedByError, res.EndedBy)
-		assert.True(t, published)
-		assert.Equal(t, 1, r.finished)
-	}
+	r := &broken{}
+	res, err := runPlain(t.Context(), overLevels(onTier(tiertest.NewNull(), 1<<50), 2).lasting(time.Hour), r)
+	assert.ErrorIs(t, err, syscall.EIO)
+	assert.Equal(t, result.StatusFailed, res.Status)
+	assert.Equal(t, result.EndedByError, res.EndedBy)
+	assert.Equal(t, 1, r.finished)
 }
 
 // A signal may come while the trial waits for the device to discard, before Prepare.
@@ -226,22 +207,4 @@ func TestABenchThatWasNeverPrepared(t *testing.T) {
 		assert.Zero(t, in.Harness)
 		assert.NoError(t, b.Close())
 	}
-}
-
-// The stages before the window are shown, also while the storage does not answer.
-func TestPreparationIsShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := overLevels(onTier(tiertest.NewNull(), 1<<50), 1)
-		cfg.Limit, cfg.Settle = 1, 1500*time.Millisecond
-		var shown []string
-		cfg.Progress = func(s kvbench.Snapshot) {
-			shown = append(shown, fmt.Sprint(s.Stage, " ", s.Elapsed, " of ", s.Total))
-		}
-		_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
-			return b.Clock.Sleep(ctx, 2500*time.Millisecond)
-		}))
-		require.NoError(t, err)
-		assert.Equal(t, []string{"resting 0s of 1.5s", "resting 1s of 1.5s", "preparing 0s of 0s",
-			"preparing 1.5s of 0s"}, shown[:4], "each second of the trial")
-	})
 }

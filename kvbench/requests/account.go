@@ -35,31 +35,23 @@ func (d *dispatcher) open(start func() time.Duration) account {
 // accountAt returns the account at a moment of the clock. Callers hold mu. So the source's offers and
 // the dispatcher's counts are of the same moment.
 func (d *dispatcher) accountAt(at time.Duration) account {
-	a := d.countedAt(at)
-	var offered []workloads.ClassLoad
-	d.ask(d.now(), func() {
-		offered = d.src.Account(a.at)
-		if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
-			a.input = record.Input(r.Report())
-		}
-	})
-	for c, of := range offered {
-		a.classes[c].ClassLoad = of
-	}
-	return a
-}
-
-// countedAt returns the account at a moment of the clock, without the source's offers. Callers hold mu.
-func (d *dispatcher) countedAt(at time.Duration) account {
-	d.pool.pass(min(at, d.windowEnd()))
+	counted := min(at, d.windowEnd())
+	d.pool.pass(counted)
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		spent: d.pool.spent, computed: d.gpu.Busy(min(at, d.windowEnd())), windowed: d.windowed,
-		digest: d.digest}
+		spent: d.pool.spent, computed: d.gpu.Busy(counted), windowed: d.windowed, digest: d.digest}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++
 		n.ages = append(n.ages, a.at-j.req.Arrival)
 	}
+	d.ask(d.now(), func() {
+		for c, load := range d.src.Account(a.at) {
+			a.classes[c].ClassLoad = load
+		}
+		if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
+			a.input = record.Input(r.Report())
+		}
+	})
 	return a
 }
 

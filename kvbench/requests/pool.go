@@ -38,16 +38,10 @@ func (p *pool) open(at time.Duration) {
 	p.since, p.opened, p.spent = at, at, spent{}
 }
 
-// begin starts an activity of a worker.
-func (p *pool) begin(what doing, now time.Duration) {
+// add changes the number of workers in an activity.
+func (p *pool) add(workers int, what doing, now time.Duration) {
 	p.pass(now)
-	p.now[what]++
-}
-
-// end ends an activity of a worker.
-func (p *pool) end(what doing, now time.Duration) {
-	p.pass(now)
-	p.now[what]--
+	p.now[what] += workers
 }
 
 // pass adds the time since the last call to the sums: once for each worker, and for each activity once

@@ -13,21 +13,6 @@ import (
 	"kvbench/workloads"
 )
 
-// onDevice is a run on a filesystem of the test's own with entries of two
-// megabytes and half as many bytes read as written.
-func onDevice(dir string, workers int) runConfig {
-	var all []*workloads.Request
-	for user := range 40 {
-		all = append(all, conversation(user, 2, 512, workloads.PrefillOnly)...)
-	}
-	cfg := testConfig(nil, newScript(all...), workers).finite()
-	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 48 << 20, CacheDir: dir, Direct: true,
-		Use: buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: workers},
-	}
-	return cfg
-}
-
 // groups are conversations of three turns: four users ask at a time, twice each, and once more when
 // another group has been. Memory keeps nine entries (of twelve, up to four fifths), so that the
 // second turns find the first ones there and the third turns do not.
@@ -72,11 +57,11 @@ func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
 		// What was promoted has a copy already, and leaves memory without being written again.
 		{"write-back", kvbench.PolicyOf("write-back", "on-hit", "lru"), asked, false, 72},
 	} {
-		cfg := onDevice(fs.Dir+"/cache", 1)
-		src := newScript(groups()...)
-		cfg.Source = func() (workloads.Source, error) { return src, nil }
-		cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 12*entry, 32*entry
-		cfg.Storage.Policy = c.policy
+		cfg := testConfig(nil, newScript(groups()...), 1).finite()
+		cfg.Storage = kvbench.StorageConfig{
+			CPUBytes: 12 * entry, StorageBytes: 32 * entry, CacheDir: fs.Dir + "/cache", Direct: true,
+			Use: buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: 1}, Policy: c.policy,
+		}
 		r := mustRun(t, cfg)
 		w := r.DeviceCounters
 		require.Equal(t, fs.Name, w.Device, w.Reason)

@@ -336,7 +336,7 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok 
 	}
 	ok, err = w.record(ctx, op, tiers.Read, tiers.Decode, n, res, err)
 	if ok {
-		w.job.prompt.found(at, n, res.Bytes, res.Level == w.load.env.Lowest())
+		w.job.prompt.found(at, n, res.Bytes, res.Level == w.load.lowest)
 		w.arrived(res.Timing.Layers)
 	}
 	if ok && w.job.lease.Outcome(at) == cache.Pending {

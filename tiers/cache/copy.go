@@ -147,7 +147,7 @@ func (c *Cache) writeBehind() {
 		b.bytes -= j.o.Size
 	}
 	if b.writers--; b.writers == 0 && b.idle != nil {
-		b.idle.served.Fire()
+		b.idle.Fire()
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *Cache) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
-	b.idle = &waiter{served: c.clock.NewEvent()}
+	b.idle = c.clock.NewEvent()
 	c.mu.Unlock()
-	return b.idle.served.Wait(ctx)
+	return b.idle.Wait(ctx)
 }

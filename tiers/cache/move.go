@@ -55,17 +55,10 @@ func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level
 	return call.Done, call.Timing, err
 }
 
-// once reads objects of a level, or writes them with generated content.
+// once reads or writes objects of a level, with generated content.
 func (c *Cache) once(ctx context.Context, call *tiers.Call, op tiers.Op, in *level,
 	objects []tiers.Object) error {
-	if op == tiers.Read {
-		return in.Get(ctx, c.clock.Now, call, objects, c.sink)
-	}
-	var src tiers.Source
-	if in.Tier != nil {
-		src = c.source()
-	}
-	return in.Put(ctx, c.clock.Now, call, objects, src)
+	return in.Move(ctx, c.clock.Now, op, call, objects, c.source, c.sink)
 }
 
 // failed reports err, unless the end of ctx is its cause.
