@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -76,41 +75,28 @@ func onModel(v clock.Clock, m tiers.DeviceModel, capacity int64) plainRun {
 	return virtual(v, sim.NewDevice(m, "a model", v), capacity, 1)
 }
 
+// Completions of the filling and of the warm-up do not count, and do not end the load.
 func TestATierBenchmarkCountsOperations(t *testing.T) {
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
-		synctest.Test(t, func(t *testing.T) {
-			wall := clock.NewWall()
-			cfg := overLevels(slowTier(wall, 100*page), 1).lasting(10500 * time.Millisecond)
-			cfg.Clock = wall
-			r, err := runPlain(t.Context(), cfg,
-				&Tier{Level: tiers.Storage, Op: op, Size: 2 * page})
-			require.NoError(t, err)
-			assert.Equal(t, result.StatusComplete, r.Status)
-			assert.Equal(t, result.UnitOperation, r.CompletionUnit)
-			assert.Equal(t, result.EndedByDeadline, r.EndedBy)
-			traffic := r.Tiers[0].Read
-			if op == tiers.Write {
-				traffic = r.Tiers[0].Write
-			}
-			assert.EqualValues(t, 5, traffic.Operations)
-			assert.EqualValues(t, 5*2*page, traffic.Bytes)
-			assert.EqualValues(t, 5*2*page, r.Moved.ReadBytes+r.Moved.WriteBytes, "filling is outside of the window")
-			assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
-		})
+		v := clock.NewVirtual()
+		cfg := overLevels(slowTier(v, 100*page), 1).lasting(10500 * time.Millisecond)
+		cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Warmup = v, true, 5*time.Second
+		r, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: op, Size: 2 * page})
+		require.NoError(t, err)
+		assert.Equal(t, result.StatusComplete, r.Status)
+		assert.Equal(t, result.UnitOperation, r.CompletionUnit)
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
+		traffic := r.Tiers[0].Read
+		if op == tiers.Write {
+			traffic = r.Tiers[0].Write
+		}
+		assert.EqualValues(t, 5, traffic.Operations)
+		assert.EqualValues(t, 5*2*page, r.Moved.ReadBytes+r.Moved.WriteBytes)
+		assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
 	}
 }
 
-// Files end the window when they fill the footprint; memory overwrites the oldest. Completions of
-// the warm-up do not count, and must not end the load either.
-func TestARoutineGoesOnAfterItsWarmUp(t *testing.T) {
-	v := clock.NewVirtual()
-	c := overLevels(slowTier(v, 1<<20), 2).lasting(10 * time.Second)
-	c.trialConfig.Clock, c.Storage.Simulated, c.Warmup = v, true, 5500*time.Millisecond
-	res, err := runPlain(t.Context(), c, &Tier{Level: tiers.Storage, Op: tiers.Read, Size: page})
-	require.NoError(t, err)
-	assert.EqualValues(t, 10, res.Completions(), "a page per second")
-}
-
+// Files end the window when they fill the footprint; memory overwrites the oldest.
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 	for _, kind := range []tiers.Kind{tiers.Storage, tiers.CPU} {
 		var now, most, removed atomic.Int64 // entries, those being written included
