@@ -69,7 +69,7 @@ func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) 
 	l := &lease{bufs: make([]leased, n)}
 	l.users.Store(1)
 	for i := range l.bufs {
-		l.bufs[i].of = l
+		l.bufs[i].lease = l
 	}
 	if !m.holds() {
 		return l, nil
@@ -124,7 +124,7 @@ type lease struct {
 // leased is one buffer of a lease.
 type leased struct {
 	tiers.Buffer
-	of *lease
+	lease *lease
 }
 
 // take adds a user of the buffers. It returns false if they are freed.
@@ -152,9 +152,9 @@ func (l *lease) free() error {
 func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
 	count counter) error {
 	io.Buf = b.Buffer
-	b.of.users.Add(1)
+	b.lease.users.Add(1)
 	return transfer.Pass(ctx, c, io, next, count, func() {
-		_ = b.of.free() // an error would lose no data
+		_ = b.lease.free() // an error would lose no data
 	})
 }
 

@@ -291,7 +291,7 @@ func (d *dispatcher) compare(worker int, j *job) {
 	}
 	var c result.Comparison
 	asked := func(i int) bool {
-		piece := j.prompt.of[i]
+		piece := j.prompt.pieceOf[i]
 		return piece >= 0 && !(d.cfg.Overtaking && j.lease.Outcome(i) == cache.Pending &&
 			j.prompt.pieces[piece].purpose == workloads.ForHistory)
 	}
