@@ -80,9 +80,9 @@ dist: ## static binaries for machines without Go: dist/linux-{amd64,arm64}/{kvbe
 	@set -e; for arch in $(DIST_ARCHS); do \
 		out=dist/linux-$$arch/kvbench.test; \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) test -c -trimpath \
-			-ldflags '-s -w -X kvbench/kvbench/environment.revision=$(REVISION)' -o "$$out" ./benchmarks; \
+			-ldflags '-s -w -X kvbench/kvbench/result.revision=$(REVISION)' -o "$$out" ./benchmarks; \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath \
-			-ldflags '-s -w -X kvbench/kvbench/environment.revision=$(REVISION)' \
+			-ldflags '-s -w -X kvbench/kvbench/result.revision=$(REVISION)' \
 			-o "$${out%kvbench.test}kvreport" ./tools/kvreport; \
 		ls -l "$${out%/*}"/*; \
 	done
@@ -178,9 +178,9 @@ gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fa
 	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	git worktree add --quiet --detach "$$tree" '$(BASE)'; \
 	echo "compiling both trees: the first time this takes about two minutes each" >&2; \
-	(cd "$$tree" && r=$$(git rev-parse HEAD) && go test -c -ldflags "-X kvbench/kvbench/environment.revision=$$r \
+	(cd "$$tree" && r=$$(git rev-parse HEAD) && go test -c -ldflags "-X kvbench/kvbench/result.revision=$$r \
 		-X kvbench/kvbench/version.revision=$$r" -o "$$out/old.test" ./benchmarks); \
-	$(GO) test -c -ldflags '-X kvbench/kvbench/environment.revision=$(REVISION)' -o "$$out/new.test" ./benchmarks; \
+	$(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o "$$out/new.test" ./benchmarks; \
 	$(GO) build -o "$$out/kvreport" ./tools/kvreport; \
 	"$$out/kvreport" turns -old "$$OLD" -new "$$NEW" -count $(gate_count) -out "$$out" -max-regress '$(MAX_REGRESS)' || [ $$? = 1 ]; \
 	"$$out/kvreport" gate -old "$$out/old.txt" -new "$$out/new.txt" -count $(gate_count) -max-regress '$(MAX_REGRESS)' \

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/environment"
+	"kvbench/kvbench/result"
 )
 
 // launchDir returns the directory in which the user typed the command. Relative paths in flags,
@@ -38,10 +38,10 @@ func dirOf(p proc, parent int, cwd string, args []string) string {
 			return typed
 		}
 	}
-	if !slices.Contains(args, environment.ByGoTest) {
+	if !slices.Contains(args, result.ByGoTest) {
 		return cwd
 	}
-	return cmp.Or(environment.ModuleRoot(cwd), cwd)
+	return cmp.Or(result.ModuleRoot(cwd), cwd)
 }
 
 // proc is the path of the proc filesystem: /proc, or a directory of a test.

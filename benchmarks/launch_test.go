@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/environment"
+	"kvbench/kvbench/result"
 )
 
 func TestLaunchDirRules(t *testing.T) {
@@ -34,7 +34,7 @@ func TestLaunchDirRules(t *testing.T) {
 		}
 		return p
 	}
-	byGo, byHand := []string{environment.ByGoTest, "-test.bench=."}, []string{"-test.bench=."}
+	byGo, byHand := []string{result.ByGoTest, "-test.bench=."}, []string{"-test.bench=."}
 	for _, c := range []struct {
 		name           string
 		comm, exe, cwd string

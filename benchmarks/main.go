@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"kvbench/kvbench"
-	"kvbench/kvbench/environment"
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
@@ -77,8 +76,8 @@ func Main(m *testing.M, suite Suite) int {
 	case err != nil:
 		return refuse(err)
 	case set.Requested("version"):
-		fmt.Println("kvbench", environment.Version())
-		if environment.Version() == environment.UnknownVersion {
+		fmt.Println("kvbench", result.Version())
+		if result.Version() == result.UnknownVersion {
 			fmt.Println("(go test -c gives a binary its revision with -buildvcs=true; " +
 				"those of make dist have theirs)")
 		}
@@ -133,7 +132,7 @@ func violations(err error) (bad params.Violations) {
 }
 
 func (s *session) run(m *testing.M) int {
-	environment.Version() // cache the version before the checkout changes
+	result.Version() // cache the version before the checkout changes
 	plan, err := checked(s, s.makePlan)
 	if err != nil || s.ctx.Err() != nil {
 		return s.unchecked(err)

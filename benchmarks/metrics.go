@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"kvbench/kvbench/environment"
+	"kvbench/kvbench/result"
 )
 
 // metricsServer serves the progress of a run as OpenMetrics, for Prometheus and Grafana, until the run
@@ -42,7 +42,7 @@ func listenMetrics(address string) (*metricsServer, error) {
 	}
 	s := &metricsServer{listener: l, series: map[origin]*series{}}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.handler(environment.Version()))
+	mux.Handle("GET /metrics", s.handler(result.Version()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/metrics", http.StatusFound)
 	})

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/term"
 
-	"kvbench/kvbench/environment"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
@@ -53,7 +52,7 @@ func (s *session) header() error {
 	if need := params.ClosedNeeds(s.points); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)
 	}
-	if why := noImage(s.points, environment.Version()); why != "" {
+	if why := noImage(s.points, result.Version()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
 	}
 	_, err := os.Stdout.WriteString(b.String())
@@ -66,11 +65,11 @@ func noImage(plans []*params.Values, revision string) string {
 	closed := slices.ContainsFunc(plans, func(v *params.Values) bool {
 		return v.Division == params.Closed && v.Bench.Option > 0
 	})
-	if !closed || revision != environment.UnknownVersion {
+	if !closed || revision != result.UnknownVersion {
 		return ""
 	}
 	return "this binary does not know its revision, so that kvreport submission can make no code " +
-		"image; " + environment.VersionRemedy
+		"image; " + result.VersionRemedy
 }
 
 // common returns the overrides that are equal for all benchmarks of the process. The names of the

@@ -15,9 +15,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/environment"
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 	"kvbench/tracing/host"
 )
 
@@ -131,7 +131,7 @@ func decisive(plans []*params.Values) map[string]string {
 func build() string {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
-		return environment.Version()
+		return result.Version()
 	}
 	defer f.Close()
 	id := ""
@@ -139,7 +139,7 @@ func build() string {
 		note, _ := s.Data()
 		id = hex.EncodeToString(note)
 	}
-	return cmp.Or(id[max(0, len(id)-24):], environment.Version())
+	return cmp.Or(id[max(0, len(id)-24):], result.Version())
 }
 
 // missing returns dir and its parents that do not exist, innermost first.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"kvbench/kvbench/environment"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -38,9 +37,12 @@ func (t *trial) describe() {
 		in.IO.Mode = result.IOSimulated
 		t.device.Reason = "a simulation: nothing was written or read"
 	} else if in.IO.CacheDir != "" {
-		dir := t.place()
-		in.Environment = environment.Read(dir)
-		in.Environment.Version = environment.Version()
+		dir := ""
+		if len(t.dirs) > 0 {
+			dir = t.dirs[0].path
+		}
+		in.Environment = result.ReadEnvironment(dir)
+		in.Environment.Version = result.Version()
 		var err error
 		if dir == "" {
 			t.device.Reason, in.Environment.DeviceReason = noDevice, noDevice
@@ -164,11 +166,8 @@ func (s *simulation) about() *result.Simulation {
 // DeviceStat reads the kernel's counters of the device behind the storage tier. It returns nil if there are
 // none, or if the read fails. DeviceCounters in the result has the reason why there are none.
 func (e *Env) DeviceStat() *host.BlockStat {
-	if e.trial.info.DeviceCounters.Device == "" {
-		return nil
-	}
 	s, err := e.trial.device.ReadStat()
-	if err != nil {
+	if err != nil || e.trial.info.DeviceCounters.Device == "" {
 		return nil
 	}
 	return &s
@@ -246,7 +245,7 @@ func (t *trial) behind() (all host.Device, err error) {
 	for i := range t.info.IO.Roots {
 		d, to := devices[i], &t.info.IO.Roots[i]
 		to.Filesystem, to.Device, to.DeviceReason = d.Filesystem, d.Title(), d.Reason
-		to.Mount, to.BlockDevice = environment.Filesystem(d), environment.Device(d)
+		to.Mount, to.BlockDevice = result.FilesystemOf(d), result.DeviceOf(d)
 		if d.Reason == "" && on[d.Title()] > 1 {
 			to.DeviceReason = "another directory of the run lies on this device"
 		}
@@ -254,39 +253,35 @@ func (t *trial) behind() (all host.Device, err error) {
 	return host.Together(devices...), nil
 }
 
-// openedRoots reads the counters of each directory's device when the window opens.
-func (t *trial) openedRoots() {
-	for i := range t.info.IO.Roots {
-		t.dirs[i].stat = t.readRoot(i)
+// readRoots reads the counters of the device of each of several directories. It reads none if the
+// directory has no device, or if another directory of the run is on the same device.
+func (t *trial) readRoots() []host.BlockStat {
+	all := make([]host.BlockStat, len(t.info.IO.Roots))
+	for i := range all {
+		if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
+			var err error
+			if all[i], err = t.dirs[i].device.ReadStat(); err != nil {
+				to.DeviceReason = err.Error()
+			}
+		}
 	}
+	return all
 }
 
-// closeRoots writes into the result how far the counters of each directory's device have grown since
-// openedRoots.
+// closeRoots writes into the result how far the counters of each directory's device have grown since the
+// window opened.
 func (t *trial) closeRoots() {
 	// The counters are read now, at the end of the window or soon after. So the busy share is of the time
 	// until now.
 	start, _ := t.Rec.Window()
 	window := t.Clock.Now() - start
-	for i := range t.info.IO.Roots {
-		d := t.readRoot(i).Sub(t.dirs[i].stat)
+	for i, after := range t.readRoots() {
+		d := after.Sub(t.rootStats[i])
 		if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
 			to.DeviceReadBytes, to.DeviceWriteBytes = new(d.ReadBytes), new(d.WriteBytes)
 			to.DeviceBusyShare = units.Ratio(d.IOTicks, window)
 		}
 	}
-}
-
-// readRoot reads the counters of a directory's device. It reads none if the directory has no device, or if
-// another directory of the run is on the same device.
-func (t *trial) readRoot(i int) (s host.BlockStat) {
-	if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
-		var err error
-		if s, err = t.dirs[i].device.ReadStat(); err != nil {
-			to.DeviceReason = err.Error()
-		}
-	}
-	return s
 }
 
 // rootInfo writes into the result which entries and bytes each directory holds at the end of the window.

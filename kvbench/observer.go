@@ -123,18 +123,6 @@ func (e *Env) Failed(shard int, o tiers.Object, l tiers.Kind, what string, err e
 	(*observer)(e.trial).Failed(cache.Tag{Shard: shard}, o, l, what, err)
 }
 
-// noObserver is the Observer of a cache that is not measured, see Reference.
-type noObserver struct{}
-
-func (noObserver) Began(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)        {}
-func (noObserver) Chunk(cache.Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                   {}
-func (noObserver) Copied(cache.Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)    {}
-func (noObserver) Evicted(cache.Tag, tiers.Object, tiers.Kind)                             {}
-func (noObserver) Deleted(cache.Tag, tiers.Object, tiers.Kind, time.Duration)              {}
-func (noObserver) Failed(cache.Tag, tiers.Object, tiers.Kind, string, error)               {}
-func (noObserver) Retried(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
-func (noObserver) Demoted(_ cache.Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
-
 var rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read,
 	tiers.Write: iotrace.Write}
 

@@ -30,7 +30,7 @@ func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, err
 	for _, l := range of {
 		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity, Keep: l.Keep})
 	}
-	c, err := cache.New(cache.Config{Levels: levels, Clock: clk, Observer: noObserver{}})
+	c, err := cache.New(cache.Config{Levels: levels, Clock: clk, Observer: cache.NoObserver{}})
 	return &Reference{cache: c}, err
 }
 

@@ -324,14 +324,17 @@ func (t *trial) openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.
 	c.Dir, c.Engine = dir, t.engine
 	for i := range max(1, cfg.Engine.Ranks) {
 		c.Tensor = i
-		files, err := newFiles(ctx, c)
+		files, err := filetier.New(ctx, c)
+		if err == nil {
+			t.onClose(files.Close) // also if the next rank's files cannot be opened
+			err = files.Probe(ctx) // tests the system calls in the directory
+		}
 		if err != nil && c.World > 0 {
 			err = fmt.Errorf("tensor-parallel rank %d: %w", i, err)
 		}
 		if err != nil {
 			return nil, err
 		}
-		t.onClose(files.Close) // also if the next rank's files cannot be opened
 		list = append(list, files)
 	}
 	return list, nil
@@ -361,18 +364,6 @@ func (cfg *StorageConfig) filesOfRank() (c filetier.Config, bytes int64) {
 		c.Layout.Bytes = tiers.AlignUp(c.Layout.Bytes, buffer.PageSize)
 	}
 	return c, bytes
-}
-
-// newFiles returns a file tier, after a test of its system calls in its directory.
-func newFiles(ctx context.Context, c filetier.Config) (spread.Files, error) {
-	t, err := filetier.New(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.Probe(ctx); err != nil {
-		return nil, errors.Join(err, t.Close())
-	}
-	return t, nil
 }
 
 // openDir opens a work directory and removes the files that an earlier run left in it.

@@ -252,7 +252,7 @@ func (t *trial) startMeters() (start time.Duration) {
 		t.objects.OpenWindow(t.bucket)
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
-	t.openedRoots()
+	t.rootStats = t.readRoots()
 	// Three clocks note the same moment. No slow call may come between them: if the thread is
 	// descheduled there, the three times differ.
 	opened := time.Now()

@@ -91,9 +91,6 @@ type Env struct {
 	trial *trial
 }
 
-// Lowest returns the kind of the last tier, which is the measured tier.
-func (e *Env) Lowest() tiers.Kind { return e.Levels[len(e.Levels)-1].Kind }
-
 // Level returns the tier of a kind.
 func (e *Env) Level(kind tiers.Kind) (cache.Level, error) {
 	for _, l := range e.Levels {
@@ -163,16 +160,15 @@ type trial struct {
 	watchdog
 
 	// The counters of process and kernel at the start of the window.
-	usage host.Usage
-	stat  host.BlockStat
+	usage     host.Usage
+	stat      host.BlockStat
+	rootStats []host.BlockStat // of each of several directories
 }
 
 // directory is a directory of the storage tier.
 type directory struct {
-	path string
-	// With several directories:
+	path   string
 	device host.Device
-	stat   host.BlockStat // at the start of the window
 }
 
 // ending is the reason why the trial ended. Any goroutine may set it, also when the trial has ended.
@@ -239,6 +235,38 @@ func (e *Env) Go(name string, f func()) {
 		}()
 		f()
 	})
+}
+
+// Concurrently calls f(ctx, i) for i from 0 to n-1 concurrently, and waits for all calls. The first error
+// ends ctx, and Concurrently returns it. Once ctx has ended, f may wait only for I/O.
+func (e *Env) Concurrently(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	if n == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := e.Clock.NewEvent()
+	var left atomic.Int64
+	left.Store(int64(n))
+	var first sync.Once
+	var failure error
+	for i := range n {
+		e.Go("the preparation", func() {
+			defer func() {
+				if left.Add(-1) == 0 {
+					ended.Fire()
+				}
+			}()
+			if err := f(ctx, i); err != nil {
+				first.Do(func() { failure = err })
+				cancel(err)
+			}
+		})
+	}
+	if err := ended.Wait(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	return failure
 }
 
 // Rest waits for the settle time.
@@ -335,14 +363,6 @@ func (e *Env) Call(what, where string, f func() error) error {
 		return f()
 	}
 	return e.trial.engine.Call(what, where, f)
-}
-
-// place returns the first directory of the storage tier, "" if it has none.
-func (t *trial) place() string {
-	if len(t.dirs) == 0 {
-		return ""
-	}
-	return t.dirs[0].path
 }
 
 // lookAtSpace reads the free space of the storage tier's filesystems. It ends the run if the free space

@@ -9,6 +9,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/transfer"
 	"kvbench/workloads/users"
 )
@@ -22,11 +23,10 @@ type Blocks struct {
 	Footprint int64
 
 	*mover
+	level    cache.Level
 	fileSize int64
 	files    []region
 	readable []tiers.Object // the files if Op is Read
-	bench    *Bench
-	lease    *lease // the workers' buffers
 	states   []workerState
 }
 
@@ -40,15 +40,14 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 	if err := r.fill(ctx, r.Footprint, 0); err != nil {
 		return err
 	}
-	return r.equip(ctx)
+	return r.start(ctx)
 }
 
-// equip gives each worker a buffer and a random stream.
-func (r *Blocks) equip(ctx context.Context) (err error) {
-	r.states = seedWorkers(r.bench)
+// start gives each worker a random stream and a buffer.
+func (r *Blocks) start(ctx context.Context) error {
+	r.states = seedWorkers(r.bench.Seed, 0, r.bench.Workers)
 	r.bench.Transfer.Chunk = int(r.Size) // also the request size of the unloaded latency
-	r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size)
-	return err
+	return r.equip(ctx, r.bench.Workers, r.Size)
 }
 
 // Step submits requests until the window is over.
@@ -68,9 +67,8 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 func (r *Blocks) Objects() []tiers.Object { return r.readable }
 
 // Finish releases files and buffers.
-func (r *Blocks) Finish(*Bench) {
-	_ = r.lease.free() // an error would lose no data
-	r.lease = nil
+func (r *Blocks) Finish(b *Bench) {
+	r.mover.Finish(b)
 	_ = r.close() // the run removes the files
 }
 
@@ -82,7 +80,7 @@ func (r *Blocks) Report(res *result.Result) {
 		return
 	}
 	res.PlainIO.FileBytes = r.fileSize
-	r.pool(res, r.lease, r.Size)
+	r.report(res)
 }
 
 // region is an open file.
@@ -109,11 +107,10 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 	if err != nil {
 		return err
 	}
-	if r.Footprint == 0 {
+	if r.level = level; r.Footprint == 0 {
 		r.Footprint = level.Capacity / 2
 	}
-	r.bench = b
-	m, err := newMover(b.Env, level, "field/")
+	m, err := newMover(b, level)
 	if err != nil {
 		return err
 	}
@@ -121,7 +118,7 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 	case m.plain == nil:
 		return errors.New("requests inside files need a directory: an object store takes " +
 			"whole objects (-cache-dir)")
-	case level.Tier.Traits().CountsAtCommit:
+	case m.tier.Traits().CountsAtCommit:
 		return errors.New("requests inside files need direct I/O, and the files of this run " +
 			"are behind the page cache, which would answer them (-io, or the filesystem refuses " +
 			"direct I/O)")
@@ -141,20 +138,20 @@ func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration)
 	if err != nil {
 		return err
 	}
-	begun := r.env.Clock.Now()
+	begun := r.bench.Clock.Now()
 	for whole := true; err == nil && whole && len(r.files) < n; {
-		files, streams := fieldFillers, l.len()
+		files, streams := fieldFillers, len(l.bufs)
 		if until > 0 {
 			files, streams = 1, min(streams, fieldFirst)
 		}
-		if now := r.env.Clock.Now(); until > 0 && len(r.files) > 0 && now > begun {
+		if now := r.bench.Clock.Now(); until > 0 && len(r.files) > 0 && now > begun {
 			perSecond := float64(len(r.files)) * float64(r.fileSize) / (now - begun).Seconds()
 			room := perSecond * (until - now).Seconds() / float64(r.fileSize)
 			if room < 1 {
 				break
 			}
 			files = min(fieldFillers, max(1, int(room/2)))
-			streams = min(l.len(), max(fieldFirst, int(perSecond/4/fieldFill)))
+			streams = min(len(l.bufs), max(fieldFirst, int(perSecond/4/fieldFill)))
 		}
 		whole, err = r.batch(ctx, l, min(files, n-len(r.files)), streams, until)
 	}
@@ -175,7 +172,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 		return err
 	}
 	for i := range made {
-		objects[i] = r.object(r.fileSize)
+		objects[i] = r.bench.Object(r.level, r.fileSize)
 		if made[i], err = r.plain.Create(ctx, objects[i]); err != nil {
 			made[i] = nil
 			return false, abort(err)
@@ -183,9 +180,9 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	}
 	pieces := int64(files) * (r.fileSize / fieldFill)
 	var begun, ended atomic.Int64
-	err = concurrently(ctx, r.env, streams, func(ctx context.Context, i int) error {
+	err = r.bench.Concurrently(ctx, streams, func(ctx context.Context, i int) error {
 		next := func(io *tiers.IO) tiers.Submitter {
-			if until > 0 && len(r.files) > 0 && r.env.Clock.Now() >= until {
+			if until > 0 && len(r.files) > 0 && r.bench.Clock.Now() >= until {
 				return nil
 			}
 			at := begun.Add(1) - 1
@@ -196,7 +193,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 			r.stampBlocks(io.Buf.B)
 			return made[at%int64(files)]
 		}
-		return l.bufs[i].pass(ctx, r.env.Clock, &tiers.IO{}, next, func(tiers.Chunk) bool {
+		return l.bufs[i].pass(ctx, r.bench.Clock, &tiers.IO{}, next, func(tiers.Chunk) bool {
 			ended.Add(1)
 			return true
 		})
@@ -205,7 +202,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 		return false, abort(err)
 	}
 	regions := make([]region, files)
-	err = concurrently(ctx, r.env, files, func(ctx context.Context, i int) (err error) {
+	err = r.bench.Concurrently(ctx, files, func(ctx context.Context, i int) (err error) {
 		regions[i], err = r.open(ctx, made[i], objects[i])
 		return err
 	})

@@ -35,11 +35,8 @@ type Ceiling struct {
 
 	fileSet
 	*mover
-	mix   mix
-	bench *Bench
-	lease *lease // buffers of the streams
-	files int    // minimum number of files to read
-	sweep []result.SweepStep
+	files int // minimum number of files to read
+	steps []result.SweepStep
 }
 
 var _ Routine = (*Ceiling)(nil)
@@ -57,39 +54,39 @@ const (
 
 // Prepare writes the files to read, runs the sweep, and gives each stream its buffer.
 func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
-	if r.fileSet.level, err = b.Level(tiers.Storage); err != nil {
+	if r.level, err = b.Level(tiers.Storage); err != nil {
 		return err
 	}
 	if r.Footprint == 0 {
-		r.Footprint = r.fileSet.level.Capacity / 2
+		r.Footprint = r.level.Capacity / 2
 	}
-	if r.mover, err = newMover(b.Env, r.fileSet.level, "ceiling/"); err != nil {
+	if r.mover, err = newMover(b, r.level); err != nil {
 		return err
 	}
-	r.bench, r.move, r.mix.share, r.fileSet.chunk = b, r.whole, r.ReadShare, r.mover.chunk
-	r.fileSet.entire, r.own = r.plain == nil, r.owner()
+	r.mix.share, r.part, r.entire = r.ReadShare, r.chunk, r.plain == nil
+	r.move, r.own = r.whole, r.remover()
 	read := r.Footprint / 2
 	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has the whole footprint
 		read = int64(r.ReadShare) * r.Footprint
 	}
 	write := r.Footprint - read
-	if read > 0 && read < r.mover.chunk {
+	if read > 0 && read < r.chunk {
 		return fmt.Errorf("the footprint leaves %d bytes to read, which is less than a chunk of "+
-			"%d: give a larger -ceiling-size-gb or a smaller -chunk-size", read, r.mover.chunk)
+			"%d: give a larger -ceiling-size-gb or a smaller -chunk-size", read, r.chunk)
 	}
 	const fillers = 16
-	if err := r.equip(ctx, fillers); err != nil {
+	if err := r.equip(ctx, fillers, r.chunk); err != nil {
 		return err
 	}
 	r.size = r.wholeChunks(min(r.largest(), read/int64(max(fillers, r.files))))
-	if r.objects, err = r.fileSet.fill(ctx, b, int(read/r.size), fillers); err != nil {
+	if r.objects, err = r.fill(ctx, b, int(read/r.size), fillers); err != nil {
 		return err
 	}
 	// Each stream needs room for several files. Otherwise most bytes would be in flight at the end of
 	// the window, and few requests would complete.
-	least := filesPerStream * r.mover.chunk
+	least := filesPerStream * r.chunk
 	if b.Workers = r.InFlight; r.InFlight == 0 {
-		if b.Workers, err = r.find(ctx, b); err != nil {
+		if b.Workers, err = r.find(ctx); err != nil {
 			return err
 		}
 		if write > 0 {
@@ -106,41 +103,39 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 		r.size = r.wholeChunks(min(r.largest(), write/int64(filesPerStream*b.Workers)))
 	}
 	if r.Churn {
-		full, err := r.fileSet.fill(ctx, b, int(write/r.size), fillers)
+		full, err := r.fill(ctx, b, int(write/r.size), fillers)
 		if err != nil {
 			return err
 		}
 		r.cycle(len(full), full)
 	}
 	r.room.Store(write)
-	r.states = seedWorkers(b)
-	return r.equip(ctx, b.Workers)
+	r.states = seedWorkers(b.Seed, 0, b.Workers)
+	return r.equip(ctx, b.Workers, r.chunk)
 }
 
 // find runs the sweep with the window's mix and returns the smallest number of streams that is enough.
 // The files of the sweep are not part of the footprint. They stay until the end of the trial, so that
 // the filesystem does not discard them during the window.
-func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
-	room := min(r.Footprint, r.fileSet.level.Capacity-r.Footprint)
+func (r *Ceiling) find(ctx context.Context) (streams int, err error) {
+	room := min(r.Footprint, r.level.Capacity-r.Footprint)
 	const steps = 7 // up to 256 in flight, which only a large array needs
-	c, err := newSweep(b.Env, sweepConfig{level: r.fileSet.level, objects: r.objects,
-		readShare: r.ReadShare, seed: b.Seed, inFlight: firstDepth, steps: steps,
-		bytes: max(room/steps, r.mover.chunk), time: r.StepTime, fileSize: r.largest(),
-		capacity: room})
-	if err != nil {
-		return 0, err
-	}
-	c.enough = func(all []result.SweepStep) bool {
-		request := c.request(c.size)
+	c := &sweep{mover: r.mover, inFlight: firstDepth, steps: steps,
+		bytes: max(room/steps, r.chunk), time: r.StepTime}
+	c.level, c.objects, c.mix.share, c.part, c.entire = r.level, r.objects, r.ReadShare, r.part, r.entire
+	c.size = r.wholeChunks(min(r.largest(), room/int64(2*c.most())))
+	c.room.Store(room)
+	request := c.request(c.size)
+	r.steps, err = c.run(ctx, func(all []result.SweepStep) bool {
 		return all[len(all)-1].Brief(request) || bestStep(all, request) < len(all)-2
-	}
-	if r.sweep, err = c.run(ctx); err != nil {
+	})
+	if err != nil {
 		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
 	}
-	if len(r.sweep) == 0 {
+	if len(r.steps) == 0 {
 		return firstDepth, nil // no capacity for a sweep: the result of the window shows it
 	}
-	return r.sweep[bestStep(r.sweep, c.request(c.size))].InFlight, nil
+	return r.steps[bestStep(r.steps, request)].InFlight, nil
 }
 
 // bestStep returns the first step whose rate is at least enoughShare of the fastest step's rate. For the
@@ -161,54 +156,23 @@ func bestStep(all []result.SweepStep, request int64) int {
 	return 0
 }
 
-// equip gives each stream a buffer.
-func (r *Ceiling) equip(ctx context.Context, streams int) error {
-	r.Finish(r.bench)
-	lease, err := r.buffers(ctx, streams, r.mover.chunk)
-	if err == nil {
-		r.lease = lease
-	}
-	return err
-}
-
-// Finish frees the buffers.
-func (r *Ceiling) Finish(*Bench) {
-	_ = r.lease.free() // an error would lose no data
-	r.lease = nil
-}
-
-// Step reads or writes one file. The mix chooses the direction.
-func (r *Ceiling) Step(ctx context.Context, b *Bench, worker int) error {
-	size := r.size
-	if len(r.objects) > 0 {
-		size = r.objects[0].Size
-	}
-	return r.step(ctx, b, worker, r.mix.next(size, r.size))
-}
-
 // whole reads or writes a file with one request in flight.
 func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error) {
-	start := r.env.Clock.Now()
-	count := func(c tiers.Chunk) bool {
+	start := r.bench.Clock.Now()
+	err := r.transfer(ctx, r.lease.bufs[worker], op, o, from, func(c tiers.Chunk) bool {
 		c.Op = op
-		r.bench.Chunk(worker, r.fileSet.level.Kind, c)
+		r.bench.Chunk(worker, r.level.Kind, c)
 		return true
-	}
-	var err error
-	if op == tiers.Read {
-		err = r.read(ctx, r.lease.bufs[worker], o, from, count)
-	} else {
-		err = r.write(ctx, r.lease.bufs[worker], o, count)
-	}
-	return tiers.Timing{Device: r.env.Clock.Now() - start}, err
+	})
+	return tiers.Timing{Device: r.bench.Clock.Now() - start}, err
 }
 
 // Report adds the footprint, the file size and the sweep.
 func (r *Ceiling) Report(res *result.Result) {
-	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Sweep: r.sweep}
+	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Sweep: r.steps}
 	if r.mover != nil {
-		r.pool(res, r.lease, r.mover.chunk)
+		r.report(res)
 	}
 }
 
@@ -309,7 +273,7 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 		b.Stop(result.EndedByInput)
 		return nil
 	}
-	last := r.object(r.mover.chunk)
+	last := b.Object(r.level, r.chunk)
 	none := func(tiers.Chunk) bool { return true }
 	if err := r.write(ctx, r.lease.bufs[worker], last, none); err != nil {
 		return err
@@ -326,7 +290,7 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 // Report adds the removed files and their rate.
 func (r *Removal) Report(res *result.Result) {
 	r.Ceiling.Report(res)
-	if r.bench == nil {
+	if r.mover == nil {
 		return // Prepare failed
 	}
 	// The workers only remove files and wait for discards.

@@ -17,15 +17,16 @@ import (
 // replaces the oldest.
 type fileSet struct {
 	level cache.Level
-	own   remover // removes objects
-	size  int64   // of an object
-	// chunk > 0: the first operation of each worker moves a different part of an object, in whole
-	// chunks, so that the workers create and flush files at different moments. 0: every operation moves
-	// a whole object.
-	chunk int64
+	size  int64 // of an object
+	// part > 0: the first operation of each worker moves a different part of an object, in multiples of
+	// part, so that the workers create and flush files at different moments. 0: every operation moves a
+	// whole object.
+	part int64
 	// entire: reads are always of whole objects.
 	entire  bool
+	mix     mix
 	move    moveFunc
+	own     removeFunc
 	objects []tiers.Object    // to read
 	states  []workerState     // of the workers
 	room    atomic.Int64      // bytes that may still be written
@@ -36,19 +37,52 @@ type fileSet struct {
 type moveFunc func(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error)
 
+// removeFunc removes objects, see tiers.Tier.
+type removeFunc func(ctx context.Context, objs ...tiers.Object) error
+
 // workerState is a worker's own state.
 type workerState struct {
 	draws users.Stream
 	n     int64 // operations begun
 }
 
+// seedWorkers returns a random stream for each of n workers, from the stream first on. So the seed alone
+// determines which objects a worker reads.
+func seedWorkers(seed uint64, first, n int) []workerState {
+	states := make([]workerState, n)
+	for w := range states {
+		states[w].draws = users.NewStream(seed, first+w)
+	}
+	return states
+}
+
+// mix chooses reads or writes, so that reads have their share of the bytes. It counts the bytes before
+// they move, so that concurrent streams do not all choose the same direction.
+type mix struct {
+	share float64 // of reads
+	begun [tiers.NumOps]atomic.Int64
+}
+
+// next returns the next direction and counts its bytes: read bytes or write bytes.
+func (m *mix) next(read, write int64) (op tiers.Op) {
+	begun, wrote := float64(m.begun[tiers.Read].Load()), float64(m.begun[tiers.Write].Load())
+	if m.share > 0 && begun <= (begun+wrote)*m.share {
+		m.begun[tiers.Read].Add(read)
+		return tiers.Read
+	}
+	m.begun[tiers.Write].Add(write)
+	return tiers.Write
+}
+
 // fill writes objects with several writers.
 func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
 	made := make([]tiers.Object, objects)
-	return made, fill(ctx, b.Env, objects, writers, func(ctx context.Context, w, i int) error {
-		made[i] = b.Object(s.level, s.size)
-		if _, err := s.move(ctx, w, tiers.Write, made[i], 0); err != nil {
-			return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
+	return made, b.Concurrently(ctx, min(writers, objects), func(ctx context.Context, w int) error {
+		for i := w; i < objects; i += writers {
+			made[i] = b.Object(s.level, s.size)
+			if _, err := s.move(ctx, w, tiers.Write, made[i], 0); err != nil {
+				return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
+			}
 		}
 		return nil
 	})
@@ -60,16 +94,6 @@ func (s *fileSet) Objects() []tiers.Object {
 		return nil
 	}
 	return s.objects
-}
-
-// seedWorkers returns a random stream per worker. So the seed alone determines which objects a worker
-// reads.
-func seedWorkers(b *Bench) []workerState {
-	states := make([]workerState, b.Workers)
-	for w := range states {
-		states[w].draws = users.NewStream(b.Seed, w)
-	}
-	return states
 }
 
 // cycle makes places and puts the taken objects into them, oldest first.
@@ -84,36 +108,46 @@ func (s *fileSet) cycle(places int, taken []tiers.Object) {
 	}
 }
 
-// step reads a random object, or writes a new object. The random order defeats read-ahead.
-func (s *fileSet) step(ctx context.Context, b *Bench, worker int, op tiers.Op) error {
-	h := &s.states[worker]
-	h.n++
+// next chooses the next operation of a worker: a random object to read from an offset on, or a new object
+// to write. The random order defeats read-ahead. ok is false if there is no room for a new object.
+func (s *fileSet) next(b *Bench, worker int) (op tiers.Op, o tiers.Object, from int64, ok bool) {
+	state := &s.states[worker]
+	state.n++
 	part := func(size int64) int64 {
-		if s.chunk == 0 || h.n > 1 {
+		if s.part == 0 || state.n > 1 {
 			return size
 		}
-		return max(s.chunk, size*int64(worker+1)/int64(len(s.states))/s.chunk*s.chunk)
+		return max(s.part, size*int64(worker+1)/int64(len(s.states))/s.part*s.part)
+	}
+	read := int64(0)
+	if len(s.objects) > 0 {
+		read = s.objects[0].Size
+	}
+	if op = s.mix.next(read, s.size); op == tiers.Read {
+		o = s.objects[state.draws.Between(users.DrawObject, state.n, 0, len(s.objects)-1)]
+		if !s.entire {
+			from = o.Size - part(o.Size)
+		}
+		return op, o, from, true
 	}
 	size := part(s.size)
-	var o tiers.Object
-	from := int64(0)
-	switch {
-	case op == tiers.Read:
-		o = s.objects[h.draws.Between(users.DrawObject, h.n, 0, len(s.objects)-1)]
-		if size = o.Size; !s.entire {
-			size = part(o.Size)
-		}
-		from = o.Size - size
-	case s.places != nil:
-		o = b.Object(s.level, size)
-		if err := s.remove(ctx, b, worker, <-s.places); err != nil { // as many as workers, or more
-			return err
-		}
-	case s.room.Add(-size) < 0:
+	if s.places == nil && s.room.Add(-size) < 0 {
+		return op, o, 0, false
+	}
+	return op, b.Object(s.level, size), 0, true
+}
+
+// Step moves one object.
+func (s *fileSet) Step(ctx context.Context, b *Bench, worker int) error {
+	op, o, from, ok := s.next(b, worker)
+	if !ok {
 		b.Stop(result.EndedByFootprint)
 		return nil
-	default:
-		o = b.Object(s.level, size)
+	}
+	if op == tiers.Write && s.places != nil { // there are as many places as workers, or more
+		if err := s.remove(ctx, b, worker, <-s.places); err != nil {
+			return err
+		}
 	}
 	t, err := s.move(ctx, worker, op, o, from)
 	if err != nil {
@@ -123,7 +157,7 @@ func (s *fileSet) step(ctx context.Context, b *Bench, worker int, op tiers.Op) e
 	if op == tiers.Write && s.places != nil {
 		s.places <- o
 	}
-	o.Size = size // the moved bytes
+	o.Size -= from // the moved bytes
 	b.Done(worker, s.level.Kind, op, o, t, 0, t.IO())
 	return nil
 }
@@ -134,7 +168,7 @@ func (s *fileSet) remove(ctx context.Context, b *Bench, worker int, o tiers.Obje
 		return nil
 	}
 	begun := b.Clock.Now()
-	if err := s.own.Remove(ctx, o); err != nil {
+	if err := s.own(ctx, o); err != nil {
 		return err
 	}
 	now := b.Clock.Now()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,7 +74,7 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 		return fmt.Errorf("measuring the grid of the knee: %w", err)
 	}
 	r.Size, b.Workers = r.knee.RequestBytes, r.knee.InFlight
-	return r.equip(ctx)
+	return r.start(ctx)
 }
 
 // grid measures all cells in three rounds and finds the knee. After an error the result has the cells
@@ -90,12 +91,12 @@ func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
 	if err != nil {
 		return err
 	}
-	smallest := max(pageSize, int64(r.level.Tier.Traits().Align))
+	smallest := max(pageSize, int64(r.tier.Traits().Align))
 	// A fifth of the time is a reserve for a busy machine.
-	cells = newGrid(smallest, pace, (limit-r.env.Clock.Now())*4/5)
+	cells = newGrid(smallest, pace, (limit-r.bench.Clock.Now())*4/5)
 	ended := result.KneeGrid
 	for i, c := range order(cells, r.bench.Seed) {
-		if i > 0 && r.env.Clock.Now() >= limit {
+		if i > 0 && r.bench.Clock.Now() >= limit {
 			ended = result.KneeTime
 			break
 		}
@@ -119,7 +120,7 @@ func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
 // 16 and 64 in flight, as long as the rate grows.
 func (r *Knee) probe(ctx context.Context, least time.Duration) (p pace, err error) {
 	p.least = least
-	size := max(pageSize, int64(r.level.Tier.Traits().Align))
+	size := max(pageSize, int64(r.tier.Traits().Align))
 	for range 2 {
 		best := float64(size) / (kneeExtend * least).Seconds() // if even one does not complete
 		for n := int64(1); n <= kneeMost && float64(n*size) <= 2*max(best, float64(size)); n *= 4 {
@@ -157,7 +158,7 @@ func (r *Knee) Report(res *result.Result) {
 func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate float64,
 	err error) {
 	r.measured++
-	m := newMeasurement(r.env.Clock)
+	m := newMeasurement(r.bench.Clock, p.n)
 	var ended atomic.Int64
 	var stop func()
 	stop = func() {
@@ -171,7 +172,6 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 		}
 	}
 	m.clock.At(m.begun+least, stop)
-	tallies := make([]tally, p.n)
 	var hists [4]struct { // so that streams seldom wait for each other
 		sync.Mutex
 		*result.Histogram
@@ -179,16 +179,15 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	for i := range hists {
 		hists[i].Histogram = result.NewHistogram(units.Nanoseconds)
 	}
-	err = concurrently(ctx, r.env, p.n, func(ctx context.Context, i int) error {
-		t, h := &tallies[i], &hists[i%len(hists)]
+	err = r.bench.Concurrently(ctx, p.n, func(ctx context.Context, i int) error {
+		h := &hists[i%len(hists)]
 		n := int64(0)
 		next := r.anywhere(users.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size,
 			m.over.Load)
-		return r.cut(p.size, i).pass(ctx, r.env.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
-			if m.over.Load() {
+		return r.cut(p.size, i).pass(ctx, r.bench.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
+			if !m.count(r.Op, i, c) {
 				return false
 			}
-			t.add(c.Done-m.begun, c.Bytes)
 			ended.Add(1)
 			h.Lock()
 			h.Record(int64(c.Ended - c.Begun))
@@ -200,15 +199,13 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	if err != nil {
 		return 0, err
 	}
-	for i := range tallies {
-		if tallies[i].n < 2 {
-			return 0, nil
-		}
+	if slices.ContainsFunc(m.tallies[r.Op], func(t tally) bool { return t.n < 2 }) {
+		return 0, nil
 	}
 	for i := range hists {
 		p.lat.Merge(hists[i].Histogram)
 	}
-	return mean(tallies, m.took), nil
+	return m.rate(r.Op), nil
 }
 
 // cut returns the i-th buffer of a size.

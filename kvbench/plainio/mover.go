@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -20,23 +19,20 @@ import (
 // uses no cache and no transfer, generates no data except for a stamp, and verifies nothing. On a tier
 // without files a request is a whole object, or one part at a time if the tier splits large objects.
 type mover struct {
-	env   *kvbench.Env
-	level cache.Level
-	chunk int64 // bytes of a request, or of a piece of one
-	// plain has the files of the tier; nil for an object store.
-	plain tiers.Files
-	name  string
-	made  atomic.Int64 // number of objects
-	huge  string       // the huge pages of the last buffers
+	bench *Bench
+	tier  tiers.Tier
+	plain tiers.Files // of the tier; nil for an object store
+	chunk int64       // bytes of a request, or of a piece of one
+	lease *lease      // the workers' buffers
 	stamp atomic.Uint64
 }
 
-// newMover returns a mover whose keys start with name. No other writer of the run may use name.
-func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
+// newMover returns a mover for a level's tier.
+func newMover(b *Bench, l cache.Level) (*mover, error) {
 	if l.Tier == nil {
 		return nil, fmt.Errorf("the %s tier takes no time: there is nothing to measure", l.Kind)
 	}
-	m := &mover{env: e, level: l, name: name, chunk: int64(e.Transfer.Chunk), plain: l.Files()}
+	m := &mover{bench: b, tier: l.Tier, plain: l.Files(), chunk: int64(b.Transfer.Chunk)}
 	traits := l.Tier.Traits()
 	if chunk := int64(traits.Chunk); chunk > 0 {
 		m.chunk = min(m.chunk, chunk)
@@ -73,12 +69,12 @@ func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) 
 	l := &lease{bufs: make([]leased, n)}
 	l.users.Store(1)
 	for i := range l.bufs {
-		l.bufs[i].of = l
+		l.bufs[i].lease = l
 	}
 	if !m.holds() {
 		return l, nil
 	}
-	pool, err := m.env.NewPool(n, int(size))
+	pool, err := m.bench.NewPool(n, int(size))
 	if err != nil {
 		return nil, err
 	}
@@ -87,30 +83,34 @@ func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) 
 		return nil, errors.Join(err, pool.Close())
 	}
 	for i, b := range bufs {
-		m.env.Content.Fill(b.B, tiers.Object{Key: m.name, Size: size}, 0)
+		m.bench.Content.Fill(b.B, tiers.Object{Key: plainKeys, Size: size}, 0)
 		l.bufs[i].Buffer = b
 	}
-	l.pool, m.huge = pool, pool.HugePages()
+	l.pool = pool
 	return l, nil
 }
 
-// pool writes the buffers of the window into the result.
-func (m *mover) pool(res *result.Result, l *lease, size int64) {
-	if m.holds() {
-		res.IO.Pool = result.Pool{Buffers: l.len(), BufferBytes: int(size), HugePages: m.huge,
-			Covers: true}
+// equip gives each of n workers a buffer of a size.
+func (m *mover) equip(ctx context.Context, n int, size int64) (err error) {
+	m.Finish(nil)
+	m.lease, err = m.buffers(ctx, n, size)
+	return err
+}
+
+// Finish frees the workers' buffers.
+func (m *mover) Finish(*Bench) {
+	if m != nil {
+		_ = m.lease.free() // an error would lose no data
+		m.lease = nil
 	}
 }
 
-// fill calls write for n objects from several writers.
-func fill(ctx context.Context, e *kvbench.Env, n, writers int,
-	write func(ctx context.Context, writer, i int) error) error {
-	return concurrently(ctx, e, min(writers, n), func(ctx context.Context, w int) (err error) {
-		for i := w; i < n && err == nil; i += writers {
-			err = write(ctx, w, i)
-		}
-		return err
-	})
+// report writes the workers' buffers into the result.
+func (m *mover) report(res *result.Result) {
+	if l := m.lease; l != nil && l.pool != nil {
+		res.IO.Pool = result.Pool{Buffers: len(l.bufs), BufferBytes: len(l.bufs[0].B),
+			HugePages: l.pool.HugePages(), Covers: true}
+	}
 }
 
 // lease has the buffers of streams until the last request has completed. A device that does not answer
@@ -124,15 +124,7 @@ type lease struct {
 // leased is one buffer of a lease.
 type leased struct {
 	tiers.Buffer
-	of *lease
-}
-
-// len returns the number of buffers, 0 for a nil lease.
-func (l *lease) len() int {
-	if l == nil {
-		return 0
-	}
-	return len(l.bufs)
+	lease *lease
 }
 
 // take adds a user of the buffers. It returns false if they are freed.
@@ -160,20 +152,14 @@ func (l *lease) free() error {
 func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
 	count counter) error {
 	io.Buf = b.Buffer
-	b.of.users.Add(1)
+	b.lease.users.Add(1)
 	return transfer.Pass(ctx, c, io, next, count, func() {
-		_ = b.of.free() // an error would lose no data
+		_ = b.lease.free() // an error would lose no data
 	})
 }
 
 // holds reports whether the tier stores bytes.
-func (m *mover) holds() bool { return m.level.Tier.Traits().Holds }
-
-// object returns a new object.
-func (m *mover) object(size int64) tiers.Object {
-	n := m.made.Add(1)
-	return tiers.Object{Key: evenly(m.plain, m.name, n), Gen: uint64(n), Size: size}
-}
+func (m *mover) holds() bool { return m.tier.Traits().Holds }
 
 // evenly returns a key for the n-th object of a name, such that the objects go to the directories of a
 // tier in turn. A hash spreads few objects badly: of sixteen files it may put ten into one of two
@@ -190,17 +176,12 @@ func evenly(files tiers.Files, name string, n int64) string {
 	return key
 }
 
-// remover removes objects, see tiers.Tier.
-type remover interface {
-	Remove(ctx context.Context, objs ...tiers.Object) error
-}
-
-// owner returns the remover of the mover's objects.
-func (m *mover) owner() remover {
+// remover returns the function that removes the mover's objects.
+func (m *mover) remover() removeFunc {
 	if m.plain != nil {
-		return m.plain
+		return m.plain.Remove
 	}
-	return m.level.Tier
+	return m.tier.Remove
 }
 
 // wholeChunks rounds a size down to whole chunks, at least one chunk.
@@ -214,6 +195,15 @@ func (m *mover) io(off int64, o tiers.Object) *tiers.IO {
 // counter is called after each request and flush. It returns false to end the operation.
 type counter func(tiers.Chunk) (more bool)
 
+// transfer reads an object from an offset on, or writes a whole object.
+func (m *mover) transfer(ctx context.Context, buf leased, op tiers.Op, o tiers.Object, from int64,
+	count counter) error {
+	if op == tiers.Read {
+		return m.read(ctx, buf, o, from, count)
+	}
+	return m.write(ctx, buf, o, count)
+}
+
 // read reads an object from an offset on and drops the data. The offset is a multiple of the chunk.
 func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64,
 	count counter) error {
@@ -225,7 +215,7 @@ func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64
 		return err
 	}
 	io := m.io(from, o)
-	err = buf.pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, func([]byte) {}), count)
+	err = buf.pass(ctx, m.bench.Clock, io, transfer.Sequence(f, io, o.Size, func([]byte) {}), count)
 	return errors.Join(err, f.Close())
 }
 
@@ -240,11 +230,11 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	if err != nil {
 		return err
 	}
-	late := m.level.Tier.Traits().CountsAtCommit
+	late := m.tier.Traits().CountsAtCommit
 	moved := int64(0)
 	io := m.io(0, o)
 	next := transfer.Sequence(f, io, o.Size, m.stampBlocks)
-	if err := buf.pass(ctx, m.env.Clock, io, next, func(c tiers.Chunk) bool {
+	if err := buf.pass(ctx, m.bench.Clock, io, next, func(c tiers.Chunk) bool {
 		c.Op = tiers.Write
 		moved += c.Bytes
 		if late {
@@ -254,12 +244,12 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	}); err != nil {
 		return errors.Join(err, f.Abort())
 	}
-	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: m.env.Clock.Now(),
+	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: m.bench.Clock.Now(),
 		Part: tiers.PartOf(f)}
 	if err := f.Commit(ctx); err != nil {
 		return err
 	}
-	flush.Asked, flush.Ended, flush.Done = flush.Begun, m.env.Clock.Now(), m.env.Clock.Now()
+	flush.Asked, flush.Ended, flush.Done = flush.Begun, m.bench.Clock.Now(), m.bench.Clock.Now()
 	if late {
 		flush.Bytes = moved
 	}
@@ -275,22 +265,4 @@ func (m *mover) stampBlocks(buf []byte) {
 	for i := range blocks {
 		binary.LittleEndian.PutUint64(buf[i*4096:], n-i)
 	}
-}
-
-// mix chooses reads or writes, so that reads have their share of the bytes. It counts the bytes before
-// they move, so that concurrent streams do not all choose the same direction.
-type mix struct {
-	share float64 // of reads
-	begun [tiers.NumOps]atomic.Int64
-}
-
-// next returns the next direction and counts its bytes: read bytes or write bytes.
-func (m *mix) next(read, write int64) (op tiers.Op) {
-	begun, wrote := float64(m.begun[tiers.Read].Load()), float64(m.begun[tiers.Write].Load())
-	if m.share > 0 && begun <= (begun+wrote)*m.share {
-		m.begun[tiers.Read].Add(read)
-		return tiers.Read
-	}
-	m.begun[tiers.Write].Add(write)
-	return tiers.Write
 }

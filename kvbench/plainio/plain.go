@@ -135,10 +135,13 @@ func (b *Bench) Close() error {
 	return nil
 }
 
+// plainKeys is the start of the keys of plain I/O. No other writer of the run may use it.
+const plainKeys = "plain/"
+
 // Object returns a new object with a new key.
 func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
-	return tiers.Object{Key: evenly(l.Files(), "plain/", int64(gen)), Gen: gen, Size: size}
+	return tiers.Object{Key: evenly(l.Files(), plainKeys, int64(gen)), Gen: gen, Size: size}
 }
 
 // Move reads or writes an object as the cache does, and counts its bytes.
@@ -146,11 +149,7 @@ func (b *Bench) Move(
 	ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object,
 ) (t tiers.Timing, err error) {
 	c := tiers.Call{Observe: func(c tiers.Chunk) { b.Chunk(worker, l.Kind, c) }}
-	if op == tiers.Read {
-		err = l.Get(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Sink)
-	} else {
-		err = l.Put(ctx, b.Clock.Now, &c, []tiers.Object{o}, b.Content.Source())
-	}
+	err = l.Move(ctx, b.Clock.Now, op, &c, []tiers.Object{o}, b.Content.Source, b.Sink)
 	return c.Timing, err
 }
 

@@ -14,10 +14,10 @@ var errEnough = errors.New("enough has been read")
 
 // store returns the tier without the engine's limit of requests in flight.
 func (m *mover) store(buf leased) tiers.Tier {
-	if s, ok := m.level.Tier.(interface{ Plain(tiers.Buffer) tiers.Tier }); ok {
+	if s, ok := m.tier.(interface{ Plain(tiers.Buffer) tiers.Tier }); ok {
 		return s.Plain(buf.Buffer)
 	}
-	return m.level.Tier
+	return m.tier
 }
 
 // enough is a sink that drops the bytes. If it is true, it ends the read.
@@ -64,7 +64,7 @@ type stamped struct {
 // Fill implements tiers.Source. A store's client may read on for a moment after the end of a call: Fill
 // returns an error when the buffer has been freed.
 func (s stamped) Fill(_ tiers.Object, off int64, p []byte) error {
-	if !s.of.take() {
+	if !s.lease.take() {
 		return fmt.Errorf("send an abandoned object: %w", tiers.ErrClosed)
 	}
 	for n := 0; n < len(p); {
@@ -80,5 +80,5 @@ func (s stamped) Fill(_ tiers.Object, off int64, p []byte) error {
 			copy(p[from-off:], stamp[from-at:to-at])
 		}
 	}
-	return s.of.free()
+	return s.lease.free()
 }

@@ -29,7 +29,7 @@ func TestABodyOutlivesItsPut(t *testing.T) {
 	bufs, err := pool.Get(t.Context(), 1, nil)
 	require.NoError(t, err)
 	l := &lease{pool: pool, bufs: []leased{{Buffer: bufs[0]}}}
-	l.bufs[0].of = l
+	l.bufs[0].lease = l
 	l.users.Store(1)
 	body := stamped{leased: l.bufs[0]}
 	require.NoError(t, body.Fill(tiers.Object{}, 3, make([]byte, 10000)))
@@ -52,7 +52,7 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	l := &lease{}
 	l.users.Store(1)
 	const size, first = 10*stampedBlock + 100, 1 << 40
-	all := stamped{leased{Buffer: tiers.Buffer{B: buf}, of: l}, first}
+	all := stamped{leased{Buffer: tiers.Buffer{B: buf}, lease: l}, first}
 	of := func(off, n int64) []byte {
 		p := make([]byte, n)
 		require.NoError(t, all.Fill(tiers.Object{}, off, p))
@@ -118,7 +118,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.r.Footprint = 4 << 20
-				res, d := onStore(t, 1, time.Second/2, c.r)
+				res, d := onStore(t, 1, time.Second/4, c.r)
 				moved := res.Tiers[0]
 				assert.Equal(t, c.read, moved.Read.Bytes > 0)
 				assert.Equal(t, c.wrote, moved.Write.Bytes > 0)

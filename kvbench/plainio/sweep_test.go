@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
@@ -34,15 +33,14 @@ func (f once) Step(_ context.Context, b *Bench, _ int) error {
 }
 
 // inTrial calls f in a trial in virtual time over a tier.
-func inTrial(t *testing.T, make func(clock.Clock) tiers.Files,
-	f func(ctx context.Context, e *kvbench.Env, l cache.Level)) {
+func inTrial(t *testing.T, make func(clock.Clock) tiers.Files, f func(ctx context.Context, b *Bench)) {
 	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	cfg := virtual(v, make(v), 1<<40, 1)
 	cfg.Limit = 1
 	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
-		f(ctx, b.Env, b.Levels[0])
+		f(ctx, b)
 		return nil
 	}))
 	require.NoError(t, err)
@@ -57,22 +55,28 @@ func drive(t *testing.T) func(c clock.Clock) tiers.Files {
 	return func(c clock.Clock) tiers.Files { return sim.NewDevice(m, "a drive", c) }
 }
 
-// swept makes a sweep and returns its steps.
-func swept(ctx context.Context, e *kvbench.Env, cfg sweepConfig) ([]result.SweepStep, error) {
-	c, err := newSweep(e, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return c.run(ctx)
+// newSweep makes a sweep over the storage tier of a trial, with room for any number of files.
+func newSweep(t *testing.T, b *Bench, share float64, objects ...tiers.Object) *sweep {
+	m, err := newMover(b, b.Levels[0])
+	require.NoError(t, err)
+	c := &sweep{mover: m, bytes: 1 << 40, time: time.Second}
+	c.level, c.objects, c.mix.share, c.part = b.Levels[0], objects, share, page
+	c.room.Store(1 << 40)
+	return c
+}
+
+// swept runs a sweep with a number of steps from first in flight on.
+func swept(ctx context.Context, t *testing.T, c *sweep, first, steps int) []result.SweepStep {
+	c.inFlight, c.steps = first, steps
+	all, err := c.run(ctx, func([]result.SweepStep) bool { return false })
+	require.NoError(t, err)
+	return all
 }
 
 func TestASweepFindsWhatMoreInFlightWouldMove(t *testing.T) {
-	inTrial(t, drive(t), func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-		objects := []tiers.Object{{Key: "a", Size: 100 * page}, {Key: "b", Size: 70*page - 5}}
-		cfg := sweepConfig{level: l, objects: objects, readShare: 1, inFlight: 1, steps: 7,
-			bytes: 1 << 40, time: time.Second, seed: 1}
-		steps, err := swept(ctx, e, cfg)
-		require.NoError(t, err)
+	objects := []tiers.Object{{Key: "a", Size: 100 * page}, {Key: "b", Size: 100 * page}}
+	inTrial(t, drive(t), func(ctx context.Context, b *Bench) {
+		steps := swept(ctx, t, newSweep(t, b, 1, objects...), 1, 7)
 		require.Len(t, steps, 7)
 		for i, r := range steps {
 			n := 1 << i
@@ -82,24 +86,35 @@ func TestASweepFindsWhatMoreInFlightWouldMove(t *testing.T) {
 			want := min(float64(n)*page/(1.0625*1e-3), 16*page*1000)
 			assert.InEpsilon(t, want, r.Read, 0.02, "%d in flight", n)
 		}
-		again, err := swept(ctx, e, cfg)
-		require.NoError(t, err)
-		assert.Equal(t, steps, again)
+		assert.Equal(t, steps, swept(ctx, t, newSweep(t, b, 1, objects...), 1, 7))
 
-		cfg.bytes, cfg.inFlight, cfg.steps = 320*page, 32, 1
-		begun := e.Clock.Now()
-		steps, err = swept(ctx, e, cfg)
-		require.NoError(t, err)
+		c := newSweep(t, b, 1, objects...)
+		c.bytes = 320 * page
+		begun := b.Clock.Now()
+		steps = swept(ctx, t, c, 32, 1)
 		assert.InEpsilon(t, 16*page*1000, steps[0].Read, 0.06)
-		assert.Less(t, e.Clock.Now()-begun, 30*time.Millisecond, "bounded by its bytes")
+		assert.Less(t, b.Clock.Now()-begun, 30*time.Millisecond, "bounded by its bytes")
 
-		cfg.readShare, cfg.bytes, cfg.fileSize, cfg.capacity = 0.75, 1<<40, 10*page, 1<<40
-		steps, err = swept(ctx, e, cfg)
-		require.NoError(t, err)
+		c = newSweep(t, b, 0.75, tiers.Object{Key: "a", Size: 10 * page})
+		c.size = 10 * page
+		steps = swept(ctx, t, c, 32, 1)
 		assert.InDelta(t, 0.75, steps[0].Read/steps[0].Rate(), 0.05)
 		// One medium for both: 0.75 of the bytes at 16, 0.25 at 8.
 		assert.InEpsilon(t, page*1000/(0.75/16+0.25/8), steps[0].Rate(), 0.05)
+
+		over, cancel := context.WithCancelCause(ctx)
+		cancel(assert.AnError)
+		_, err := newSweep(t, b, 1, objects...).step(over, 1, 1)
+		require.ErrorIs(t, err, assert.AnError)
+		_, err = newMover(b, cache.Level{Kind: tiers.Storage})
+		require.ErrorContains(t, err, "takes no time")
 	})
+	inTrial(t, func(clock.Clock) tiers.Files { return tiertest.NewNull() },
+		func(ctx context.Context, b *Bench) {
+			c := newSweep(t, b, 0)
+			c.size, c.bytes = page, 1<<10
+			assert.Empty(t, swept(ctx, t, c, 1, 3), "nothing took time")
+		})
 }
 
 // flushing notes when objects are committed and how many lie there.
@@ -164,11 +179,11 @@ func TestASweepWritesWithinItsCapacity(t *testing.T) {
 	inTrial(t, func(c clock.Clock) tiers.Files {
 		tier = &flushing{Files: drive(t)(c), clock: c, flushes: map[time.Duration]int{}}
 		return tier
-	}, func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-		cfg := sweepConfig{level: l, inFlight: 4, steps: 3, bytes: 1 << 40, seed: 1,
-			time: 100 * time.Millisecond, fileSize: 20 * page, capacity: 3000 * page}
-		steps, err := swept(ctx, e, cfg)
-		require.NoError(t, err)
+	}, func(ctx context.Context, b *Bench) {
+		c := newSweep(t, b, 0)
+		c.time, c.size = 100*time.Millisecond, 20*page
+		c.room.Store(3000 * page)
+		steps := swept(ctx, t, c, 4, 3)
 		require.Len(t, steps, 3)
 		for _, r := range steps {
 			assert.Zero(t, r.Read)
@@ -176,53 +191,25 @@ func TestASweepWritesWithinItsCapacity(t *testing.T) {
 				"%d in flight", r.InFlight)
 		}
 		assert.Zero(t, tier.aborted, "files that the end of a step cut short stay until the end")
-		assert.LessOrEqual(t, tier.most, cfg.capacity)
+		assert.LessOrEqual(t, tier.most, int64(3000*page))
 
 		// Steadily, not all at once.
 		tier.flushes = map[time.Duration]int{}
-		cfg.inFlight, cfg.steps, cfg.time = 16, 1, time.Second
-		_, err = swept(ctx, e, cfg)
-		require.NoError(t, err)
+		c.time = time.Second
+		c.room.Store(3000 * page)
+		swept(ctx, t, c, 16, 1)
 		for at, n := range tier.flushes {
 			assert.LessOrEqual(t, n, 4, "of 16 streams flushed at %s", at)
 		}
 
-		cfg.capacity = 10 * page
-		steps, err = swept(ctx, e, cfg)
-		require.NoError(t, err)
-		assert.Empty(t, steps, "no capacity for sixteen files")
+		c.room.Store(10 * page)
+		assert.Empty(t, swept(ctx, t, c, 16, 1), "no capacity for sixteen files")
 
-		cfg.capacity, tier.fails = 1<<30, syscall.EIO
-		_, err = swept(ctx, e, cfg)
+		c.room.Store(1 << 30)
+		tier.fails = syscall.EIO
+		_, err := c.step(ctx, 16, 1)
 		require.ErrorIs(t, err, syscall.EIO)
 	})
-}
-
-func TestASweepThatCannotBeMade(t *testing.T) {
-	inTrial(t, drive(t), func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-		cfg := sweepConfig{level: l, readShare: 1, inFlight: 1, steps: 1, bytes: 1,
-			time: time.Second}
-		_, err := swept(ctx, e, cfg)
-		require.ErrorContains(t, err, "nothing lies in the storage tier")
-		cfg.objects = []tiers.Object{{Key: "a", Size: page}}
-		over, cancel := context.WithCancelCause(ctx)
-		cancel(assert.AnError)
-		_, err = swept(over, e, cfg)
-		require.ErrorIs(t, err, assert.AnError)
-		cfg.time = 0
-		_, err = swept(ctx, e, cfg)
-		require.ErrorContains(t, err, "must be positive")
-		cfg.time, cfg.level = time.Second, cache.Level{Kind: tiers.Storage}
-		_, err = swept(ctx, e, cfg)
-		require.ErrorContains(t, err, "takes no time")
-	})
-	inTrial(t, func(clock.Clock) tiers.Files { return tiertest.NewNull() },
-		func(ctx context.Context, e *kvbench.Env, l cache.Level) {
-			steps, err := swept(ctx, e, sweepConfig{level: l, inFlight: 1, steps: 3, fileSize: 1,
-				bytes: 1 << 10, time: time.Second, capacity: 1 << 40})
-			require.NoError(t, err)
-			assert.Empty(t, steps, "nothing took time")
-		})
 }
 
 // On a filesystem of large blocks small requests are refused, before anything is written.
@@ -257,7 +244,7 @@ func TestFilesLieInAllDirectoriesAlike(t *testing.T) {
 		tier := spread.New(spread.Config{Parts: parts})
 		has, keys := make([]int, of), map[string]bool{}
 		for n := range int64(48) {
-			key := evenly(tier, "field/", n)
+			key := evenly(tier, plainKeys, n)
 			at, _ := tier.Home(key)
 			has[at]++
 			keys[key] = true
@@ -265,7 +252,7 @@ func TestFilesLieInAllDirectoriesAlike(t *testing.T) {
 		assert.Len(t, keys, 48)
 		assert.Equal(t, 48/of, slices.Min(has))
 	}
-	assert.Equal(t, "field/7", evenly(tiertest.NewNull(), "field/", 7))
+	assert.Equal(t, "plain/7", evenly(tiertest.NewNull(), plainKeys, 7))
 }
 
 // A storage that moves bytes in slices shows its rate, whatever part of a slice is in flight when a
@@ -288,6 +275,7 @@ func TestAMeanLosesNothingInFlight(t *testing.T) {
 
 // However many times parts have become longer, all bytes are in them, where they belong.
 func TestATallyKeepsAllBytes(t *testing.T) {
+	tiertest.OneThread(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		all, took, total := make([]tally, 3), time.Duration(0), int64(0)

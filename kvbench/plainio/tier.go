@@ -30,7 +30,7 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.level, err = b.Level(r.Level); err != nil {
 		return err
 	}
-	r.own = r.level.Tier
+	r.own = r.level.Tier.Remove
 	if r.Footprint == 0 {
 		r.Footprint = r.level.Capacity / 2
 	}
@@ -45,9 +45,10 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 		tiers.Timing, error) {
 		return b.Move(ctx, worker, r.level, op, o)
 	}
-	r.states = seedWorkers(b)
+	r.states = seedWorkers(b.Seed, 0, b.Workers)
 	switch {
 	case r.Op == tiers.Read:
+		r.mix.share = 1
 		r.objects, err = r.fill(ctx, b, keep, b.Workers)
 		return err
 	case r.Level == tiers.Storage:
@@ -56,11 +57,6 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 		r.cycle(keep, nil)
 	}
 	return nil
-}
-
-// Step reads or writes an entry.
-func (r *Tier) Step(ctx context.Context, b *Bench, worker int) error {
-	return r.step(ctx, b, worker, r.Op)
 }
 
 // Report adds the tier's footprint.

@@ -35,31 +35,23 @@ func (d *dispatcher) open(start func() time.Duration) account {
 // accountAt returns the account at a moment of the clock. Callers hold mu. So the source's offers and
 // the dispatcher's counts are of the same moment.
 func (d *dispatcher) accountAt(at time.Duration) account {
-	a := d.countedAt(at)
-	var offered []workloads.ClassLoad
-	d.ask(d.now(), func() {
-		offered = d.src.Account(a.at)
-		if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
-			a.input = record.Input(r.Report())
-		}
-	})
-	for c, of := range offered {
-		a.classes[c].ClassLoad = of
-	}
-	return a
-}
-
-// countedAt returns the account at a moment of the clock, without the source's offers. Callers hold mu.
-func (d *dispatcher) countedAt(at time.Duration) account {
-	d.pool.pass(min(at, d.windowEnd()))
+	counted := min(at, d.windowEnd())
+	d.pool.pass(counted)
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		spent: d.pool.spent, computed: d.gpu.Busy(min(at, d.windowEnd())), windowed: d.windowed,
-		digest: d.digest}
+		spent: d.pool.spent, computed: d.gpu.Busy(counted), windowed: d.windowed, digest: d.digest}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++
 		n.ages = append(n.ages, a.at-j.req.Arrival)
 	}
+	d.ask(d.now(), func() {
+		for c, load := range d.src.Account(a.at) {
+			a.classes[c].ClassLoad = load
+		}
+		if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
+			a.input = record.Input(r.Report())
+		}
+	})
 	return a
 }
 
@@ -77,4 +69,57 @@ func (d *dispatcher) account(at time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.accountAt(at)
+}
+
+// pool counts the workers and their time. The dispatcher's lock guards it. It sums up the time of all
+// workers, because with an autoscaler the number of workers changes within a window.
+type pool struct {
+	limit int // workers with this id or above end
+	alive map[int]struct{}
+	now   [numDoings]int // workers by their current activity
+
+	opened time.Duration // start of the window
+	since  time.Duration // spent includes the time until since
+	spent  spent
+}
+
+// spent has times since the start of the window, summed over the workers.
+type spent struct {
+	worked time.Duration // total
+	doing  [numDoings]time.Duration
+	// dispatch is the time to take and end requests, with the wait for the dispatcher's lock. It
+	// excludes the activities waiting and deciding.
+	dispatch time.Duration
+}
+
+// doing is a worker's activity outside operations.
+type doing uint8
+
+const (
+	waiting  doing = iota // for a request
+	deciding              // for entries that other requests hold
+	thinking              // sleeping as long as a GPU would compute
+	numDoings
+)
+
+// open resets the sums at the start of the window.
+func (p *pool) open(at time.Duration) {
+	p.since, p.opened, p.spent = at, at, spent{}
+}
+
+// add changes the number of workers in an activity.
+func (p *pool) add(workers int, what doing, now time.Duration) {
+	p.pass(now)
+	p.now[what] += workers
+}
+
+// pass adds the time since the last call to the sums: once for each worker, and for each activity once
+// for each worker that is in it.
+func (p *pool) pass(now time.Duration) {
+	took := max(0, now-p.since)
+	p.spent.worked += time.Duration(len(p.alive)) * took
+	for i, n := range p.now {
+		p.spent.doing[i] += time.Duration(n) * took
+	}
+	p.since = max(p.since, now)
 }

@@ -117,6 +117,9 @@ const (
 func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 	last := int64(-1)
 	for _, blocks := range []int64{16, 20, 50, 512} {
+		if buffer.RaceEnabled && blocks != 20 {
+			continue
+		}
 		capacity := blocks * 512 * 128
 		res, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
 		assert.Greater(t, res.BlockCache.Hits, last, "capacity %d", capacity)
@@ -146,7 +149,7 @@ func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 			workers++
 		}
 	}
-	assert.EqualValues(t, 92, last)
+	assert.True(t, buffer.RaceEnabled || last == 92, last)
 }
 
 // checkIdeal checks the result of a cache larger than the small trace, whatever its tiers are.

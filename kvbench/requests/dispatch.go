@@ -291,7 +291,7 @@ func (d *dispatcher) compare(worker int, j *job) {
 	}
 	var c result.Comparison
 	asked := func(i int) bool {
-		piece := j.prompt.of[i]
+		piece := j.prompt.pieceOf[i]
 		return piece >= 0 && !(d.cfg.Overtaking && j.lease.Outcome(i) == cache.Pending &&
 			j.prompt.pieces[piece].purpose == workloads.ForHistory)
 	}
@@ -360,23 +360,23 @@ func (d *dispatcher) silent() time.Duration {
 // wait waits on the dispatcher's condition and counts the time. Callers hold mu.
 func (d *dispatcher) wait(j *job, what doing) {
 	from := d.measured()
-	d.pool.begin(what, from)
+	d.pool.add(1, what, from)
 	d.cond.Wait()
 	now := d.measured()
-	d.pool.end(what, now)
+	d.pool.add(-1, what, now)
 	j.waited += max(0, now-max(from, d.pool.opened))
 }
 
 // think sleeps for the computing time of a GPU. The worker counts as thinking, not as busy with storage.
 func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
-	d.mu.Lock()
-	d.pool.begin(thinking, d.measured())
-	d.mu.Unlock()
-	err := d.Clock.Sleep(ctx, t)
-	d.mu.Lock()
-	d.pool.end(thinking, d.measured())
-	d.mu.Unlock()
-	return err
+	count := func(workers int) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.pool.add(workers, thinking, d.measured())
+	}
+	count(1)
+	defer count(-1)
+	return d.Clock.Sleep(ctx, t)
 }
 
 // measured returns now, or the end of the window if that is earlier. Workers' time counts up to it.

@@ -5,8 +5,8 @@
 //	load.go       Config, Load: the [kvbench.Workload] and its counts
 //	fill.go       writes before the window: population, preconditioning, documents
 //	dispatch.go   dispatcher: takes requests, plans and decides; counts the started requests
-//	account.go    counts of offered, completed, failed, queued requests at a moment
-//	pool.go       the number of workers, and their time
+//	account.go    counts of offered, completed, failed, queued requests at a moment; the number of
+//	              workers, and their time
 //	worker.go     worker: executes the operations of one request at a time
 //	prompt.go     the parts of a prompt, the found parts, and the computing time of the rest
 //	scaler.go     scaler: measures rounds, changes users and workers

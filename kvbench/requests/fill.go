@@ -72,8 +72,6 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	err := f.write(ctx, writers, int(entries), func(n int) workloads.Entry {
 		return workloads.Entry{Key: workloads.PreconditionKey(n), Tokens: tokens}
 	})
-	f.mu.Lock() // after an interruption writers may still run
-	defer f.mu.Unlock()
 	f.endRound()
 	rates := f.rates[max(0, len(f.rates)-reported):]
 	l.precondition = &result.Precondition{
@@ -150,9 +148,6 @@ type filler struct {
 	at    time.Duration
 }
 
-// fillPatience is how long an interrupted filling waits for its writers.
-const fillPatience = 200 * time.Millisecond
-
 // rounds is the number of rounds of equal bytes in a filling. The result has the rates of the last
 // reported rounds.
 //
@@ -195,53 +190,39 @@ func (f *filler) endRound() {
 	}
 }
 
-// write writes the entries with several writers. It returns when all entries are written, or after an
-// error or interruption. After an interruption it waits at most fillPatience for the writers; the
-// trial's clean waits for the rest.
+// write writes the entries with several writers. It returns when all entries are written, or when all
+// writers have ended after an error or interruption.
 //
 // Writers take the entries one by one, in order. With several writers the order of completion may
 // differ.
 func (f *filler) write(ctx context.Context, writers, entries int,
 	entry func(n int) workloads.Entry) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if writers = min(writers, entries); writers == 0 {
-		return nil
-	}
 	env, sizer := f.load.env, f.load.cfg.Planner.Sizer
-	var next, ended atomic.Int64
-	finished := env.Clock.NewEvent()
-	for w := range writers {
-		env.Go("a writer", func() {
-			tag := cache.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
-			var lease, usual cache.Lease
-			for n := next.Add(1) - 1; n < int64(entries) && ctx.Err() == nil; n = next.Add(1) - 1 {
-				e := entry(int(n))
-				want := cache.Want{Key: e.Key, Size: sizer.Bytes(e.Tokens), Write: true}
-				env.Cache.Decide(&lease, []cache.Want{want})
-				env.Reference.Decide(&usual, []cache.Want{want}, false, func(int) {})
-				env.Reference.Write(&usual, 0)
-				_, _, err := lease.Write(ctx, 0, tag)
-				lease.Close(ctx, tag)
-				env.Reference.Close(&usual)
-				if err != nil {
-					cancel(err)
-					break
-				}
-				f.wrote(want.Size)
+	var next atomic.Int64
+	err := env.Concurrently(ctx, min(writers, entries), func(ctx context.Context, w int) error {
+		tag := cache.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
+		var lease, usual cache.Lease
+		for n := next.Add(1) - 1; n < int64(entries); n = next.Add(1) - 1 {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			if ended.Add(1) == int64(writers) {
-				finished.Fire()
+			e := entry(int(n))
+			want := cache.Want{Key: e.Key, Size: sizer.Bytes(e.Tokens), Write: true}
+			env.Cache.Decide(&lease, []cache.Want{want})
+			env.Reference.Decide(&usual, []cache.Want{want}, false, func(int) {})
+			env.Reference.Write(&usual, 0)
+			_, _, err := lease.Write(ctx, 0, tag)
+			lease.Close(ctx, tag)
+			env.Reference.Close(&usual)
+			if err != nil {
+				return err
 			}
-		})
-	}
-	if finished.Wait(ctx) != nil {
-		patience, done := context.WithTimeout(context.WithoutCancel(ctx), fillPatience)
-		defer done()
-		_ = finished.Wait(patience)
-	}
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("%s: %w", f.stage, err)
+			f.wrote(want.Size)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.stage, cmp.Or(context.Cause(ctx), err))
 	}
 	return nil
 }

@@ -90,6 +90,7 @@ type Load struct {
 	scaler   *scaler                    // nil without autoscaling
 	looker   tiers.Looker               // see Env.Looker
 	askAll   bool
+	lowest   tiers.Kind // the kind of the last tier
 
 	recording    *result.Recording // of the ValidationTrace
 	precondition *result.Precondition
@@ -125,6 +126,7 @@ func (l *Load) Phase() kvbench.Phase { return l.cfg.Phase }
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
 	l.looker, l.askAll = e.Looker()
+	l.lowest = e.Levels[len(e.Levels)-1].Kind
 	for _, step := range []func(context.Context) error{
 		l.readValidation, l.preconditionDrive, l.populate, l.ingest, e.Rest,
 	} {

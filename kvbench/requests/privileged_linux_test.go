@@ -9,23 +9,9 @@ import (
 	"kvbench/kvbench"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 )
-
-// onDevice is a run on a filesystem of the test's own with entries of two
-// megabytes and half as many bytes read as written.
-func onDevice(dir string, workers int) runConfig {
-	var all []*workloads.Request
-	for user := range 40 {
-		all = append(all, conversation(user, 2, 512, workloads.PrefillOnly)...)
-	}
-	cfg := testConfig(nil, newScript(all...), workers).finite()
-	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 48 << 20, CacheDir: dir, Direct: true,
-		Use: buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: workers},
-	}
-	return cfg
-}
 
 // groups are conversations of three turns: four users ask at a time, twice each, and once more when
 // another group has been. Memory keeps nine entries (of twelve, up to four fifths), so that the
@@ -50,6 +36,7 @@ func groups() (all []*workloads.Request) {
 // The bytes that a policy moves are the bytes that the device moved: entries of two megabytes, nine
 // of them in memory and 32 on a filesystem of the test's own.
 func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
+	tiertest.OneThread(t)
 	const entry = 512 * unit
 	fs := privtest.LoopFS(t, 96, privtest.LoopOptions{DirectIO: true, NoJournal: true})
 	selective := kvbench.PolicyOf("selective", "never", "lru")
@@ -70,11 +57,11 @@ func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
 		// What was promoted has a copy already, and leaves memory without being written again.
 		{"write-back", kvbench.PolicyOf("write-back", "on-hit", "lru"), asked, false, 72},
 	} {
-		cfg := onDevice(fs.Dir+"/cache", 1)
-		src := newScript(groups()...)
-		cfg.Source = func() (workloads.Source, error) { return src, nil }
-		cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 12*entry, 32*entry
-		cfg.Storage.Policy = c.policy
+		cfg := testConfig(nil, newScript(groups()...), 1).finite()
+		cfg.Storage = kvbench.StorageConfig{
+			CPUBytes: 12 * entry, StorageBytes: 32 * entry, CacheDir: fs.Dir + "/cache", Direct: true,
+			Use: buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: 1}, Policy: c.policy,
+		}
 		r := mustRun(t, cfg)
 		w := r.DeviceCounters
 		require.Equal(t, fs.Name, w.Device, w.Reason)

@@ -17,9 +17,9 @@ import (
 //
 // Each worker has one prompt, and the next request reuses its memory.
 type prompt struct {
-	pieces []piece
-	of     []int // the piece of each intent, -1 for none
-	below  int64 // bytes that came from the last tier
+	pieces  []piece
+	pieceOf []int // the piece of each intent, -1 for none
+	below   int64 // bytes that came from the last tier
 }
 
 type piece struct {
@@ -33,22 +33,22 @@ type piece struct {
 // ask initialises the prompt of a planned request and returns its length in tokens. intent has the index
 // of the key of each operation.
 func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
-	p.pieces, p.of, p.below = p.pieces[:0], p.of[:0], 0
+	p.pieces, p.pieceOf, p.below = p.pieces[:0], p.pieceOf[:0], 0
 	fresh, rest := -1, 0
 	if len(plan) == 0 { // the prompt is shorter than a block
 		rest = r.PromptTokens()
 	}
 	for i, op := range plan {
 		at := intent[i]
-		for len(p.of) <= at {
-			p.of = append(p.of, -1)
+		for len(p.pieceOf) <= at {
+			p.pieceOf = append(p.pieceOf, -1)
 		}
 		switch {
 		case op.Purpose == workloads.ForPrefill:
 			fresh, rest = at, op.Tokens
 		case op.Purpose != workloads.ForReread &&
 			(op.Purpose != workloads.ForDecodeRead || r.Kind == workloads.DecodeOnly):
-			p.of[at] = len(p.pieces)
+			p.pieceOf[at] = len(p.pieces)
 			p.pieces = append(p.pieces, piece{op.Purpose, op.Tokens, op.Bytes, false, false})
 			if op.Purpose == workloads.ForBlock {
 				rest -= op.Tokens
@@ -73,7 +73,7 @@ func (p *prompt) found(at, n int, bytes int64, below bool) {
 	if below {
 		p.below += bytes
 	}
-	for _, i := range p.of[at : at+n] {
+	for _, i := range p.pieceOf[at : at+n] {
 		if i >= 0 {
 			p.pieces[i].found, p.pieces[i].bytes = true, min(p.pieces[i].bytes, bytes)
 			bytes -= p.pieces[i].bytes
@@ -82,7 +82,7 @@ func (p *prompt) found(at, n int, bytes int64, below bool) {
 }
 
 // early marks the piece of an intent as not yet written.
-func (p *prompt) early(at int) { p.pieces[p.of[at]].early = true }
+func (p *prompt) early(at int) { p.pieces[p.pieceOf[at]].early = true }
 
 // tokens returns the tokens of the pieces by purpose.
 func (p *prompt) tokens() (all [workloads.NumPurposes]result.PromptTokens) {

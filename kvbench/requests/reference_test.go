@@ -41,6 +41,7 @@ func talks() (all []*workloads.Request) {
 // The reported hits of the waterfall equal those of a run of the same requests with the waterfall,
 // whatever policy the run has; and the run's hits equal its lookups.
 func TestWhatAPolicyCosts(t *testing.T) {
+	tiertest.OneThread(t)
 	run := func(p kvbench.Policy, corpus bool) (lookups, hits int64,
 		compared *comparison) {
 		src := newScript(talks()...)

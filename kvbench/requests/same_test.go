@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
@@ -154,6 +155,9 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 	}
 	for name, load := range loads {
 		t.Run(name, func(t *testing.T) {
+			if !load.instant { // one worker
+				tiertest.OneThread(t)
+			}
 			var wall, virtual watchedLoad
 			device := &aDrive
 			if load.instant {

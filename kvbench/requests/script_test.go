@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,10 @@ import (
 // scriptPart for what can be shown.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		switch filepath.Base(path) {
+		case "first-token", "lookups", "prompts", "times": // these compare numbers
+			tiertest.OneThread(t)
+		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "run", d.Cmd)
 			var out strings.Builder

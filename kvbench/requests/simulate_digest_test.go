@@ -125,6 +125,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 
 // The digest of a result is that of its requests and hits, and of nothing else.
 func TestTheDigestOfAResultIsOfRequestsAndHits(t *testing.T) {
+	tiertest.OneThread(t)
 	run := func(seed uint64, room int64) (digest string) {
 		src := population(20, func(u *users.Config) { u.Seed, u.MaxRequests = seed, 200 })
 		synctest.Test(t, func(t *testing.T) {

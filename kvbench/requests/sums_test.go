@@ -86,7 +86,7 @@ func (p pieces) Traits() tiers.Traits {
 func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		cfg := optionOne(t, 60*time.Second)
+		cfg := optionOne(t, 20*time.Second)
 		cfg.Users, cfg.Workers, cfg.Clock, cfg.Storage.Simulated = 20, 20, wall, true
 		cfg.Storage.Workers, cfg.Warmup = 20, 5*time.Second
 		var levels []cache.Level
@@ -100,9 +100,9 @@ func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 				Tier: transfer.New(pieces{faults.Wrap(link, func(_ context.Context, e faults.Event) error {
 					switch {
 					case e.Call != faults.Read || kind != int(tiers.Storage): // no demotion's
-					case e.N == 500: // the request goes on without it
+					case e.N == 200: // the request goes on without it
 						return fmt.Errorf("on purpose: %w", syscall.EINVAL)
-					case e.N%397 == 0: // is tried again, and seldom meets another one
+					case e.N%97 == 0: // is tried again, and seldom meets another one
 						return fmt.Errorf("on purpose: %w", syscall.EAGAIN)
 					}
 					return nil

@@ -18,7 +18,6 @@ import (
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
 	"kvbench/tracing/host"
-	"kvbench/workloads"
 )
 
 // device is a simulated one: 100 MiB/s behind a latency of 1 ms, 64 requests at a time.
@@ -77,15 +76,6 @@ func onLink(t *testing.T, n, workers int, tier func(tiers.Files, clock.Clock) ti
 	cfg.Clock, cfg.Storage.Levels = wall, storage(tier(link, wall), 1<<40)
 	cfg.Usage = func() host.Usage { return host.Usage{} }
 	return cfg
-}
-
-// A held dispatcher lock keeps all workers from their storage.
-func TestAHeldLockIsTheLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := onLink(t, 50, 1, func(link tiers.Files, _ clock.Clock) tiers.Files { return link })
-		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(2 * time.Millisecond) }
-		says(t, mustRun(t, cfg), result.CPULimited, "", "dispatching 66.7 %")
-	})
 }
 
 // slowExtent takes its time in the tier, and where a chunk's content is made.

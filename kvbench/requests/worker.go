@@ -48,9 +48,9 @@ func (w *worker) serve(ctx context.Context) {
 		err = w.firstToken(ctx)
 	}
 	if err == nil {
-		err = w.carryOut(ctx, j.steps)
+		err = w.execute(ctx, j.steps)
 	}
-	w.letGo(ctx, 0, 0)
+	w.release(ctx, 0, 0)
 	if err == nil {
 		err = w.generate(ctx)
 	}
@@ -91,8 +91,8 @@ func (w *worker) ask(ctx context.Context) error {
 	return nil
 }
 
-// carryOut executes operations of the plan. A block's operation also moves the adjacent blocks.
-func (w *worker) carryOut(ctx context.Context, steps []int) (err error) {
+// execute executes operations of the plan. A block's operation also moves the adjacent blocks.
+func (w *worker) execute(ctx context.Context, steps []int) (err error) {
 	for k, n := 0, 1; k < len(steps) && err == nil; k += n {
 		if w.job.lease.Prefix {
 			n, err = w.blocks(ctx, steps[k])
@@ -121,7 +121,7 @@ func (w *worker) firstToken(ctx context.Context) error {
 	}
 	j.steps = rest
 	w.came = w.came[:0]
-	if err := w.carryOut(ctx, loads); err != nil {
+	if err := w.execute(ctx, loads); err != nil {
 		return err
 	}
 	now := clock.Now()
@@ -235,7 +235,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	if op.Purpose == workloads.ForDecodeRead {
 		w.job.absent = w.job.absent || !ok
 	} else {
-		w.letGo(ctx, at, 1)
+		w.release(ctx, at, 1)
 	}
 	return err
 }
@@ -273,7 +273,7 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err
 		w.job.absent = !ok && !prefix
 	}
 	if prefix { // this request does not read the prefix again
-		w.letGo(ctx, at, 1)
+		w.release(ctx, at, 1)
 	}
 	return err
 }
@@ -293,13 +293,13 @@ func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 			w.load.dispatch.lostBlocks(w.id, j, at, n)
 		}
 	}
-	w.letGo(ctx, at, n)
+	w.release(ctx, at, n)
 	return n, err
 }
 
-// letGo releases n entries from index at on. With n = 0 it releases all entries that the request holds.
+// release releases n entries from index at on. With n = 0 it releases all entries that the request holds.
 // The last holder of an evicted entry deletes it, and that time counts as Release.
-func (w *worker) letGo(ctx context.Context, at, n int) {
+func (w *worker) release(ctx context.Context, at, n int) {
 	clock, lease := w.load.env.Clock, &w.job.lease
 	from := clock.Now()
 	for k := range n {
@@ -336,7 +336,7 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok 
 	}
 	ok, err = w.record(ctx, op, tiers.Read, tiers.Decode, n, res, err)
 	if ok {
-		w.job.prompt.found(at, n, res.Bytes, res.Level == w.load.env.Lowest())
+		w.job.prompt.found(at, n, res.Bytes, res.Level == w.load.lowest)
 		w.arrived(res.Timing.Layers)
 	}
 	if ok && w.job.lease.Outcome(at) == cache.Pending {

@@ -11,6 +11,8 @@
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	checkpoint.go checkpoints: each of them, what they say together, the pipeline, the rules
 //	host.go       where it ran and how: the machine, the I/O, each of several directories
+//	machine.go    ReadEnvironment: the machine, the mount of a directory, the block devices behind it
+//	version.go    Version: the revision from the linker, from the Go command, or of the checkout
 //	python.go     the export: the result in the keys of the Python benchmark, see package python
 //	schema2.go    reading results of schema 2
 //	histogram.go  distributions, and the form in which those of several trials can be merged

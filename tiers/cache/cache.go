@@ -50,30 +50,20 @@ func (l Level) Description() string {
 	return l.Tier.Traits().Description
 }
 
-// Put writes objects to the level's tier: see tiers.Tier.
-func (l Level) Put(ctx context.Context, now func() time.Duration, c *tiers.Call,
-	objs []tiers.Object, src tiers.Source) error {
-	if l.Tier == nil {
-		nothing(c, now(), tiers.Write, objs[0])
+// Move reads objects of the level's tier into dst, or writes objects from a new source: see tiers.Tier. In
+// a level without a tier it moves the first object in no time.
+func (l Level) Move(ctx context.Context, now func() time.Duration, op tiers.Op, c *tiers.Call,
+	objs []tiers.Object, source func() tiers.Source, dst tiers.Sink) error {
+	switch {
+	case l.Tier == nil:
+		at := now()
+		c.Timing, c.Done = tiers.Timing{}, 1
+		c.Observe(tiers.Chunk{Op: op, Bytes: objs[0].Size, Begun: at, Ended: at, Asked: at, Done: at})
 		return nil
+	case op == tiers.Read:
+		return l.Tier.Get(ctx, c, objs, dst)
 	}
-	return l.Tier.Put(ctx, c, objs, src)
-}
-
-// Get reads objects from the level's tier: see tiers.Tier.
-func (l Level) Get(ctx context.Context, now func() time.Duration, c *tiers.Call,
-	objs []tiers.Object, dst tiers.Sink) error {
-	if l.Tier == nil {
-		nothing(c, now(), tiers.Read, objs[0])
-		return nil
-	}
-	return l.Tier.Get(ctx, c, objs, dst)
-}
-
-// nothing reports the first object as moved in no time, in a level without a tier.
-func nothing(c *tiers.Call, now time.Duration, op tiers.Op, o tiers.Object) {
-	c.Timing, c.Done = tiers.Timing{}, 1
-	c.Observe(tiers.Chunk{Op: op, Bytes: o.Size, Begun: now, Ended: now, Asked: now, Done: now})
+	return l.Tier.Put(ctx, c, objs, source())
 }
 
 // Config describes a Cache. Levels are ordered from fast to slow.
@@ -173,8 +163,8 @@ type backlog struct {
 	end     context.CancelFunc
 	bytes   int64 // waiting and being written
 	jobs    []copyJob
-	writers int     // goroutines that write copies
-	idle    *waiter // Close waits here for the writers
+	writers int         // goroutines that write copies
+	idle    clock.Event // Close waits here for the writers
 }
 
 // Tag shows the observer for whom an operation runs.
@@ -207,6 +197,19 @@ type Observer interface {
 	Failed(tag Tag, o tiers.Object, l tiers.Kind, what string, err error)
 	Retried(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error)
 }
+
+// NoObserver ignores all events. An Observer that embeds it has only the methods that it needs.
+type NoObserver struct{}
+
+// The methods of NoObserver.
+func (NoObserver) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)        {}
+func (NoObserver) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                   {}
+func (NoObserver) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)    {}
+func (NoObserver) Evicted(Tag, tiers.Object, tiers.Kind)                             {}
+func (NoObserver) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)              {}
+func (NoObserver) Failed(Tag, tiers.Object, tiers.Kind, string, error)               {}
+func (NoObserver) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
+func (NoObserver) Demoted(_ Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
 
 // New returns an empty cache. The caller owns the tiers and closes them.
 func New(cfg Config) (*Cache, error) {

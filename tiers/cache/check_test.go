@@ -256,7 +256,7 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 		require.Zero(t, s.reserved, "%s reserved", s.Kind)
 		require.Zero(t, s.claimed, "%s claimed", s.Kind)
 		require.Zero(t, s.leaving, "%s leaving", s.Kind)
-		require.Empty(t, s.asks)
+		require.Empty(t, s.claimers)
 		b := stores[s.Kind]
 		require.Equal(t, s.used, b.bytes, "%s: bytes in the tier", s.Kind)
 		require.Len(t, b.objects, int(s.entries))
@@ -272,21 +272,9 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 	}
 }
 
-// noObserver ignores all events.
-type noObserver struct{}
-
-func (noObserver) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)                    {}
-func (noObserver) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                               {}
-func (noObserver) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
-func (noObserver) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)                {}
-func (noObserver) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
-func (noObserver) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}
-func (noObserver) Failed(Tag, tiers.Object, tiers.Kind, string, error)                           {}
-func (noObserver) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                        {}
-
 // tally is an Observer that counts evictions and demotions.
 type tally struct {
-	noObserver
+	NoObserver
 	evicted, demoted atomic.Int64
 }
 

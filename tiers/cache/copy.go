@@ -35,14 +35,14 @@ func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool)
 		return to, false
 	}
 	if to.last {
-		if ok = c.plan(e, aim{copy: to}, strict, work); ok {
+		if ok = c.plan(e, targets{copy: to}, strict, work); ok {
 			c.beginCopy(e)
 			e.state = moving
 		}
 		return to, ok
 	}
 	e.state = moving // so that the plan does not choose it as a victim
-	if ok = c.plan(e, aim{in: to}, strict, work); !ok {
+	if ok = c.plan(e, targets{in: to}, strict, work); !ok {
 		e.state = resident
 		return to, false
 	}
@@ -51,9 +51,8 @@ func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool)
 	return to, true
 }
 
-// undo cancels a planned copy or promotion and releases the bytes claimed or reserved for it.
-func (c *Cache) undo(e *Entry, to *level, claimed, reserved int64) {
-	to.giveBack(claimed, reserved)
+// undo cancels a planned copy or promotion, whose bytes are no longer claimed.
+func (c *Cache) undo(e *Entry, to *level) {
 	if e.state == moving {
 		e.state = resident
 	}
@@ -67,46 +66,41 @@ func (c *Cache) undo(e *Entry, to *level, claimed, reserved int64) {
 	e.in = c.last()
 }
 
-// carried publishes a completed copy or promotion.
-func (c *Cache) carried(e *Entry, o tiers.Object, to *level) {
-	r := &replica{obj: o, in: to}
-	to.reserved -= e.size
-	to.entries++
+// copyDone publishes a completed copy or promotion.
+func (c *Cache) copyDone(e *Entry, o tiers.Object, to *level) {
 	e.state = resident
 	if to.last {
-		e.copied, e.copying = r, false
+		e.copied, e.copying = to.newReplica(o), false
 		c.moves.Copied.add(e.size)
 		return
 	}
-	e.cur = r
+	e.cur = to.newReplica(o)
 	c.moves.Promoted.add(e.size)
 }
 
-// carry writes an entry to a level that has claimed bytes for it. It generates the content instead of
+// makeCopy writes an entry to a level that has claimed bytes for it. It generates the content instead of
 // reading the entry. After a failure it undoes the copy.
-func (c *Cache) carry(ctx context.Context, tag Tag, e *Entry, o tiers.Object, to *level) error {
-	claimed, from := o.Size, e.cur.in.Kind
+func (c *Cache) makeCopy(ctx context.Context, tag Tag, e *Entry, o tiers.Object, to *level) error {
+	from := e.cur.in.Kind
 	// An older replica may still be read in that level: use another generation.
 	c.mu.Lock()
 	c.gen++
 	o.Gen = c.gen
 	c.mu.Unlock()
-	err := c.await(ctx, &to.asks, waiter{in: to, bytes: o.Size})
-	var tm tiers.Timing
-	if err == nil {
-		claimed = 0
+	_, err := c.filled(ctx, to, o.Size, nil, func() error {
 		tag.Phase = tiers.Evict
-		_, tm, err = c.transferred(ctx, tag, tiers.Write, to, []tiers.Object{o})
-	}
-	if err == nil {
-		c.observer.Copied(tag, o, from, to.Kind, tm)
-	}
+		_, tm, err := c.transferred(ctx, tag, tiers.Write, to, []tiers.Object{o})
+		if err == nil {
+			c.observer.Copied(tag, o, from, to.Kind, tm)
+		}
+		return err
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		c.carried(e, o, to)
+		c.copyDone(e, o, to)
 	} else {
-		c.undo(e, to, claimed, o.Size-claimed)
+		c.undo(e, to)
 		if to.last {
 			c.moves.Unwritten.add(o.Size)
 		}
@@ -124,7 +118,8 @@ func (c *Cache) behind(tag Tag, e *Entry, o tiers.Object) {
 	defer c.mu.Unlock()
 	b := &c.backlog
 	if b.bytes+o.Size > c.policy.Behind || b.ctx.Err() != nil {
-		c.undo(e, c.last(), o.Size, 0)
+		c.last().releaseBytes(o.Size, 0)
+		c.undo(e, c.last())
 		c.moves.Unwritten.add(o.Size)
 		c.serve()
 		return
@@ -147,12 +142,12 @@ func (c *Cache) writeBehind() {
 		j := b.jobs[0]
 		b.jobs = b.jobs[1:]
 		c.mu.Unlock()
-		_ = c.carry(b.ctx, j.tag, j.e, j.o, c.last())
+		_ = c.makeCopy(b.ctx, j.tag, j.e, j.o, c.last())
 		c.mu.Lock()
 		b.bytes -= j.o.Size
 	}
 	if b.writers--; b.writers == 0 && b.idle != nil {
-		b.idle.served.Fire()
+		b.idle.Fire()
 	}
 }
 
@@ -165,7 +160,7 @@ func (c *Cache) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
-	b.idle = &waiter{served: c.clock.NewEvent()}
+	b.idle = c.clock.NewEvent()
 	c.mu.Unlock()
-	return b.idle.served.Wait(ctx)
+	return b.idle.Wait(ctx)
 }

@@ -9,18 +9,36 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// copied copies an object to a lower level. The two timings overlap. The wait for buffers is in the
-// timing of the read. After an error the lower level has nothing of the object; readFailed reports
-// whether the read failed, not the write.
-func (c *Cache) copied(ctx context.Context, read, write *tiers.Call, o tiers.Object,
-	from, to *level) (readFailed bool, err error) {
+// copied copies an object to a lower level, with retries. After an error the lower level has nothing of
+// the object.
+func (c *Cache) copied(ctx context.Context, tag Tag, o tiers.Object, from, to *level) error {
+	c.observer.Began(tag, o, from.Kind, tiers.Read, tiers.Evict)
+	c.observer.Began(tag, o, to.Kind, tiers.Write, tiers.Evict)
+	read, write := c.newCall(tag, from, tiers.Evict), c.newCall(tag, to, tiers.Evict)
+	err := c.tried(ctx, tag, o, func() (tiers.Kind, tiers.Op, error) {
+		failed, err := c.copiedOnce(ctx, read, write, o, from, to)
+		if failed == tiers.Read {
+			return from.Kind, failed, err
+		}
+		return to.Kind, failed, err
+	})
+	if err == nil {
+		c.observer.Demoted(tag, o, from.Kind, to.Kind, read.Timing, write.Timing)
+	}
+	return err
+}
+
+// copiedOnce copies an object to a lower level. The two timings overlap. The wait for buffers is in the
+// timing of the read. After an error failed is the operation that failed.
+func (c *Cache) copiedOnce(ctx context.Context, read, write *tiers.Call, o tiers.Object,
+	from, to *level) (failed tiers.Op, err error) {
 	memory, ok := from.Files().(tiers.Memory)
 	if !ok || to.Tier == nil || !to.Tier.Traits().Holds {
 		// If one of the levels holds no bytes, generate them again.
-		if err := c.get(ctx, read, from, []tiers.Object{o}); err != nil {
-			return true, err
+		if err := c.once(ctx, read, tiers.Read, from, []tiers.Object{o}); err != nil {
+			return tiers.Read, err
 		}
-		return false, c.put(ctx, write, to, []tiers.Object{o})
+		return tiers.Write, c.once(ctx, write, tiers.Write, to, []tiers.Object{o})
 	}
 	begun := c.clock.Now()
 	view, release, err := memory.View(o)
@@ -28,18 +46,18 @@ func (c *Cache) copied(ctx context.Context, read, write *tiers.Call, o tiers.Obj
 	src.busy.Enter(begun)
 	src.busy.Exit(c.clock.Now())
 	if err != nil {
-		return true, err
+		return tiers.Read, err
 	}
 	err = to.Tier.Put(ctx, write, []tiers.Object{o}, src)
 	read.Timing = tiers.Timing{Admission: write.Timing.Admission}
-	failed := src.end()
+	unread := src.end()
 	release()
 	// The rest of the time belongs to the upper level, and is not generation.
 	write.Timing = tiers.Timing{Device: write.Timing.IO()}
-	if err == nil { // also if a failed read was repeated
-		return false, nil
+	if err != nil && unread != nil { // without err a failed read was repeated
+		return tiers.Read, unread
 	}
-	return failed != nil, cmp.Or(failed, err)
+	return tiers.Write, err
 }
 
 // upper is the source of a demotion's write: the object's bytes in the upper level. Each Fill is a read

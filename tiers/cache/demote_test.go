@@ -46,7 +46,7 @@ func (v brokenView) Fill(o tiers.Object, off int64, p []byte) error {
 
 // failures is an Observer that records failures, and the traffic of demotions.
 type failures struct {
-	noObserver
+	NoObserver
 	failed      []string
 	moved       [tiers.NumKinds]int64
 	read, write tiers.Timing

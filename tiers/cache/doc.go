@@ -3,15 +3,15 @@
 // it, each level demotes its victims to the next level, the last level deletes its victims, and reads
 // promote nothing. Other policies keep copies in the last level.
 //
-//	cache.go   Cache, Level, Config, Observer
-//	policy.go  Policy: placement, admission to the last level, promotion
-//	lease.go   Want, Decide, Lease: which blocks a request hits, and which it has to write
-//	entry.go   Entry, replica: the states of a key, from pending to evicted
-//	room.go    level, move, queue: capacity, victims, and the waits for them
-//	move.go    moves of bytes, with reports and retries; demotion and removal
-//	demote.go  the bytes of a demotion: the upper level as the source of a write
-//	copy.go    copies to the last level and promotions: planned, completed, undone
-//	io.go      Read, Write, Forget: the steps around the bytes
+//	cache.go     Cache, Level, Config, Observer
+//	policy.go    Policy: placement, admission to the last level, promotion
+//	lease.go     Want, Decide, Lease: which blocks a request hits, and which it has to write
+//	entry.go     Entry, replica: the states of a key, from pending to evicted
+//	capacity.go  level, move, queue: capacity, victims, and the waits for them
+//	move.go      reads and writes of bytes, with reports and retries; demotion and removal
+//	demote.go    the bytes of a demotion: the upper level as the source of a write
+//	copy.go      copies to the last level and promotions: planned, completed, undone
+//	io.go        Read, Write, Forget: the steps around the bytes
 //
 // testdata/decisions shows the choice of victims by example.
 //

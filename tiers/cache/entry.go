@@ -148,11 +148,16 @@ func (r *replica) leave() {
 	r.in.entries--
 }
 
+// newReplica turns a reservation into a replica of an object.
+func (l *level) newReplica(o tiers.Object) *replica {
+	l.reserved -= o.Size
+	l.entries++
+	return &replica{obj: o, in: l}
+}
+
 // publish turns a reservation into a replica and makes the entry readable.
 func (c *Cache) publish(e *Entry, o tiers.Object, in *level) {
-	e.state, e.cur = resident, &replica{obj: o, in: in}
-	in.reserved -= e.size
-	in.entries++
+	e.state, e.cur = resident, in.newReplica(o)
 	e.resolve()
 }
 

@@ -18,11 +18,11 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	c := l.c
 	planned := l.planMove(i)
 	if planned {
-		l.letGo(ctx, tag) // makeRoom may wait for other leases
+		l.unpinAll(ctx, tag) // freeCapacity may wait for other leases
 	}
-	res.Space, err = c.makeRoom(ctx, tag, &l.work, &res)
+	res.Space, err = c.freeCapacity(ctx, tag, &l.work, &res)
 	if planned {
-		l.holdAgain()
+		l.pinAgain()
 	}
 	if err != nil {
 		return 1, res, err
@@ -34,7 +34,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	in, left := l.gather(i)
 	alone := len(l.objects) == 1
 	if alone { // mark the entry now: a concurrent reader is not the first reader
-		res.saw(&l.claims[i], l.objects[0])
+		res.countRead(&l.claims[i], l.objects[0])
 	}
 	c.mu.Unlock()
 	for _, r := range left {
@@ -44,20 +44,20 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	n, res.Timing, err = c.transferred(ctx, tag, tiers.Read, in, l.objects)
 	if alone {
 		if err == nil {
-			res.Copy, err = l.carryAll(ctx, i, 1, tag)
+			res.Copy, err = l.makeCopies(ctx, i, 1, tag)
 		}
 		return n, res, err
 	}
 	c.mu.Lock()
 	for k := range n {
-		res.saw(&l.claims[i+k], l.objects[k])
+		res.countRead(&l.claims[i+k], l.objects[k])
 	}
 	c.mu.Unlock()
 	for k := n; k < len(l.objects); k++ {
 		l.release(ctx, i+k, tag) // hold no pin while the next transfer waits
 	}
 	if err == nil {
-		res.Copy, err = l.carryAll(ctx, i, n, tag)
+		res.Copy, err = l.makeCopies(ctx, i, n, tag)
 	}
 	return n, res, err
 }
@@ -80,9 +80,9 @@ func (l *Lease) planMove(i int) (planned bool) {
 	return cl.also != nil
 }
 
-// carryAll makes the planned copies and promotions of n claims. It holds no pins while it waits. A
+// makeCopies makes the planned copies and promotions of n claims. It holds no pins while it waits. A
 // failed copy is reported; it is an error of the request only if ctx has ended.
-func (l *Lease) carryAll(ctx context.Context, i, n int, tag Tag) (took time.Duration, err error) {
+func (l *Lease) makeCopies(ctx context.Context, i, n int, tag Tag) (took time.Duration, err error) {
 	c := l.c
 	var begun time.Duration
 	held := true
@@ -100,14 +100,14 @@ func (l *Lease) carryAll(ctx context.Context, i, n int, tag Tag) (took time.Dura
 		}
 		if held {
 			begun, held = c.clock.Now(), false
-			l.letGo(ctx, tag)
+			l.unpinAll(ctx, tag)
 		}
-		if failed := c.carry(ctx, tag, cl.e, o, to); failed != nil && ctx.Err() != nil {
+		if failed := c.makeCopy(ctx, tag, cl.e, o, to); failed != nil && ctx.Err() != nil {
 			err = failed
 		}
 	}
 	if !held {
-		l.holdAgain()
+		l.pinAgain()
 		took = c.clock.Now() - begun
 	}
 	return took, err
@@ -148,8 +148,8 @@ func (l *Lease) gather(i int) (in *level, left []*replica) {
 	return in, left
 }
 
-// saw counts o, an object of a claim's entry, as read. Callers hold the lock.
-func (res *Result) saw(cl *claim, o tiers.Object) {
+// countRead counts o, an object of a claim's entry, as read. Callers hold the lock.
+func (res *Result) countRead(cl *claim, o tiers.Object) {
 	res.Bytes += o.Size
 	if cl.e.seen {
 		res.Again += o.Size
@@ -170,15 +170,15 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	if !l.claims[i].owner {
 		return 1, res, fmt.Errorf("writing a key that belongs to another request: %w", ErrGone)
 	}
-	l.letGo(ctx, tag)
+	l.unpinAll(ctx, tag)
 	defer func() {
 		for k := i; err != nil && k < i+n; k++ {
 			l.Drop(ctx, k, tag) // these entries will not be written
 		}
-		l.holdAgain()
+		l.pinAgain()
 	}()
 	n, res.Level = 1, l.claims[i].e.in.Kind
-	if res.Space, err = c.makeRoom(ctx, tag, &l.work, &res); err != nil {
+	if res.Space, err = c.freeCapacity(ctx, tag, &l.work, &res); err != nil {
 		return n, res, err
 	}
 	claims := l.together(i)
@@ -192,10 +192,10 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		}
 		defer c.leave()
 	}
-	err = l.room(ctx, tag, &claims[0], &res)
+	err = l.claimCapacity(ctx, tag, &claims[0], &res)
 	in := claims[0].claimed
 	if err == nil {
-		err = c.await(ctx, &in.asks, waiter{in: in, bytes: res.Bytes})
+		err = c.await(ctx, &in.claimers, waiter{in: in, bytes: res.Bytes})
 	}
 	res.Space += c.clock.Now() - begun - res.Slot
 	if err != nil {
@@ -204,7 +204,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 
 	n, err = l.written(ctx, i, claims, tag, &res)
 	if err == nil {
-		res.Copy, err = l.carryAll(ctx, i, n, tag)
+		res.Copy, err = l.makeCopies(ctx, i, n, tag)
 	}
 	return n, res, err
 }
@@ -229,9 +229,9 @@ func (l *Lease) written(ctx context.Context, i int, claims []claim, tag Tag, res
 	for k := n; k < len(claims); k++ {
 		claims[k].claimed = in
 	}
-	in.giveBack(res.Bytes-all, all-res.Bytes) // claim the unwritten bytes again
+	in.releaseBytes(res.Bytes-all, all-res.Bytes) // claim the unwritten bytes again
 	if err != nil {
-		in.giveBack(0, res.Bytes)
+		in.releaseBytes(0, res.Bytes)
 	}
 	for k := 0; err == nil && k < n; k++ {
 		cl := &claims[k]
@@ -272,20 +272,20 @@ func bytesOf(objects []tiers.Object) (n int64) {
 	return n
 }
 
-// room claims the bytes of an entry in its level, unless they are claimed already.
-func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error {
+// claimCapacity claims the bytes of an entry in its level, unless they are claimed already.
+func (l *Lease) claimCapacity(ctx context.Context, tag Tag, cl *claim, res *Result) error {
 	if cl.claimed != nil {
 		return nil
 	}
 	err := l.c.fits(cl.e.size)
 	if err == nil {
-		err = l.c.await(ctx, &l.c.planning, waiter{e: cl.e, to: l.c.aims(cl.e), work: &l.work})
+		err = l.c.await(ctx, &l.c.planning, waiter{e: cl.e, to: l.c.targetsOf(cl.e), work: &l.work})
 	}
 	if err != nil {
 		return err
 	}
-	l.hasRoom(cl)
-	_, err = l.c.makeRoom(ctx, tag, &l.work, res)
+	l.setClaimed(cl)
+	_, err = l.c.freeCapacity(ctx, tag, &l.work, res)
 	return err
 }
 

@@ -104,7 +104,7 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 		}
 		l.lookUp(wants)
 	}
-	return !l.Prefix || l.planRoom()
+	return !l.Prefix || l.planCapacity()
 }
 
 // lookUp decides the outcomes and touches the entries. Callers hold the lock.
@@ -153,9 +153,9 @@ func (l *Lease) lookUp(wants []Want) {
 	}
 }
 
-// planRoom plans the capacity for the blocks to be written, first to last. A repeated call continues
+// planCapacity plans the capacity for the blocks to be written, first to last. A repeated call continues
 // with the blocks that have no capacity. Callers hold the lock.
-func (l *Lease) planRoom() bool {
+func (l *Lease) planCapacity() bool {
 	c := l.c
 	for i := range l.claims {
 		cl := &l.claims[i]
@@ -173,8 +173,8 @@ func (l *Lease) planRoom() bool {
 			continue
 		}
 		switch {
-		case len(c.planning) == 0 && c.plan(cl.e, c.aims(cl.e), true, &l.work):
-			l.hasRoom(cl)
+		case len(c.planning) == 0 && c.plan(cl.e, c.targetsOf(cl.e), true, &l.work):
+			l.setClaimed(cl)
 		case c.open > 1:
 			return false
 		default:
@@ -184,16 +184,16 @@ func (l *Lease) planRoom() bool {
 	return true
 }
 
-// aims returns the levels that get bytes of a new entry.
-func (c *Cache) aims(e *Entry) aim {
+// targetsOf returns the levels that get bytes of a new entry.
+func (c *Cache) targetsOf(e *Entry) targets {
 	if e.copying {
-		return aim{in: e.in, copy: c.last()}
+		return targets{in: e.in, copy: c.last()}
 	}
-	return aim{in: e.in}
+	return targets{in: e.in}
 }
 
-// hasRoom marks the bytes of a new entry as claimed.
-func (l *Lease) hasRoom(cl *claim) {
+// setClaimed marks the bytes of a new entry as claimed.
+func (l *Lease) setClaimed(cl *claim) {
 	cl.claimed = cl.e.in
 	if cl.e.copying {
 		cl.also = l.c.last()
@@ -235,10 +235,11 @@ func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	}
 	freed := cl.claimed != nil || cl.also != nil
 	if cl.claimed != nil {
-		cl.claimed.giveBack(cl.e.size, 0)
+		cl.claimed.releaseBytes(cl.e.size, 0)
 	}
 	if cl.also != nil {
-		c.undo(cl.e, cl.also, cl.e.size, 0)
+		cl.also.releaseBytes(cl.e.size, 0)
+		c.undo(cl.e, cl.also)
 	}
 	if cl.owner {
 		c.forget(cl.e)
@@ -258,7 +259,7 @@ func (l *Lease) Close(ctx context.Context, tag Tag) {
 	if len(l.work) > 0 {
 		cut, cancel := context.WithCancelCause(ctx)
 		cancel(errUnneeded)
-		_, _ = l.c.makeRoom(cut, tag, &l.work, new(Result))
+		_, _ = l.c.freeCapacity(cut, tag, &l.work, new(Result))
 	}
 	for i := range l.claims {
 		l.Drop(ctx, i, tag)
@@ -284,14 +285,14 @@ func (l *Lease) release(ctx context.Context, i int, tag Tag) {
 	}
 }
 
-// letGo releases all pins before the lease waits. holdAgain pins the entries that still exist.
-func (l *Lease) letGo(ctx context.Context, tag Tag) {
+// unpinAll releases all pins before the lease waits. pinAgain pins the entries that still exist.
+func (l *Lease) unpinAll(ctx context.Context, tag Tag) {
 	for i := range l.claims {
 		l.release(ctx, i, tag)
 	}
 }
 
-func (l *Lease) holdAgain() {
+func (l *Lease) pinAgain() {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	for i := range l.claims {
@@ -319,12 +320,12 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (waited time.Duration,
 		}
 		ready, start := cl.e.ready, c.clock.Now()
 		c.mu.Unlock()
-		l.letGo(ctx, tag)
+		l.unpinAll(ctx, tag)
 		err = ready.Wait(ctx)
 		if waited = c.clock.Now() - start; err != nil {
 			return waited, err
 		}
-		l.holdAgain()
+		l.pinAgain()
 		c.mu.Lock()
 	}
 	defer c.mu.Unlock()

@@ -65,10 +65,10 @@ func (m *model) oldest(level int) *modelItem {
 	return old
 }
 
-// makeRoom evicts the oldest entries, tier by tier downward, until the new entry and all demoted
+// freeCapacity evicts the oldest entries, tier by tier downward, until the new entry and all demoted
 // entries fit. An entry that is demoted into a tier in this step is no victim there, unless the
 // demoted entries could not fit even alone.
-func (m *model) makeRoom(level int, size int64) {
+func (m *model) freeCapacity(level int, size int64) {
 	incoming := make([][]*modelItem, len(m.caps))
 	for l := level; l < len(m.caps); l++ {
 		need := int64(0)
@@ -110,7 +110,7 @@ func (m *model) use(in Want) (hit bool) {
 	}
 	if in.Write {
 		level := m.home(0, in.Size)
-		m.makeRoom(level, in.Size)
+		m.freeCapacity(level, in.Size)
 		m.items[in.Key] = &modelItem{in.Key, in.Size, m.seq, level}
 	}
 	return false

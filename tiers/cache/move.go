@@ -23,69 +23,42 @@ func (c *Cache) newCall(tag Tag, in *level, phase tiers.Phase) *tiers.Call {
 	return &tiers.Call{Observe: func(ch tiers.Chunk) { c.observer.Chunk(tag, in.Kind, phase, ch) }}
 }
 
+// tried runs try until it succeeds, or fails for good. try also returns the level and the operation that
+// failed, for the report.
+func (c *Cache) tried(ctx context.Context, tag Tag, o tiers.Object,
+	try func() (tiers.Kind, tiers.Op, error)) error {
+	for tries := 0; ; tries++ {
+		l, op, err := try()
+		if err == nil {
+			return nil
+		}
+		if tries == retries || !Transient(err) || ctx.Err() != nil {
+			c.failed(ctx, tag, o, l, op.String(), err)
+			return err
+		}
+		c.observer.Retried(tag, o, l, op, err)
+		if c.clock.Sleep(ctx, backOff<<tries) != nil {
+			return err
+		}
+	}
+}
+
 // transferred reads or writes the first of objects, which are in one level, and returns how many the
 // tier has moved. It retries transient failures. The timing is the timing of the last attempt.
 func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level,
 	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
 	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
 	call := c.newCall(tag, in, tag.Phase)
-	for tries := 0; ; tries++ {
-		if op == tiers.Read {
-			err = c.get(ctx, call, in, objects)
-		} else {
-			err = c.put(ctx, call, in, objects)
-		}
-		if err == nil || !c.again(ctx, tag, objects[0], in.Kind, op, tries, err) {
-			return call.Done, call.Timing, err
-		}
-	}
+	err = c.tried(ctx, tag, objects[0], func() (tiers.Kind, tiers.Op, error) {
+		return in.Kind, op, c.once(ctx, call, op, in, objects)
+	})
+	return call.Done, call.Timing, err
 }
 
-// get reads objects of a level.
-func (c *Cache) get(ctx context.Context, call *tiers.Call, in *level, objs []tiers.Object) error {
-	return in.Get(ctx, c.clock.Now, call, objs, c.sink)
-}
-
-// put writes generated objects to a level.
-func (c *Cache) put(ctx context.Context, call *tiers.Call, in *level, objs []tiers.Object) error {
-	var src tiers.Source
-	if in.Tier != nil {
-		src = c.source()
-	}
-	return in.Put(ctx, c.clock.Now, call, objs, src)
-}
-
-// again reports whether to retry a failed operation, after it has waited. Otherwise it reports the
-// failure.
-func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op,
-	tries int, err error) bool {
-	if tries == retries || !Transient(err) || ctx.Err() != nil {
-		c.failed(ctx, tag, o, l, op.String(), err)
-		return false
-	}
-	c.observer.Retried(tag, o, l, op, err)
-	return c.clock.Sleep(ctx, backOff<<tries) == nil
-}
-
-// move copies the bytes of a demotion, with retries.
-func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) error {
-	c.observer.Began(tag, o, from.Kind, tiers.Read, tiers.Evict)
-	c.observer.Began(tag, o, to.Kind, tiers.Write, tiers.Evict)
-	read, write := c.newCall(tag, from, tiers.Evict), c.newCall(tag, to, tiers.Evict)
-	for tries := 0; ; tries++ {
-		failed, err := c.copied(ctx, read, write, o, from, to)
-		if err == nil {
-			c.observer.Demoted(tag, o, from.Kind, to.Kind, read.Timing, write.Timing)
-			return nil
-		}
-		l, op := to, tiers.Write
-		if failed {
-			l, op = from, tiers.Read
-		}
-		if !c.again(ctx, tag, o, l.Kind, op, tries, err) {
-			return err
-		}
-	}
+// once reads or writes objects of a level, with generated content.
+func (c *Cache) once(ctx context.Context, call *tiers.Call, op tiers.Op, in *level,
+	objects []tiers.Object) error {
+	return in.Move(ctx, c.clock.Now, op, call, objects, c.source, c.sink)
 }
 
 // failed reports err, unless the end of ctx is its cause.
@@ -107,11 +80,11 @@ func Transient(err error) bool {
 	return errors.As(err, &t) && t.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// makeRoom executes the planned moves. A request calls it before any other work and before any wait,
+// freeCapacity executes the planned moves. A request calls it before any other work and before any wait,
 // because other leases count on the bytes that leave. It makes all deletions first, then demotions from
 // the lowest level upward, so that every demotion waits only for moves in progress. After a failure it
 // still completes all moves. It adds its time without waits to res.Cleared.
-func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Result) (
+func (c *Cache) freeCapacity(ctx context.Context, tag Tag, planned *[]move, res *Result) (
 	took time.Duration, err error) {
 	work := *planned
 	if len(work) == 0 {
@@ -144,26 +117,16 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Res
 func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *time.Duration,
 ) error {
 	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
-	claimed := o.Size
-	if err == nil {
-		start := c.clock.Now()
-		err = c.await(ctx, &to.asks, waiter{in: to, bytes: o.Size})
-		*waited += c.clock.Now() - start
-	}
-	if err == nil {
-		claimed = 0
-		err = c.move(ctx, tag, o, from, to)
-	}
+	wait, err := c.filled(ctx, to, o.Size, err, func() error { return c.copied(ctx, tag, o, from, to) })
+	*waited += wait
 	c.mu.Lock()
-	if err == nil {
+	switch {
+	case err == nil:
 		c.publish(m.e, o, to)
-	} else {
-		to.giveBack(claimed, o.Size-claimed)
-		if m.e.copied != nil {
-			c.settle(m.e)
-		} else {
-			c.forget(m.e)
-		}
+	case m.e.copied != nil:
+		c.settle(m.e)
+	default:
+		c.forget(m.e)
 	}
 	m.from.leaving = true // its bytes count as leaving since the plan
 	from.entries--
@@ -173,6 +136,28 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *
 		err = left
 	}
 	return err
+}
+
+// filled reserves n claimed bytes of a level and calls write. After an error, or if err is not nil, the
+// bytes are neither claimed nor reserved; the caller serves the waits.
+func (c *Cache) filled(ctx context.Context, to *level, n int64, err error, write func() error) (
+	waited time.Duration, _ error) {
+	claimed := n
+	if err == nil {
+		start := c.clock.Now()
+		err = c.await(ctx, &to.claimers, waiter{in: to, bytes: n})
+		waited = c.clock.Now() - start
+	}
+	if err == nil {
+		claimed = 0
+		err = write()
+	}
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		to.releaseBytes(claimed, n-claimed)
+	}
+	return waited, err
 }
 
 // remove deletes a replica without pins and frees its bytes. It ignores the end of ctx, because other

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/evict"
 )
 
@@ -46,7 +47,8 @@ func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
 			"cpu larger than below": {0, 1200, 800},
 		} {
 			alone := capacity[1] == 0
-			if testing.Short() && capacity[0] == 0 && !alone || alone && p.validate(1) != nil {
+			brief := testing.Short() || buffer.RaceEnabled
+			if brief && capacity[0] == 0 && !alone || alone && p.validate(1) != nil {
 				continue
 			}
 			t.Run(name+"/"+where, bubble(func(t *testing.T) {
@@ -90,14 +92,14 @@ func TestPoliciesInAStorm(t *testing.T) {
 	maps.Copy(all, policies)
 	for name, p := range all {
 		sizes := [][]int64{{0, 500, 1000}, {300, 600, 700}, {0, 900, 400}}
-		rounds := 60
+		rounds := 40
 		if name == "waterfall" { // all policies take the same locks: one of them runs longer
 			sizes = append(sizes, []int64{0, 0, 1000}, []int64{0, 0, 210}, []int64{600, 0, 200},
 				[]int64{100, 150, 200}, []int64{0, 0, 100}, []int64{0, 60, 100})
-			rounds = 300
+			rounds = 100
 		}
 		for _, faulty := range []bool{false, true} {
-			if testing.Short() && !faulty {
+			if (testing.Short() || buffer.RaceEnabled) && !faulty {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/faulty=%v", name, faulty), bubble(func(t *testing.T) {

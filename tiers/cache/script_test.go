@@ -50,7 +50,7 @@ func TestDecisions(t *testing.T) {
 
 // script is an Observer that records evictions, demotions and copies.
 type script struct {
-	noObserver
+	NoObserver
 	strings.Builder
 }
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/environment"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
@@ -29,7 +29,7 @@ func (m machine) devices() []Device {
 		if err != nil {
 			continue
 		}
-		d := Device{Device: environment.BlockDevice(dir)}
+		d := Device{Device: result.BlockDevice(dir)}
 		// Empty card readers and removed drives have the size 0.
 		if units.OrZero(d.SizeBytes) == 0 {
 			continue
@@ -38,7 +38,7 @@ func (m machine) devices() []Device {
 		slaves := host.Root(filepath.Join(dir, "slaves"))
 		for _, member := range slaves.Names() {
 			if below, err := filepath.EvalSymlinks(slaves.Path(member)); err == nil {
-				d.Members = append(d.Members, environment.BlockDevice(below))
+				d.Members = append(d.Members, result.BlockDevice(below))
 			}
 		}
 		d.Link, d.NVMe = link(dir), nvme(dir)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/environment"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tracing/collector"
@@ -34,7 +33,7 @@ type machine struct {
 
 // thisMachine returns the source of this system's facts.
 func thisMachine() machine {
-	return machine{environment: environment.Read, limits: host.ReadLimits,
+	return machine{environment: result.ReadEnvironment, limits: host.ReadLimits,
 		filesystem: host.FilesystemOf, nvidiaSMI: runNvidiaSMI, untraced: tryTracing}
 }
 

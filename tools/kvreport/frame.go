@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/environment"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/curve"
 	"kvbench/tools/load"
@@ -69,7 +69,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	name, args := args[0], args[1:]
 	switch name {
 	case "version", "-version", "--version":
-		fmt.Fprintln(stdout, "kvreport", environment.Version())
+		fmt.Fprintln(stdout, "kvreport", result.Version())
 		return Done
 	case "help", "-h", "-help", "--help":
 		if len(args) == 0 {

@@ -50,20 +50,19 @@ var mayImport = map[string]string{
 	"tiers/objecttier/s3test": "",
 
 	"kvbench/units":         "",
-	"kvbench/result":        "kvbench/units kvbench/result/python tracing",
+	"kvbench/result":        "kvbench/units kvbench/result/python tracing tracing/host",
 	"kvbench/result/python": "",
 	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
 	"kvbench/verdict":       "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
 		"workloads workloads/model workloads/compute",
-	"kvbench/group":       "kvbench/units kvbench/result",
-	"kvbench/merge":       "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
-	"kvbench/environment": "kvbench/result tracing/host",
+	"kvbench/group": "kvbench/units kvbench/result",
+	"kvbench/merge": "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
 		"tiers tiers/evict workloads workloads/model workloads/compute workloads/checkpoint " +
 		"workloads/users workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
-		"kvbench/environment tiers/... tracing/... workloads " +
+		"tiers/... tracing/... workloads " +
 		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
 		"workloads/...",
@@ -75,7 +74,7 @@ var mayImport = map[string]string{
 	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
-	"tools/kvreport": "tools/... kvbench/units kvbench/environment kvbench/merge kvbench/report " +
+	"tools/kvreport": "tools/... kvbench/units kvbench/merge kvbench/report " +
 		"kvbench/result tracing/...",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge tracing",
@@ -84,9 +83,9 @@ var mayImport = map[string]string{
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge",
-	"tools/submission": "kvbench/environment tools/discover kvbench/units kvbench/result " +
+	"tools/submission": "tools/discover kvbench/units kvbench/result " +
 		"kvbench/params kvbench/merge",
-	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
+	"tools/discover": "tracing/... kvbench/params kvbench/result " +
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/users",

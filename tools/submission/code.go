@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/environment"
+	"kvbench/kvbench/result"
 )
 
 // hashAlgorithm is the name of the hash over the code image. The checker of MLPerf Storage requires
@@ -67,7 +67,7 @@ func treeHash(files map[string][]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// commitHash matches a clean version. environment.Version returns a commit, "commit (checkout)" if the
+// commitHash matches a clean version. result.Version returns a commit, "commit (checkout)" if the
 // binary has no stamp and ran in a checkout, or "commit+dirty".
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
@@ -85,15 +85,15 @@ func (s *Submission) revision() (string, error) {
 	for v := range versions {
 		rev := strings.TrimSuffix(v, " (checkout)")
 		switch {
-		case v == environment.UnknownVersion:
+		case v == result.UnknownVersion:
 			return "", errors.New("the binary that measured does not know its revision; " +
-				environment.VersionRemedy)
+				result.VersionRemedy)
 		case strings.HasSuffix(rev, "+dirty"):
 			return "", fmt.Errorf("the results were measured with version %q, a checkout with "+
 				"changes; measure with a clean one", v)
 		case !commitHash.MatchString(rev):
 			return "", fmt.Errorf("the results were measured with version %q, which is no commit; "+
-				environment.VersionRemedy, v)
+				result.VersionRemedy, v)
 		}
 		return rev, nil
 	}

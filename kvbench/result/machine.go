@@ -1,4 +1,4 @@
-package environment
+package result
 
 import (
 	"cmp"
@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/result"
 	"kvbench/tracing/host"
 )
 
-// Read returns the description of this machine and of the directory dir, which should exist. With
+// ReadEnvironment returns the description of this machine and of the directory dir, which should exist. With
 // "" it describes only the machine.
-func Read(dir string) result.Environment {
+func ReadEnvironment(dir string) Environment {
 	e := machine(host.Root(""))
 	e.Hostname, _ = os.Hostname()
 	_, east := time.Now().Zone()
@@ -34,9 +33,9 @@ func Read(dir string) result.Environment {
 
 // machine describes the machine from /proc and /sys below root, or on other systems from
 // host.SystemFacts.
-func machine(root host.Root) result.Environment {
+func machine(root host.Root) Environment {
 	kernel, cpu, memory := host.SystemFacts()
-	return result.Environment{
+	return Environment{
 		OS:     cmp.Or(root.Field("PRETTY_NAME", "/etc/os-release"), runtime.GOOS),
 		Kernel: cmp.Or(root.Text("/proc/sys/kernel/osrelease"), kernel), Arch: runtime.GOARCH,
 		CPUModel: cmp.Or(cpuModel(root), cpu), Cores: cmp.Or(root.OnlineCPUs(), runtime.NumCPU()),
@@ -61,14 +60,14 @@ func cpuModel(root host.Root) string {
 }
 
 // directory sets the filesystem and the device of e.
-func directory(e *result.Environment, d host.Device) {
-	e.Filesystem, e.Device, e.DeviceReason = Filesystem(d), Device(d), d.Reason
+func directory(e *Environment, d host.Device) {
+	e.Filesystem, e.Device, e.DeviceReason = FilesystemOf(d), DeviceOf(d), d.Reason
 }
 
-// Filesystem returns the description of the mount of d.
-func Filesystem(d host.Device) result.Filesystem {
+// FilesystemOf returns the description of the mount of d.
+func FilesystemOf(d host.Device) Filesystem {
 	m := d.Mount
-	fs := result.Filesystem{
+	fs := Filesystem{
 		Type: d.Filesystem, MountPoint: m.Point, Source: m.Source, Options: m.Options,
 		SuperOptions: m.SuperOptions, InMemory: host.InMemory(d.Filesystem),
 	}
@@ -78,8 +77,8 @@ func Filesystem(d host.Device) result.Filesystem {
 	return fs
 }
 
-// Device returns the description of the block device of d, nil if there is none.
-func Device(d host.Device) *result.Device {
+// DeviceOf returns the description of the block device of d, nil if there is none.
+func DeviceOf(d host.Device) *Device {
 	if d.Name == "" {
 		return nil
 	}
@@ -95,13 +94,13 @@ func Device(d host.Device) *result.Device {
 
 // BlockDevice returns the description of the whole device whose directory in sysfs is dir
 // (/sys/block/nvme0n1, with links resolved).
-func BlockDevice(dir string) result.Device {
+func BlockDevice(dir string) Device {
 	at := host.Root(dir)
-	d := result.Device{
+	d := Device{
 		Name:      filepath.Base(dir),
 		Transport: transport(dir),
 		Firmware:  cmp.Or(at.Text("device/firmware_rev"), at.Text("device/rev")), // NVMe, SCSI
-		Queue: result.Queue{
+		Queue: Queue{
 			Scheduler:         host.Chosen(at.Text("queue/scheduler")),
 			WriteCache:        at.Text("queue/write_cache"),
 			LogicalBlockSize:  at.Integer("queue/logical_block_size"),

@@ -36,7 +36,7 @@ type level struct {
 	claimed  int64 // bytes claimed by writers, not yet part of used
 	peak     int64
 	entries  int64 // entries whose current replica is here
-	asks     queue // claims that wait to become reservations
+	claimers queue // claims that wait to become reservations
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
@@ -56,8 +56,8 @@ func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
 	return l
 }
 
-// giveBack releases claimed bytes, and reserved bytes that did not become a replica.
-func (l *level) giveBack(claimed, reserved int64) {
+// releaseBytes releases claimed bytes, and reserved bytes that did not become a replica.
+func (l *level) releaseBytes(claimed, reserved int64) {
 	l.claimed -= claimed
 	l.used -= reserved
 	l.reserved -= reserved
@@ -85,12 +85,12 @@ type move struct {
 	drop bool // the bytes are deleted, and the entry has a replica in another level
 }
 
-// aim has the levels in which an entry is going to get bytes: in, to which it will belong, and copy,
+// targets has the levels in which an entry is going to get bytes: in, to which it will belong, and copy,
 // for its copy. Either may be nil.
-type aim struct{ in, copy *level }
+type targets struct{ in, copy *level }
 
 // each calls do with each level.
-func (a aim) each(do func(*level)) {
+func (a targets) each(do func(*level)) {
 	if a.in != nil {
 		do(a.in)
 	}
@@ -126,7 +126,7 @@ type search struct {
 //
 // A strict plan takes only the first victims of an order, and fails if one is busy. Other plans skip
 // entries that cannot leave now.
-func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
+func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 	s := &c.search
 	s.strict, s.moves = strict, s.moves[:0]
 	clear(s.need)
@@ -253,7 +253,7 @@ func (c *Cache) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.places++
-	c.answer(&c.writers)
+	c.serveQueue(&c.writers)
 }
 
 // queue is a FIFO queue of waiters. Guarded by the cache's lock.
@@ -264,7 +264,7 @@ type queue []*waiter
 // and not a function, so that the common case of no wait allocates nothing.
 type waiter struct {
 	e      *Entry
-	to     aim
+	to     targets
 	work   *[]move // of the plan
 	in     *level
 	bytes  int64
@@ -285,9 +285,9 @@ func (c *Cache) serves(w *waiter) bool {
 	return true
 }
 
-// answer completes the waits at the head of a queue, in FIFO order, up to the first that cannot
+// serveQueue completes the waits at the head of a queue, in FIFO order, up to the first that cannot
 // complete.
-func (c *Cache) answer(q *queue) {
+func (c *Cache) serveQueue(q *queue) {
 	for len(*q) > 0 && c.serves((*q)[0]) {
 		(*q)[0].served.Fire()
 		*q = (*q)[1:]
@@ -321,7 +321,7 @@ func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 // that can free bytes or add a victim.
 func (c *Cache) serve() {
 	for _, l := range c.levels {
-		c.answer(&l.asks)
+		c.serveQueue(&l.claimers)
 	}
-	c.answer(&c.planning)
+	c.serveQueue(&c.planning)
 }

@@ -1,4 +1,4 @@
-package environment
+package result
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const UnknownVersion = "unknown"
 const VersionRemedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or " +
 	"one of go test -c -buildvcs=true"
 
-// revision is set by `make dist` (-ldflags "-X kvbench/kvbench/environment.revision=…"): go test
+// revision is set by `make dist` (-ldflags "-X kvbench/kvbench/result.revision=…"): go test
 // writes no VCS stamp into a test binary, except with go test -c -buildvcs=true.
 var revision string
 

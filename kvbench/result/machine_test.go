@@ -1,4 +1,4 @@
-package environment
+package result
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/result"
 	"kvbench/tracing/host"
 )
 
@@ -74,7 +73,7 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 	require.NoError(t, os.Symlink(dir("nvme0n1"), dir("dm-0/slaves/nvme0n1")))
 
 	t.Run("an NVMe drive", func(t *testing.T) {
-		var e result.Environment
+		var e Environment
 		directory(&e, host.Device{
 			Disk:       host.Disk{Name: "nvme0n1", SysPath: dir("nvme0n1"), Partition: "nvme0n1p1"},
 			Filesystem: "xfs",
@@ -93,13 +92,13 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.EqualValues(t, 1023, *e.Device.Queue.Requests)
 		assert.Nil(t, e.Device.Queue.PhysicalBlockSize,
 			"what sysfs does not show is unknown, not zero")
-		assert.Equal(t, result.Filesystem{
+		assert.Equal(t, Filesystem{
 			Type: "xfs", MountPoint: "/mnt/kv", Source: "/dev/nvme0n1p1",
 			Options: []string{"rw", "noatime"}, SuperOptions: []string{"rw", "inode64"},
 		}, e.Filesystem)
 	})
 	t.Run("a stacked device shows the drives below", func(t *testing.T) {
-		var e result.Environment
+		var e Environment
 		directory(&e, host.Device{Disk: host.Disk{Name: "dm-0", SysPath: dir("dm-0")},
 			Members: []string{"nvme0n1", "sda3"}, Note: "stacked"})
 		require.Len(t, e.Device.Members, 2)
@@ -115,14 +114,14 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.Empty(t, BlockDevice(dir("vda")).Model)
 	})
 	t.Run("a network mount has transfer sizes", func(t *testing.T) {
-		var e result.Environment
+		var e Environment
 		directory(&e, host.Device{Filesystem: "nfs4", Mount: host.Mount{Type: "nfs4",
 			SuperOptions: []string{"rsize=1048576", "wsize=262144"}}})
 		assert.EqualValues(t, 1<<20, *e.Filesystem.ReadSizeBytes)
 		assert.EqualValues(t, 256<<10, *e.Filesystem.WriteSizeBytes)
 	})
 	t.Run("no device", func(t *testing.T) {
-		var e result.Environment
+		var e Environment
 		directory(&e, host.Device{Filesystem: "tmpfs", Reason: "in memory"})
 		text, err := json.Marshal(e)
 		require.NoError(t, err)
@@ -131,7 +130,7 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 }
 
 func TestReadHere(t *testing.T) {
-	e := Read(t.TempDir())
+	e := ReadEnvironment(t.TempDir())
 	assert.NotEmpty(t, e.Kernel)
 	assert.NotEmpty(t, e.Arch)
 	assert.Positive(t, e.Cores)
@@ -139,7 +138,7 @@ func TestReadHere(t *testing.T) {
 	if e.Device == nil {
 		assert.NotEmpty(t, e.DeviceReason, "no device, so there is a reason")
 	}
-	missing := Read(filepath.Join(t.TempDir(), "missing"))
+	missing := ReadEnvironment(filepath.Join(t.TempDir(), "missing"))
 	assert.NotEmpty(t, missing.DeviceReason)
 	assert.NotEmpty(t, missing.Kernel, "the machine is described all the same")
 }

@@ -1,61 +1,41 @@
 package plainio
 
 import (
-	"context"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"kvbench/kvbench"
+	"kvbench/tiers"
 	"kvbench/tiers/clock"
 )
 
-// concurrently calls f(ctx, i) for i from 0 to n-1 concurrently and waits for all calls. The first error
-// ends ctx, and concurrently returns it. Once ctx has ended, f may wait only for I/O.
-func concurrently(ctx context.Context, e *kvbench.Env, n int,
-	f func(ctx context.Context, i int) error) error {
-	if n == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ended := e.Clock.NewEvent()
-	var left atomic.Int64
-	left.Store(int64(n))
-	var first sync.Once
-	var failure error
-	for i := range n {
-		e.Go("plain I/O", func() {
-			defer func() {
-				if left.Add(-1) == 0 {
-					ended.Fire()
-				}
-			}()
-			if err := f(ctx, i); err != nil {
-				first.Do(func() { failure = err })
-				cancel(err)
-			}
-		})
-	}
-	if err := ended.Wait(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	return failure
-}
-
-// measurement is the time in which the bytes of streams count, from the start of all streams to end.
+// measurement counts the bytes of streams from the start of all streams to end.
 type measurement struct {
-	clock clock.Clock
-	begun time.Duration
-	over  atomic.Bool
-	ended func() // called at the end; may be nil
-	once  sync.Once
-	took  time.Duration // set by end
+	clock   clock.Clock
+	begun   time.Duration
+	over    atomic.Bool
+	ended   func() // called at the end; may be nil
+	once    sync.Once
+	took    time.Duration         // set by end
+	tallies [tiers.NumOps][]tally // of each stream
 }
 
-func newMeasurement(c clock.Clock) measurement {
-	return measurement{clock: c, begun: c.Now()}
+func newMeasurement(c clock.Clock, streams int) *measurement {
+	m := &measurement{clock: c, begun: c.Now()}
+	for op := range m.tallies {
+		m.tallies[op] = make([]tally, streams)
+	}
+	return m
+}
+
+// count counts a request of a stream. It returns false when the measurement has ended.
+func (m *measurement) count(op tiers.Op, stream int, c tiers.Chunk) (more bool) {
+	if m.over.Load() {
+		return false
+	}
+	m.tallies[op][stream].add(c.Done-m.begun, c.Bytes)
+	return true
 }
 
 // end ends the measurement. Further calls have no effect.
@@ -68,6 +48,9 @@ func (m *measurement) end() {
 		}
 	})
 }
+
+// rate returns the rate of all streams in bytes per second, see mean.
+func (m *measurement) rate(op tiers.Op) float64 { return mean(m.tallies[op], m.took) }
 
 // tally counts the bytes of one stream by the time of completion, in parts of equal length. Each stream
 // has a tally, so that streams need no lock to count.
