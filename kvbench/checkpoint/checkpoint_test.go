@@ -306,8 +306,8 @@ func TestAStream(t *testing.T) {
 		"ckpt_stream/global_epoch1_step2/stream.bin": r.spec.Stream}, found)
 	assert.Empty(t, written.Checkpoint.Rules)
 	s := written.Checkpoint.StreamSummary()
-	assert.EqualValues(t, 2*51, s.Chunks)
-	assert.Equal(t, 2*r.spec.Stream, s.TotalBytes)
+	assert.EqualValues(t, 2*51, s["chunks"])
+	assert.Equal(t, 2*r.spec.Stream, s["total_bytes"])
 	other := *r
 	other.spec, err = files.NewStream(5)
 	require.NoError(t, err)

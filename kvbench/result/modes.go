@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -129,7 +128,16 @@ type Recording struct {
 	ReadWriteRatio Check   `json:"read_write_ratio"`
 	Passed         bool    `json:"passed"`
 
-	Stats python.RecordedStats `json:"stats"` // of the trace
+	Stats RecordedStats `json:"stats"` // of the trace
+}
+
+// RecordedStats describe the recorded run.
+type RecordedStats struct {
+	Requests       int64   `json:"total_requests"`
+	CacheHitRate   float64 `json:"cache_hit_rate"`
+	ReadWriteRatio float64 `json:"read_write_ratio"`
+	ContextMean    float64 `json:"context_tokens_mean"`
+	GenerationMean float64 `json:"generation_tokens_mean"`
 }
 
 // Check compares one number of both runs. If one run does not have the number, difference and

@@ -51,11 +51,10 @@ var mayImport = map[string]string{
 
 	"tiers/objecttier/s3test": "",
 
-	"kvbench/units":         "",
-	"kvbench/result":        "kvbench/units kvbench/result/python tracing",
-	"kvbench/result/python": "",
-	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
-	"kvbench/verdict":       "kvbench/units kvbench/result",
+	"kvbench/units":   "",
+	"kvbench/result":  "kvbench/units tracing",
+	"kvbench/report":  "kvbench/units kvbench/result/... tracing tracing/fio",
+	"kvbench/verdict": "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
 		"workloads workloads/model workloads/compute",
 	"kvbench/group":       "kvbench/units kvbench/result",

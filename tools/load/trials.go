@@ -12,7 +12,6 @@ import (
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 )
 
 // identity returns a text that is equal for a result and its copies only. It is "" without a nonce or a
@@ -169,10 +168,10 @@ func (rec *Record) merge() (err error) {
 
 // mergePython sets Raw to the merged results of n ranks of the Python benchmark.
 func (rec *Record) mergePython(n int) error {
-	var results []*python.Result
+	var results []result.Python
 	have := &result.Result{Ranks: n}
 	for _, rank := range rec.Ranks {
-		r, err := python.Parse(rank.Raw)
+		r, err := result.ParsePython(rank.Raw)
 		if err != nil {
 			return merge.Located(rank.Path, rank.Raw, err)
 		}
@@ -183,6 +182,6 @@ func (rec *Record) mergePython(n int) error {
 	}
 	rec.Missing = merge.Lacks(have)
 	var err error
-	rec.Raw, err = json.Marshal(merge.Python(results))
+	rec.Raw, err = json.Marshal(result.SumPython(results))
 	return err
 }
