@@ -52,7 +52,7 @@ var partsResult = sync.OnceValue(func() *result.Result {
 		ReadWriteRatio: result.Check{Recorded: new(2.0)},
 		Stats: result.RecordedStats{Requests: 200, CacheHitRate: 0.80, ReadWriteRatio: 2,
 			ContextMean: 1500, GenerationMean: 120}}
-	r := Build(info, fixtureRecorder(2))
+	r := Build(info, fixtureRecorder(1))
 	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3,
 		Unreachable: 20,
 		Written:     380, HitRatio: new(0.6), IdealHits: new(int64(700)),
