@@ -92,16 +92,8 @@ func (b *builder) requests() {
 	r.Requests.StorageTokensPerSecond = units.Ratio(r.Requests.GeneratedTokens,
 		time.Duration(r.Requests.StorageLatencyNS).Seconds())
 	m, own := &r.Moved, b.n.Lookups[workloads.ForPrefill]
-	for _, n := range b.n.ByPurpose {
-		m.ReadOperations += n[tiers.Read].Operations
-		m.ReadBytes += n[tiers.Read].Bytes
-		m.WriteOperations += n[tiers.Write].Operations
-		m.WriteBytes += n[tiers.Write].Bytes
-	}
-	m.PrefillWrites = b.n.ByPhase[tiers.Write][tiers.Prefill]
-	m.DecodeReads = b.n.ByPhase[tiers.Read][tiers.Decode]
-	m.PrefixBytes = b.n.ByPurpose[workloads.ForPrefix][tiers.Read].Bytes
-	m.OwnFound = own.Hits + b.n.ByPurpose[workloads.ForReread][tiers.Read].Operations
+	*m = b.n.Moved
+	m.OwnFound += own.Hits
 	m.OwnGone = own.Misses
 }
 
@@ -155,8 +147,6 @@ func (b *builder) blocks() {
 	if c.Requests == 0 {
 		return
 	}
-	c.Reads = b.n.ByPurpose[workloads.ForBlock][tiers.Read].BlockMoves
-	c.Writes = b.n.ByPurpose[workloads.ForBlock][tiers.Write].BlockMoves
 	c.PrefixHitRatio = units.Ratio(b.n.BlocksFound, c.Requests)
 	if b.n.NotKnown == 0 {
 		c.IdealHits = &b.n.BlocksIdeal
@@ -184,10 +174,7 @@ func (b *builder) tiers() {
 			continue
 		}
 		t := known[i]
-		t.Read, t.Write, t.FirstReads, t.ReReads = n.Read, n.Write, n.FirstReads, n.ReReads
-		t.DemotedOut, t.DemotedIn, t.Evicted, t.Deleted = n.DemotedOut, n.DemotedIn, n.Evicted,
-			n.Deleted
-		// Bytes of chunks over the window.
+		add(&t, &n)
 		for _, rates := range []*result.TierTraffic{&t.Read, &t.Write} {
 			rates.BytesPerSecond = b.perSecond(rates.Bytes)
 			rates.MeanInFlight = units.Ratio(rates.InFlightNS, b.window)
@@ -207,10 +194,21 @@ func (b *builder) load() {
 	for c, completed := range b.n.Completed {
 		o := known[workloads.Class(c).String()]
 		o.Completed, o.TargetP95NS = completed, int64(b.info.QoS[c].P95)
-		all.Add(o)
 		load[workloads.Class(c).String()] = o
+		add(&all, &o)
+		all.OldestQueuedAgeS = larger(all.OldestQueuedAgeS, o.OldestQueuedAgeS)
+		all.OldestInFlightAgeS = larger(all.OldestInFlightAgeS, o.OldestInFlightAgeS)
 	}
+	all.TargetP95NS, all.Late = 0, 0 // classes have their own targets
 	load["total"] = all
+}
+
+// larger returns the larger number. nil is unknown and smaller than any number.
+func larger(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
 }
 
 // histograms puts whole distributions into the result, so that the distributions of several ranks or

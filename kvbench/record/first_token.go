@@ -11,13 +11,13 @@ import (
 
 // firstToken fills in the section on the time to the first token, if the result has it.
 func (b *builder) firstToken() {
-	f, n := b.r.FirstToken, &b.n
+	f := b.r.FirstToken
 	if f == nil {
 		return
 	}
 	cost := b.info.Cost
 	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
-	f.Requests, f.Sums, f.Found, f.FoundAbove = n.FirstTokens, n.FirstToken, n.Found, n.FoundAbove
+	add(f, &b.n.FirstToken)
 	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
 	var p50, p95 compute.Loading
 	f.Loading, p50, p95 = b.loading()

@@ -109,11 +109,7 @@ func (s *shard) block(c tiers.Chunk) {
 		s.n.Tiers[tiers.Storage].FirstReads.Add(result.ReadCount{Operations: 1, Bytes: c.Bytes})
 	}
 	*time += took
-	s.n.ByPhase[c.Op][phase]++
-	moved := &s.n.ByPurpose[purpose][c.Op]
-	moved.Operations++
-	moved.Blocks++
-	moved.Bytes += c.Bytes
+	s.moved(c.Op, phase, purpose, c.Bytes, 1)
 	s.timeline.at(c.Done).n[bucketRequests]++
 }
 
@@ -167,11 +163,7 @@ func (s *shard) operation(o OpSample, u *unsettled) {
 	n.EntryBytes += o.Bytes
 	n.EarlierBytes += o.Bytes - u[o.Level][o.Op]
 	u[o.Level][o.Op] = 0
-	s.n.ByPhase[o.Op][o.Phase]++
-	moved := &s.n.ByPurpose[o.Purpose][o.Op]
-	moved.Operations++
-	moved.Blocks += int64(max(1, o.Blocks))
-	moved.Bytes += o.Bytes
+	s.moved(o.Op, o.Phase, o.Purpose, o.Bytes, o.Blocks)
 	if o.Op == tiers.Read {
 		s.read(o)
 	}
@@ -192,6 +184,35 @@ func (s *shard) operation(o OpSample, u *unsettled) {
 	}
 	if o.Bytes > 0 && o.IO() > 0 { // a null tier takes no time, so it has no rate
 		s.hists.at(place(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
+	}
+}
+
+// moved counts a completed operation of a request, on whatever tier. blocks is the number of blocks of
+// a run; 0 and 1: one entry.
+func (s *shard) moved(op tiers.Op, ph tiers.Phase, p workloads.Purpose, bytes int64, blocks int) {
+	n, moves := &s.n.Moved, &s.n.Blocks.Reads
+	if op == tiers.Write {
+		moves = &s.n.Blocks.Writes
+		n.WriteOperations++
+		n.WriteBytes += bytes
+	} else {
+		n.ReadOperations++
+		n.ReadBytes += bytes
+	}
+	switch { // as the Python benchmark counts them
+	case op == tiers.Write && ph == tiers.Prefill:
+		n.PrefillWrites++
+	case op == tiers.Read && ph == tiers.Decode:
+		n.DecodeReads++
+	}
+	switch {
+	case p == workloads.ForBlock:
+		moves.Operations++
+		moves.Blocks += int64(max(1, blocks))
+	case op == tiers.Read && p == workloads.ForPrefix:
+		n.PrefixBytes += bytes
+	case op == tiers.Read && p == workloads.ForReread:
+		n.OwnFound++
 	}
 }
 
@@ -291,8 +312,9 @@ func (s *shard) firstToken(q *RequestSample) {
 		return // misses are free, or there was no prompt
 	}
 	t.TTFT = t.Queue + t.Load + t.GPUWait + t.Compute - t.Overlap
-	s.n.FirstToken.Add(t)
-	s.n.FirstTokens++
+	n := &s.n.FirstToken
+	n.Sums.Add(t)
+	n.Requests++
 	s.hists.at(histTTFTClass + hist(q.Class)).Record(t.TTFT)
 	if !s.timeless {
 		s.timeline.took(timedTTFT, q.At, time.Duration(t.TTFT))
@@ -303,10 +325,10 @@ func (s *shard) firstToken(q *RequestSample) {
 	switch {
 	case q.Loaded == 0:
 	case 2*q.LoadedBelow < q.LoadedBytes: // most bytes are not from the measured tier
-		s.n.FoundAbove.Requests++
-		s.n.FoundAbove.Tokens += q.Loaded
+		n.FoundAbove.Requests++
+		n.FoundAbove.Tokens += q.Loaded
 	default:
-		s.n.Found.Add(q.Loaded, q.LoadedBytes, int64(q.Loading), t.ComputeAll-t.Compute)
+		n.Found.Add(q.Loaded, q.LoadedBytes, int64(q.Loading), t.ComputeAll-t.Compute)
 		class := loadClass(q.Loaded)
 		s.n.Loads[class]++
 		s.n.LoadingTokens[class] += q.Loaded

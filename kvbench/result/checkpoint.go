@@ -337,7 +337,8 @@ func (c *Checkpoint) StreamSummary() map[string]any {
 		"throughput_ratio":      p.Ratio,
 		"pipeline_overhead_pct": nil,
 		"bottleneck":            p.Bottleneck,
-		"notice":                "made by kvbench in the form of the reference's streaming checkpoint; gbps are GiB/s",
+		"notice": "made by kvbench in the form of the reference's streaming checkpoint; " +
+			"gbps are GiB/s",
 	}
 	if p.Overhead != nil {
 		s["pipeline_overhead_pct"] = 100 * *p.Overhead

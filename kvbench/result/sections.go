@@ -523,20 +523,6 @@ type Input struct {
 // censoredAbove is the share of unfinished requests above which Censored is true.
 const censoredAbove = 0.05
 
-// Add adds the counts of x to o. Derive has to follow.
-func (o *ClassOutcome) Add(x ClassOutcome) {
-	o.Offered += x.Offered
-	o.OfferedBytes += x.OfferedBytes
-	o.CarriedIn += x.CarriedIn
-	o.Started += x.Started
-	o.Completed += x.Completed
-	o.Failed += x.Failed
-	o.InFlight += x.InFlight
-	o.Queued += x.Queued
-	o.OldestQueuedAgeS = larger(o.OldestQueuedAgeS, x.OldestQueuedAgeS)
-	o.OldestInFlightAgeS = larger(o.OldestInFlightAgeS, x.OldestInFlightAgeS)
-}
-
 // Derive computes the ratios. Their base is completed + failed + in flight + queued, which includes
 // the backlog of a warm-up. So ServedRatio is at most 1.
 func (o *ClassOutcome) Derive() {
@@ -544,12 +530,4 @@ func (o *ClassOutcome) Derive() {
 	o.ServedRatio = units.Ratio(o.Completed, there)
 	o.CensoredRatio = units.Ratio(o.InFlight+o.Queued, there)
 	o.Censored = units.OrZero(o.CensoredRatio) > censoredAbove
-}
-
-// larger returns the larger number. nil is unknown and smaller than any number.
-func larger(a, b *float64) *float64 {
-	if a == nil || (b != nil && *b > *a) {
-		return b
-	}
-	return a
 }
