@@ -358,5 +358,6 @@ func TestTheWindowsEndCutsOffWhatBeganInIt(t *testing.T) {
 		counts.Request(store.Request{Op: store.Get, Begun: begun * time.Millisecond,
 			Ended: 11 * time.Second, Cancelled: true, Err: context.Canceled})
 	}
-	assert.Equal(t, result.ObjectCounts{Cancelled: 1}, counts.inside[store.Get])
+	assert.Equal(t, result.ObjectCounts{Cancelled: 1},
+		counts.total.Operations["get"].ObjectCounts)
 }
