@@ -19,8 +19,12 @@ func ParsePython(data []byte) (p Python, err error) { return p, json.Unmarshal(d
 
 // Number returns the number at a dotted path of keys, 0 if there is none.
 func (p Python) Number(path string) float64 {
-	object, key := below(p, path, false)
-	return float(object[key])
+	var v any = map[string]any(p)
+	for key := range strings.SplitSeq(path, ".") {
+		object, _ := v.(map[string]any)
+		v = object[key]
+	}
+	return float(v)
 }
 
 // float returns a number of an object, 0 for other values.
