@@ -149,52 +149,44 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	assert.Equal(t, "u1", result.ErrorSample{Key: "u1"}.Where())
 }
 
-// Failures are compared with the operations of their own time: those of a warm-up of many neither
-// hide behind nor spoil a window of few. Demotions and deletions are operations.
+// Failures are compared with the operations of their own time: failures of a long warm-up neither hide
+// behind nor spoil a short window. Demotions and deletions are operations.
 func TestFailuresAreComparedWithTheirLike(t *testing.T) {
-	const window, warmup = 0, 2 * time.Second // a moment of each
-	run := func(f func(*Recorder)) *result.Result {
+	for _, c := range []struct {
+		warmup                     int64 // operations before the window that succeeded
+		failedBefore, failedInside int
+		moved                      int // entries demoted and deleted in the window
+		status, text               string
+	}{
+		{100000, 12, 0, 0, result.StatusComplete, ""},
+		{100000, 0, 12, 0, result.StatusFailed, "12 of 512 operations of the window failed"},
+		{100, 2, 0, 0, result.StatusFailed,
+			"2 of 102 operations before and after the window failed"},
+		{0, 0, 12, 500, result.StatusComplete, ""},
+	} {
 		rec := openRecorder(1, time.Second)
 		for range 500 {
 			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1,
 				Timing: tiers.Timing{Device: 1}})
 			rec.Request(RequestSample{})
 		}
-		f(rec)
-		return Build(infoOf(result.Result{Division: result.DivisionOpen}), rec)
-	}
-	fail := func(rec *Recorder, at time.Duration, n int) {
-		for range n {
-			rec.Failure(at, result.ErrorSample{Tier: "storage", Operation: "write", Errno: "EIO"})
+		rec.Succeeded(2*time.Second, c.warmup)
+		for range c.failedBefore {
+			rec.Failure(2*time.Second, result.ErrorSample{Tier: "storage", Operation: "write"})
 		}
-	}
-	r := run(func(rec *Recorder) {
-		rec.Succeeded(warmup, 100000)
-		fail(rec, warmup, 12)
-	})
-	assert.Equal(t, result.StatusComplete, r.Status, "12 of 100,000, and none of 500")
-	assert.EqualValues(t, []int64{12, 0},
-		[]int64{r.Requests.FailedOperations, r.Requests.FailedInWindow})
-	r = run(func(rec *Recorder) {
-		rec.Succeeded(warmup, 100000)
-		fail(rec, window, 12)
-	})
-	assert.Equal(t, result.StatusFailed, r.Status)
-	assert.Contains(t, r.Error, "12 of 512 operations of the window failed")
-	r = run(func(rec *Recorder) {
-		rec.Succeeded(warmup, 100)
-		fail(rec, warmup, 2)
-	})
-	assert.Equal(t, result.StatusFailed, r.Status)
-	assert.Contains(t, r.Error, "2 of 102 operations before and after the window failed")
-	r = run(func(rec *Recorder) {
-		fail(rec, window, 12)
-		for range 500 {
-			rec.Delete(window, 0, tiers.Storage, 1, 1)
-			rec.Demote(window, 0, tiers.CPU, tiers.Storage, 1)
+		for range c.failedInside {
+			rec.Failure(0, result.ErrorSample{Tier: "storage", Operation: "write"})
 		}
-	})
-	assert.Equal(t, result.StatusComplete, r.Status, "12 of 2,012: %s", r.Error)
+		for range c.moved {
+			rec.Delete(0, 0, tiers.Storage, 1, 1)
+			rec.Demote(0, 0, tiers.CPU, tiers.Storage, 1)
+		}
+		r := Build(infoOf(result.Result{Division: result.DivisionOpen}), rec)
+		assert.Equal(t, c.status, r.Status)
+		assert.Contains(t, r.Error, c.text)
+		assert.EqualValues(t, []int{c.failedBefore + c.failedInside, c.failedInside},
+			[]int{int(r.Requests.FailedOperations), int(r.Requests.FailedInWindow)})
+	}
 }
 
 func TestTheClosedDivisionGivesNoAdviceThatItRefuses(t *testing.T) {
@@ -228,26 +220,6 @@ func TestMetricsLine(t *testing.T) {
 	for _, m := range r.Metrics() {
 		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit,
 			"absent when unknown")
-	}
-}
-
-// What the summary has no percentile of, the line has none of either.
-func TestThePercentilesOfTheLineHaveTheirSamples(t *testing.T) {
-	for n, want := range map[int][]string{6: nil, 20: {"read-p50-ns"},
-		200: {"e2e-p95-ns", "read-p50-ns", "read-p95-ns"}} {
-		rec := openRecorder(1, time.Second)
-		for range n {
-			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1,
-				Timing: tiers.Timing{Device: time.Millisecond}})
-			rec.Request(RequestSample{Time: result.RequestTime{EndToEnd: 1e6}})
-		}
-		var got []string
-		for _, m := range Build(infoOf(result.Result{}), rec).Metrics() {
-			if strings.Contains(m.Unit, "-p") && strings.HasSuffix(m.Unit, "-ns") {
-				got = append(got, m.Unit)
-			}
-		}
-		assert.ElementsMatch(t, want, got, n)
 	}
 }
 
