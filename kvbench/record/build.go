@@ -439,7 +439,7 @@ func (b *builder) add(s *shard) {
 	}
 	b.oldest = max(b.oldest, s.oldest)
 	b.intervals.merge(&s.timeline)
-	for place, name := range histNames[:histRound] {
+	for place, name := range histNames {
 		if h := s.hists[place]; h != nil && b.hists[name] == nil {
 			b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
 		}

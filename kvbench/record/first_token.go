@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -30,7 +29,7 @@ func (b *builder) firstToken() {
 func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading) {
 	sum, loads, tokens := result.NewHistogram(units.Nanoseconds), int64(0), int64(0)
 	for k := range numLoadClasses {
-		sum.Merge(b.hists[fmt.Sprintf("loading_per_1k_tokens_class_%d", k)])
+		sum.Merge(b.hists[histNames[histLoading[k]]])
 		loads, tokens = loads+b.n.Loads[k], tokens+b.n.LoadingTokens[k]
 		d := result.NewDistribution(units.Nanoseconds, sum)
 		if d.P50 == nil {

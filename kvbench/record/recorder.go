@@ -46,6 +46,7 @@ const never = workloads.Never
 // that counts all kinds of operations takes about 10 MB.
 func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
+	r.each(func(s *shard) { s.hists = make(histograms, len(histNames)) })
 	r.start.Store(int64(never))
 	r.end.Store(int64(never))
 	r.failures.by = make(map[result.ErrorCount]int64)
@@ -213,7 +214,7 @@ func (r *Recorder) Operation(o OpSample) {
 		s.operation(o, u)
 		s.busy(o, r.within(o))
 		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-			s.hists.at(histRound + hist(o.Op)).Record(int64(per100MiB(o)))
+			s.round(o)
 		}
 	default: // it completed too late to count
 		s.busy(o, r.within(o))
@@ -306,7 +307,7 @@ func (r *Recorder) Delete(at time.Duration, worker int, l tiers.Kind, bytes int6
 	took time.Duration) {
 	r.count(at, worker, func(s *shard) {
 		addEntry(&s.n.Tiers[l].Deleted, bytes)
-		s.hists.at(ofLevel(l, histDelete)).Record(int64(took))
+		s.hists.at(histLevels[l].delete).Record(int64(took))
 		if l == tiers.Storage {
 			s.n.Busy.RemovalNS += int64(took)
 		}
@@ -400,8 +401,8 @@ func (r *Recorder) Tier(l tiers.Kind) (sum result.Tier) {
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	all := result.NewHistogram(units.Nanoseconds)
 	r.each(func(s *shard) {
-		all.Merge(s.hists[histRound+hist(op)])
-		s.hists[histRound+hist(op)] = nil
+		all.Merge(s.rounds[op])
+		s.rounds[op] = nil
 	})
 	v, some := all.Percentile(0.95)
 	return time.Duration(v), some
@@ -411,6 +412,6 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 // without operations.
 func (r *Recorder) P95(l tiers.Kind, op tiers.Op) *float64 {
 	all := result.NewHistogram(units.Nanoseconds)
-	r.each(func(s *shard) { all.Merge(s.hists[ofOp(l, op, histIO)]) })
+	r.each(func(s *shard) { all.Merge(s.hists[histLevels[l].op[op].io]) })
 	return all.PercentileMS(0.95)
 }

@@ -209,7 +209,7 @@ func TestSizeClasses(t *testing.T) {
 
 func TestHistogramNamesAreDistinct(t *testing.T) {
 	seen := map[string]bool{}
-	for _, name := range histNames[:histRound] {
+	for _, name := range histNames {
 		assert.False(t, seen[name] || name == "", name)
 		seen[name] = true
 	}
@@ -302,7 +302,7 @@ func TestEveryDistributionHasItsHistogram(t *testing.T) {
 	for _, l := range b.levels {
 		b.r.Tiers = append(b.r.Tiers, result.Tier{Level: l.String()})
 	}
-	for _, name := range histNames[:histRound] {
+	for _, name := range histNames {
 		b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
 		b.hists[name].Record(1)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -16,6 +17,7 @@ type shard struct {
 	mu        sync.Mutex
 	n         counters
 	hists     histograms
+	rounds    [tiers.NumOps]*result.Histogram // see Recorder.TakeRound
 	timeless  bool
 	oldest    int64 // ns that the longest cancelled operation took
 	timeline  timeline
@@ -85,7 +87,7 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 		if l == tiers.Storage {
 			s.tookAt(timedReadRequest+timed(c.Op), c.Done, c.Ended-c.Begun)
 		} else {
-			s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
+			s.took(histLevels[l].op[c.Op].request, c.Ended-c.Begun)
 		}
 	}
 }
@@ -145,14 +147,14 @@ func (s *shard) partial(o OpSample) {
 // operation counts a completed operation. u is what its worker has moved inside the window.
 func (s *shard) operation(o OpSample, u *unsettled) {
 	s.waits(o)
-	place := func(k opHist) hist { return ofOp(o.Level, o.Op, k) }
+	h := &histLevels[o.Level].op[o.Op]
 	if o.Phase == tiers.Evict {
 		// A demotion is no operation of a request, so it is not in the tier's latency. Only its
 		// write is in the lower tier's device histogram, because it loads the device as any write
 		// does.
-		s.took(place(histDemotion), o.IO())
+		s.took(h.demotion, o.IO())
 		if o.Op == tiers.Write {
-			s.took(place(histDevice), o.Device)
+			s.took(h.device, o.Device)
 		}
 		return
 	}
@@ -169,21 +171,21 @@ func (s *shard) operation(o OpSample, u *unsettled) {
 	}
 	// In a timeless load there are millions of re-reads. The sizes were recorded at the first read.
 	if o.Op == tiers.Write || o.First || !s.timeless {
-		s.hists.at(place(histSize)).Record(o.Bytes)
+		s.hists.at(h.size).Record(o.Bytes)
 	}
 	if o.Level == tiers.Storage {
 		s.tookAt(timedRead+timed(o.Op), o.At, o.IO())
 	} else {
-		s.took(place(histIO), o.IO())
+		s.took(h.io, o.IO())
 	}
-	s.took(place(histDevice), o.Device)
-	s.took(place(histHost), o.Host)
-	s.took(place(histBySize+opHist(sizeClass(o.Bytes))), o.IO())
+	s.took(h.device, o.Device)
+	s.took(h.host, o.Host)
+	s.took(h.bySize[sizeClass(o.Bytes)], o.IO())
 	if o.Bytes >= normalFrom {
-		s.took(place(histNormal), per100MiB(o))
+		s.took(h.normal, per100MiB(o))
 	}
 	if o.Bytes > 0 && o.IO() > 0 { // a null tier takes no time, so it has no rate
-		s.hists.at(place(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
+		s.hists.at(h.rate).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
 	}
 }
 
@@ -225,19 +227,27 @@ func per100MiB(o OpSample) time.Duration {
 	return time.Duration(float64(o.IO()) * normalBytes / float64(o.Bytes))
 }
 
+// round records an operation for the autoscaler.
+func (s *shard) round(o OpSample) {
+	if s.rounds[o.Op] == nil {
+		s.rounds[o.Op] = result.NewHistogram(units.Nanoseconds)
+	}
+	s.rounds[o.Op].Record(int64(per100MiB(o)))
+}
+
 // read counts first reads of entries and later ones separately. A run of blocks is one operation,
 // but its bytes are separate.
 func (s *shard) read(o OpSample) {
 	t := &s.n.Tiers[o.Level]
-	kind, n := histReread, &t.ReReads
+	kind, n := histLevels[o.Level].reread, &t.ReReads
 	if o.First {
-		kind, n = histFirst, &t.FirstReads
+		kind, n = histLevels[o.Level].first, &t.FirstReads
 		n.Bytes -= o.Again
 		t.ReReads.Bytes += o.Again
 	}
 	n.Operations++
 	n.Bytes += o.Bytes
-	s.took(ofLevel(o.Level, kind), o.IO())
+	s.took(kind, o.IO())
 	if o.Purpose == workloads.ForPrefix {
 		s.took(histPrefix, o.IO())
 	}
@@ -280,13 +290,13 @@ func (s *shard) request(q RequestSample) {
 	s.prompt(q.Prompt)
 	s.firstToken(&q)
 	s.timeline.at(q.At).n[bucketRequests]++
-	s.hists.at(histClass + hist(q.Class)).Record(t.EndToEnd)
+	s.hists.at(histClasses[q.Class]).Record(t.EndToEnd)
 	if !s.timeless {
 		s.timeline.took(timedEndToEnd, q.At, time.Duration(t.EndToEnd))
 	}
 	for i, ns := range [...]int64{t.Queue, int64(q.Storage), t.Context, t.Prefill, t.Decode,
 		t.Waits(), t.Generation, t.Rest, t.EndToEnd} {
-		s.hists.at(histQueue + hist(i)).Record(ns)
+		s.hists.at(histParts[i]).Record(ns)
 	}
 }
 
@@ -315,12 +325,12 @@ func (s *shard) firstToken(q *RequestSample) {
 	n := &s.n.FirstToken
 	n.Sums.Add(t)
 	n.Requests++
-	s.hists.at(histTTFTClass + hist(q.Class)).Record(t.TTFT)
+	s.hists.at(histTTFTs[q.Class]).Record(t.TTFT)
 	if !s.timeless {
 		s.timeline.took(timedTTFT, q.At, time.Duration(t.TTFT))
 	}
 	for i, ns := range [...]int64{t.TTFT, t.Load, t.GPUWait, t.Compute - t.Overlap} {
-		s.hists.at(histTTFT + hist(i)).Record(ns)
+		s.hists.at(histFirstToken[i]).Record(ns)
 	}
 	switch {
 	case q.Loaded == 0:
@@ -332,7 +342,7 @@ func (s *shard) firstToken(q *RequestSample) {
 		class := loadClass(q.Loaded)
 		s.n.Loads[class]++
 		s.n.LoadingTokens[class] += q.Loaded
-		s.hists.at(histLoading + hist(class)).Record(int64(q.Loading) * loadingUnit / q.Loaded)
+		s.hists.at(histLoading[class]).Record(int64(q.Loading) * loadingUnit / q.Loaded)
 	}
 }
 
