@@ -390,12 +390,6 @@ func (r *Recorder) Counters() Live {
 	return v
 }
 
-// Tier returns the counts of a tier so far, without the figures that Build derives.
-func (r *Recorder) Tier(l tiers.Kind) (sum result.Tier) {
-	r.each(func(s *shard) { add(&sum, &s.n.Tiers[l]) })
-	return sum
-}
-
 // TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last
 // call, and whether there were any.
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {

@@ -2,10 +2,11 @@ package result
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/units"
 )
@@ -184,18 +185,13 @@ func Sum(runs []CheckpointRun) (s CheckpointRuns) {
 	if s.Count = len(runs); s.Count == 0 {
 		return s
 	}
-	n := float64(s.Count)
-	s.RateWorst = math.Inf(1)
+	var took, rates []float64
 	for _, r := range runs {
-		s.Duration += float64(r.DurationNS) / n
-		s.Rate += r.Rate() / n
-		s.RateWorst = min(s.RateWorst, r.Rate())
+		took, rates = append(took, float64(r.DurationNS)), append(rates, r.Rate())
 	}
-	for _, r := range runs {
-		s.DurationStdev += math.Pow(float64(r.DurationNS)-s.Duration, 2) / n
-		s.RateStdev += math.Pow(r.Rate()-s.Rate, 2) / n
-	}
-	s.DurationStdev, s.RateStdev = math.Sqrt(s.DurationStdev), math.Sqrt(s.RateStdev)
+	s.Duration, s.DurationStdev = stat.PopMeanStdDev(took, nil)
+	s.Rate, s.RateStdev = stat.PopMeanStdDev(rates, nil)
+	s.RateWorst = slices.Min(rates)
 	return s
 }
 
