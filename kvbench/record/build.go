@@ -49,6 +49,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.busy()
 	b.deviceCounters()
 	b.roots()
+	b.r.Rates()
 	b.r.Complete(b.hists)
 	b.ceiling()
 	b.simulation()
@@ -87,8 +88,6 @@ func (b *builder) requests() {
 		r.FirstReads.Add(t.FirstReads)
 		r.ReReads.Add(t.ReReads)
 	}
-	r.Requests.RequestsPerSecond = b.perSecond(r.Requests.Completed)
-	r.Requests.TokensPerSecond = b.perSecond(r.Requests.GeneratedTokens)
 	r.Requests.StorageTokensPerSecond = units.Ratio(r.Requests.GeneratedTokens,
 		time.Duration(r.Requests.StorageLatencyNS).Seconds())
 	m, own := &r.Moved, b.n.Lookups[workloads.ForPrefill]
@@ -175,10 +174,6 @@ func (b *builder) tiers() {
 		}
 		t := known[i]
 		add(&t, &n)
-		for _, rates := range []*result.TierTraffic{&t.Read, &t.Write} {
-			rates.BytesPerSecond = b.perSecond(rates.Bytes)
-			rates.MeanInFlight = units.Ratio(rates.InFlightNS, b.window)
-		}
 		b.r.Tiers, b.levels = append(b.r.Tiers, t), append(b.levels, level)
 	}
 }

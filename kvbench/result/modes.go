@@ -95,13 +95,13 @@ type BlockCache struct {
 	Written     int64 `json:"written" merge:"sum"` // to be written
 	// HitRatio is hits ÷ blocks. IdealHitRatio is the hit ratio of an unlimited cache for the same
 	// requests. It is null if there were too many distinct blocks to compute it.
-	HitRatio      *float64 `json:"hit_ratio" merge:"-"`
+	HitRatio      *float64 `json:"hit_ratio" merge:"-" ratio:"Hits/Blocks"`
 	IdealHits     *int64   `json:"ideal_hits" merge:"sum"`
-	IdealHitRatio *float64 `json:"ideal_hit_ratio" merge:"-"`
+	IdealHitRatio *float64 `json:"ideal_hit_ratio" merge:"-" ratio:"IdealHits/Blocks"`
 	// PrefixHitRatio is the share of requests whose first block was a hit. TokenHitRatio is
 	// hit_tokens ÷ tokens.
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio" merge:"drop"`
-	TokenHitRatio  *float64 `json:"token_hit_ratio" merge:"-"`
+	TokenHitRatio  *float64 `json:"token_hit_ratio" merge:"-" ratio:"HitTokens/Tokens"`
 	Tokens         int64    `json:"tokens" merge:"sum"` // of blocks
 	HitTokens      int64    `json:"hit_tokens" merge:"sum"`
 	BytesSaved     int64    `json:"bytes_saved" merge:"sum"` // of hits, which are not written again

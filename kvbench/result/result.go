@@ -30,7 +30,8 @@ const RehearsalNotice = "REHEARSAL of the closed division with short windows: no
 
 // Result is the result of one trial. JSON file, summary, benchmark metrics, workbook and reports
 // are views of this struct. A value that is unknown or does not apply is null, never 0. The tag
-// merge of a field is the rule by which package merge merges the values of several ranks.
+// merge of a field is the rule by which package merge merges the values of several ranks. The tags
+// ratio and rate are how the field follows from others: see Derive.
 type Result struct {
 	SchemaVersion string `json:"schema_version" merge:"same"`
 	Notice        string `json:"notice,omitempty" merge:"same"` // ClosedNotice, or RehearsalNotice
