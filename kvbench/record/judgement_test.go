@@ -73,8 +73,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestCheckpointsOfTheClosedDivision: what is known only when they were read fails the trial there,
-// and is told elsewhere.
 func TestABucketThatNeverFilledIsReported(t *testing.T) {
 	for bytes, want := range map[int64]bool{0: true, 1 << 20: false} {
 		rec := openRecorder(1, 12*time.Second)
@@ -86,6 +84,8 @@ func TestABucketThatNeverFilledIsReported(t *testing.T) {
 	}
 }
 
+// A rule that only the reads can break fails the trial in the closed division, and is reported in
+// other divisions.
 func TestCheckpointsOfTheClosedDivision(t *testing.T) {
 	for _, c := range []struct {
 		division string

@@ -324,7 +324,7 @@ func TestTheNetworkOfTheWindow(t *testing.T) {
 	assert.Positive(t, s.res.Objects.ProofNS)
 	n := s.res.Network
 	if n.ReceivedBytes == nil {
-		t.Skip("this kernel does not tell of connections")
+		t.Skip("this kernel does not report TCP_INFO")
 	}
 	n.Derive(o.Size)
 	assert.InDelta(t, 1.01, *n.ReadRatio, 0.02, "headers, and nothing of what was before")

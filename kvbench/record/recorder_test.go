@@ -61,19 +61,19 @@ func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	assert.EqualValues(t, 2<<20, r.Counters().Bytes[tiers.Storage][tiers.Write], "its chunks count")
 }
 
-// A request of a store moves its bytes piece by piece, and is one request; what an upload that
-// failed had told is taken back.
+// A request to a store moves its bytes in pieces, and is one request. The bytes of an upload that
+// failed are subtracted.
 func TestPiecesAreBytesAndNoRequests(t *testing.T) {
 	r := openRecorder(1, time.Second)
-	tell := func(bytes int64, piece bool) {
+	chunk := func(bytes int64, piece bool) {
 		now := time.Millisecond
 		r.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: bytes,
 			Piece: piece, Begun: now, Ended: now, Asked: now, Done: now})
 	}
-	tell(10, true)
-	tell(10, true)
-	tell(5, false)
-	tell(-10, true)
+	chunk(10, true)
+	chunk(10, true)
+	chunk(5, false)
+	chunk(-10, true)
 	read := newBuilder(&Info{}, r).n.Tiers[tiers.Storage].Read
 	assert.EqualValues(t, 15, read.Bytes)
 	assert.EqualValues(t, 1, read.Requests)
@@ -130,7 +130,7 @@ func TestBlocksAreRequestsAndOperations(t *testing.T) {
 	assert.InEpsilon(t, 3/30e-9, *b.PlainIO.RequestsPerSecond, 1e-9)
 }
 
-// Whoever is at work when the last request that counts completes was at work until then.
+// Workers that are busy when the last request that counts completes were busy until then.
 func TestOperationsPastTheLimitAreWorkOfTheWindow(t *testing.T) {
 	r := New(1)
 	r.LimitRequests(1, func() {})
@@ -231,7 +231,7 @@ func TestRequestsInFlight(t *testing.T) {
 	give(12*time.Second, 13*time.Second, true)  // 1 s, no request
 	give(18*time.Second, 25*time.Second, false) // 2 s, did not end in the window
 	r.Close()
-	give(19*time.Second, 21*time.Second, false) // 1 s, told while the load drains
+	give(19*time.Second, 21*time.Second, false) // 1 s, reported while the load drains
 	give(20*time.Second, 21*time.Second, false) // after
 	res := Build(infoOf(result.Result{}), r)
 	got := res.Tiers[1].Read
@@ -272,9 +272,8 @@ func BenchmarkRecorderChunk(b *testing.B) {
 	}
 }
 
-// What it costs to count a request does not grow with those who count at a time: one of 64
-// goroutines with a shard for each processor pays what one alone does, with one shard for all a
-// wait for the others.
+// The cost of counting a request does not grow with the number of goroutines: with a shard for each
+// processor one of 64 goroutines pays what a single one does, with one shard it waits for the others.
 func BenchmarkRecorderContention(b *testing.B) {
 	for _, shards := range []int{1, runtime.GOMAXPROCS(0)} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
