@@ -11,7 +11,7 @@
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	checkpoint.go checkpoints: each of them, what they say together, the pipeline, the rules
 //	host.go       where it ran and how: the machine, the I/O, each of several directories
-//	python.go     the export: the result in the keys of the Python benchmark, see python.go
+//	python.go     the export: the result with the keys of the Python benchmark
 //	histogram.go  distributions, and the form in which those of several trials can be merged
 //	derive.go     its ratios and costs, from its counts
 //	distribute.go the distributions of a result from its histograms, by their names
