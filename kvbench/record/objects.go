@@ -38,7 +38,7 @@ type Objects struct {
 
 	rec   *Recorder
 	now   func() time.Duration
-	edges []storeEdge // at the start and at the end of the window
+	edges []objecttier.Stats // at the start and at the end of the window
 
 	mu        sync.Mutex
 	total     result.Objects // without what Fill adds
@@ -190,31 +190,28 @@ func (r *Objects) Connected(_ string, d time.Duration, err error) {
 	}
 }
 
-// storeEdge has the counts of the tier at the start or the end of the window. The difference is the
-// counts of the window.
-type storeEdge struct {
-	tier  objecttier.Stats
-	peaks []int // maximum requests in flight, by endpoint
-}
-
-// readEdge reads the counts, with a system call of a few µs for each connection.
-func readEdge(t *objecttier.Tier) storeEdge {
-	e := storeEdge{tier: t.Stats()}
-	for _, at := range t.Endpoints() {
-		e.peaks = append(e.peaks, at.Peak())
-	}
-	return e
-}
-
-// OpenWindow reads the tier's counts at the start of the window. It is called at most once, before
-// CloseWindow.
+// OpenWindow reads the tier's counts at the start of the window, with a system call of a few µs for
+// each connection. It is called at most once, before CloseWindow.
 func (r *Objects) OpenWindow(t *objecttier.Tier) {
 	t.ResetPeaks()
-	r.edges = append(r.edges, readEdge(t))
+	r.edges = append(r.edges, t.Stats())
 }
 
 // CloseWindow reads the tier's counts at the end of the window. It is called at most once.
-func (r *Objects) CloseWindow(t *objecttier.Tier) { r.edges = append(r.edges, readEdge(t)) }
+func (r *Objects) CloseWindow(t *objecttier.Tier) {
+	stats := t.Stats()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.edges = append(r.edges, stats)
+	readPeaks(t, r.endpoints)
+}
+
+// readPeaks sets the maximum numbers of requests in flight.
+func readPeaks(t *objecttier.Tier, endpoints []result.Endpoint) {
+	for k, at := range t.Endpoints() {
+		endpoints[k].URL, endpoints[k].MaxInFlight = at.URL, int64(at.Peak())
+	}
+}
 
 // Fill fills the sections about the store in a result. It returns the distributions, which the
 // result's histograms need.
@@ -231,19 +228,18 @@ func (r *Objects) Fill(res *result.Result, t *objecttier.Tier) result.Histograms
 		hists[name].Merge(h)
 	}
 	endpoints := slices.Clone(r.endpoints)
-	now := readEdge(t)
-	// If the window never opened, both edges are now, so its counts are 0.
-	edges := slices.Concat(r.edges, []storeEdge{now, now})
-	was, is := edges[0], edges[1]
-	for k, at := range t.Endpoints() {
-		endpoints[k].URL, endpoints[k].MaxInFlight = at.URL, int64(is.peaks[k])
+	if len(r.edges) < 2 { // the window is open, or never opened
+		readPeaks(t, endpoints)
 	}
-	o.Lost = is.tier.Lost - was.tier.Lost
-	o.WastedBytes = is.tier.WastedBytes - was.tier.WastedBytes
-	slices.Sort(now.tier.Servers)
-	o.Server, o.ProofNS = strings.Join(now.tier.Servers, ", "), int64(now.tier.Proof)
+	now := t.Stats()
+	// If the window never opened, both edges are now, so its counts are 0.
+	edges := slices.Concat(r.edges, []objecttier.Stats{now, now})
+	was, is := edges[0], edges[1]
+	o.Lost, o.WastedBytes = is.Lost-was.Lost, is.WastedBytes-was.WastedBytes
+	slices.Sort(now.Servers)
+	o.Server, o.ProofNS = strings.Join(now.Servers, ", "), int64(now.Proof)
 	res.Objects, res.Endpoints, res.Network = &o, endpoints, &result.Network{}
-	if n := is.tier.Network.Since(was.tier.Network); n.Known {
+	if n := is.Network.Since(was.Network); n.Known {
 		*res.Network = result.Network{ReceivedBytes: &n.Received, AckedBytes: &n.Acked,
 			Retransmits: &n.Resent}
 		if n.MinRTT > 0 {
