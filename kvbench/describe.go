@@ -108,11 +108,11 @@ func (t *trial) policy() *result.Policy {
 	if cfg.Promote == cache.OnHit {
 		p.Promote = "on-hit"
 	}
-	write := t.Rec.Tier(tiers.Storage).Write
+	written := t.Rec.Counters().Bytes[tiers.Storage][tiers.Write]
 	start, end := t.Rec.Window()
 	if last := t.Levels[len(t.Levels)-1]; last.Kind == tiers.Storage && end > start &&
 		last.Capacity > 0 && last.Capacity != boundless {
-		perDay := float64(write.Bytes) / (end - start).Seconds() * (24 * time.Hour).Seconds()
+		perDay := float64(written) / (end - start).Seconds() * (24 * time.Hour).Seconds()
 		p.DriveWritesPerDay = new(perDay / float64(last.Capacity))
 	}
 	return p

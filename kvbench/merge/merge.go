@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -198,17 +197,6 @@ func Lacks(r *result.Result) string {
 	default:
 		return fmt.Sprintf("%s of %d are missing", numbered(lost), r.Ranks)
 	}
-}
-
-// Python merges the Python benchmark's results of a trial's ranks. It adds counts and rates. It
-// leaves out percentiles, which cannot be merged.
-func Python(ranks []*python.Result) *python.Result {
-	out := merged(ranks)
-	out.Summary.MultiTurnStats.Derive()
-	c := &out.Summary.CacheStats
-	c.Derive()
-	c.StorageHealth = python.NewStorageHealth(c, "", nil)
-	return out
 }
 
 // numbered returns the ranks as text for a sentence, such as "rank 1".

@@ -204,7 +204,7 @@ func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, want, result.NewDistribution(units.Nanoseconds, back))
 	assert.InDelta(t, float64(*want.P95)/1e6,
-		out.Python().Summary.CacheStats.LatencyMS["storage_read_device_p95_ms"], 1e-9)
+		out.Python().Number("summary.cache_stats.storage_read_device_p95_ms"), 1e-9)
 }
 
 // TestByHand: two ranks, each number told in its rule's words.

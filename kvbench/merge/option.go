@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -92,7 +91,7 @@ func (o *Option) judge(complete []File, s *Summary) {
 		// then the bytes moved count. Plain I/O has no cache and moves all its bytes on the
 		// storage.
 		read, written := f.Result.StorageTraffic()
-		if r := f.Result; f.Keys.Summary.CacheStats.StorageEntries != 0 ||
+		if r := f.Result; f.Keys.Number("summary.cache_stats.storage_entries") != 0 ||
 			r.CompletionUnit == result.UnitOperation || read.Bytes+written.Bytes > 0 {
 			o.Valid, o.Invalid = true, ""
 		} else {
@@ -112,15 +111,14 @@ func (o *Option) judge(complete []File, s *Summary) {
 }
 
 // summedNames are the keys in Spread of the numbers that are summed over the ranks of a trial and
-// then averaged over trials. summedOf, Trial.summed and Option.averaged return these numbers in the
+// then averaged over trials. summedKeys, Trial.summed and Option.averaged have these numbers in the
 // same order.
 var summedNames = [...]string{"read_bandwidth_gbps", "write_bandwidth_gbps",
 	"avg_throughput_tokens_per_sec", "storage_throughput_tokens_per_sec"}
 
-func summedOf(r *python.Summary) [len(summedNames)]float64 {
-	return [...]float64{r.CacheStats.StorageReadBandwidth, r.CacheStats.StorageWriteBandwidth,
-		r.AvgThroughput, r.StorageThroughput}
-}
+var summedKeys = [len(summedNames)]string{"summary.cache_stats.tier_storage_read_bandwidth_gbps",
+	"summary.cache_stats.tier_storage_write_bandwidth_gbps",
+	"summary.avg_throughput_tokens_per_sec", "summary.storage_throughput_tokens_per_sec"}
 
 func (t *Trial) summed() [len(summedNames)]*float64 {
 	return [...]*float64{&t.ReadBandwidth, &t.WriteBandwidth, &t.AvgThroughput,
@@ -139,8 +137,8 @@ func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
 	for _, f := range ranks {
 		t.Ranks = append(t.Ranks, f.Rank)
 		results = append(results, f.Result)
-		for i, v := range summedOf(&f.Keys.Summary) {
-			*t.summed()[i] += v
+		for i, key := range summedKeys {
+			*t.summed()[i] += f.Keys.Number(key)
 		}
 	}
 	// The slowest accelerator of all ranks decides the rate of a checkpoint. Its window has pauses,
@@ -191,11 +189,11 @@ func (o *Option) worst(complete []File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
 		for _, f := range complete {
-			*to = max(*to, f.Keys.Summary.CacheStats.LatencyMS[key])
+			*to = max(*to, f.Keys.Number("summary.cache_stats."+key))
 		}
 	}
 	for _, f := range complete {
-		p95 := max(units.OrZero(o.P95MS), units.OrZero(f.Keys.Summary.StorageIOLatency.P95))
+		p95 := max(units.OrZero(o.P95MS), f.Keys.Number("summary.storage_io_latency_ms.p95"))
 		o.P95MS = &p95
 	}
 }

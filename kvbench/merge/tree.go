@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 )
 
 // File is one result file in a results directory.
@@ -21,8 +20,8 @@ type File struct {
 	Trial  int
 	Rank   int
 	Result *result.Result
-	Python bool           // from the Python benchmark, without status, parameters and environment
-	Keys   *python.Result // the result with the Python benchmark's keys
+	Python bool          // from the Python benchmark, without status, parameters and environment
+	Keys   result.Python // the result with the Python benchmark's keys
 
 	settings map[string]string // of SettingsOf, and the model
 }
@@ -107,7 +106,7 @@ func (t *Tree) read(path string) (File, error) {
 		f.Group = strings.TrimPrefix(m[1], "option_")
 		f.Trial, _ = strconv.Atoi(m[2])
 		f.Rank, _ = strconv.Atoi(m[3])
-		if f.Keys, err = python.Parse(data); err != nil {
+		if f.Keys, err = result.ParsePython(data); err != nil {
 			return f, Located(path, data, err)
 		}
 		f.Result = &result.Result{Trial: f.Trial, Rank: f.Rank}

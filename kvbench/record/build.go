@@ -49,6 +49,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.busy()
 	b.deviceCounters()
 	b.roots()
+	b.r.Rates()
 	b.r.Complete(b.hists)
 	b.ceiling()
 	b.simulation()
@@ -87,21 +88,11 @@ func (b *builder) requests() {
 		r.FirstReads.Add(t.FirstReads)
 		r.ReReads.Add(t.ReReads)
 	}
-	r.Requests.RequestsPerSecond = b.perSecond(r.Requests.Completed)
-	r.Requests.TokensPerSecond = b.perSecond(r.Requests.GeneratedTokens)
 	r.Requests.StorageTokensPerSecond = units.Ratio(r.Requests.GeneratedTokens,
 		time.Duration(r.Requests.StorageLatencyNS).Seconds())
 	m, own := &r.Moved, b.n.Lookups[workloads.ForPrefill]
-	for _, n := range b.n.ByPurpose {
-		m.ReadOperations += n[tiers.Read].Operations
-		m.ReadBytes += n[tiers.Read].Bytes
-		m.WriteOperations += n[tiers.Write].Operations
-		m.WriteBytes += n[tiers.Write].Bytes
-	}
-	m.PrefillWrites = b.n.ByPhase[tiers.Write][tiers.Prefill]
-	m.DecodeReads = b.n.ByPhase[tiers.Read][tiers.Decode]
-	m.PrefixBytes = b.n.ByPurpose[workloads.ForPrefix][tiers.Read].Bytes
-	m.OwnFound = own.Hits + b.n.ByPurpose[workloads.ForReread][tiers.Read].Operations
+	*m = b.n.Moved
+	m.OwnFound += own.Hits
 	m.OwnGone = own.Misses
 }
 
@@ -155,8 +146,6 @@ func (b *builder) blocks() {
 	if c.Requests == 0 {
 		return
 	}
-	c.Reads = b.n.ByPurpose[workloads.ForBlock][tiers.Read].BlockMoves
-	c.Writes = b.n.ByPurpose[workloads.ForBlock][tiers.Write].BlockMoves
 	c.PrefixHitRatio = units.Ratio(b.n.BlocksFound, c.Requests)
 	if b.n.NotKnown == 0 {
 		c.IdealHits = &b.n.BlocksIdeal
@@ -184,14 +173,7 @@ func (b *builder) tiers() {
 			continue
 		}
 		t := known[i]
-		t.Read, t.Write, t.FirstReads, t.ReReads = n.Read, n.Write, n.FirstReads, n.ReReads
-		t.DemotedOut, t.DemotedIn, t.Evicted, t.Deleted = n.DemotedOut, n.DemotedIn, n.Evicted,
-			n.Deleted
-		// Bytes of chunks over the window.
-		for _, rates := range []*result.TierTraffic{&t.Read, &t.Write} {
-			rates.BytesPerSecond = b.perSecond(rates.Bytes)
-			rates.MeanInFlight = units.Ratio(rates.InFlightNS, b.window)
-		}
+		add(&t, &n)
 		b.r.Tiers, b.levels = append(b.r.Tiers, t), append(b.levels, level)
 	}
 }
@@ -207,10 +189,21 @@ func (b *builder) load() {
 	for c, completed := range b.n.Completed {
 		o := known[workloads.Class(c).String()]
 		o.Completed, o.TargetP95NS = completed, int64(b.info.QoS[c].P95)
-		all.Add(o)
 		load[workloads.Class(c).String()] = o
+		add(&all, &o)
+		all.OldestQueuedAgeS = larger(all.OldestQueuedAgeS, o.OldestQueuedAgeS)
+		all.OldestInFlightAgeS = larger(all.OldestInFlightAgeS, o.OldestInFlightAgeS)
 	}
+	all.TargetP95NS, all.Late = 0, 0 // classes have their own targets
 	load["total"] = all
+}
+
+// larger returns the larger number. nil is unknown and smaller than any number.
+func larger(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
 }
 
 // histograms puts whole distributions into the result, so that the distributions of several ranks or
@@ -441,7 +434,7 @@ func (b *builder) add(s *shard) {
 	}
 	b.oldest = max(b.oldest, s.oldest)
 	b.intervals.merge(&s.timeline)
-	for place, name := range histNames[:histRound] {
+	for place, name := range histNames {
 		if h := s.hists[place]; h != nil && b.hists[name] == nil {
 			b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
 		}

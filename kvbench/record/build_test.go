@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -17,26 +18,30 @@ import (
 	"kvbench/workloads/users"
 )
 
+// Compressed bytes may differ between Go versions; TestHistogramEncoding reads them.
 func TestResultGolden(t *testing.T) {
-	pinned(t, "result.json", Build(fixtureInfo(), fixtureRecorder()))
-}
-
-// pinned compares a result with its golden file. Compressed bytes may differ between Go versions;
-// TestHistogramEncoding reads them.
-func pinned(t *testing.T, name string, r *result.Result) {
-	t.Helper()
-	for name, h := range r.Histograms {
-		h.Data = "…"
-		r.Histograms[name] = h
+	for name, r := range map[string]result.Result{"result.json": *fixtureResult(),
+		"result_parts.json": *partsResult()} {
+		r.Histograms = maps.Clone(r.Histograms)
+		for name, h := range r.Histograms {
+			h.Data = "…"
+			r.Histograms[name] = h
+		}
+		got, err := json.MarshalIndent(r, "", " ")
+		require.NoError(t, err)
+		golden.Check(t, name, string(got)+"\n")
 	}
-	got, err := json.MarshalIndent(r, "", " ")
-	require.NoError(t, err)
-	golden.Check(t, name, string(got)+"\n")
 }
 
-func TestResultIsPure(t *testing.T) {
-	rec := fixtureRecorder()
-	assert.Equal(t, Build(fixtureInfo(), rec), Build(fixtureInfo(), rec))
+// The same samples in two shards and in one.
+func TestShardsAddUp(t *testing.T) {
+	two, one := fixtureResult(), partsResult()
+	assert.Equal(t, two.Requests, one.Requests)
+	assert.Equal(t, two.Tiers, one.Tiers)
+	assert.Equal(t, two.Latency, one.Latency)
+	timeline := *one.Timeline
+	timeline.Blocks, timeline.BlockHits, timeline.BlockIdeal = nil, nil, nil // not of the recorder
+	assert.Equal(t, *two.Timeline, timeline)
 }
 
 func TestSLACountsWhatHasMissedIt(t *testing.T) {
@@ -47,18 +52,19 @@ func TestSLACountsWhatHasMissedIt(t *testing.T) {
 	rec.Request(RequestSample{Class: workloads.Interactive,
 		Time: result.RequestTime{EndToEnd: 10e6}})
 	r := Build(info, rec)
-	starved := r.Python().Summary.QoSMetrics["batch"]
-	assert.True(t, starved.NoData)
-	assert.Zero(t, *starved.SLA.Compliance)
-	assert.InDelta(t, 0.25, *r.Python().Summary.QoSMetrics["interactive"].SLA.Compliance, 1e-9,
+	classes := func() map[string]any { return python(t, r, "summary")["qos_metrics"].(map[string]any) }
+	sla := func(class string) map[string]any {
+		return classes()[class].(map[string]any)["sla"].(map[string]any)
+	}
+	assert.Equal(t, true, classes()["batch"].(map[string]any)["no_data"])
+	assert.EqualValues(t, 0, sla("batch")["compliance"])
+	assert.InDelta(t, 0.25, sla("interactive")["compliance"], 1e-9,
 		"one in time, three too late already, of six nothing is known")
-	out, err := json.Marshal(r.Python().Summary.QoSMetrics["responsive"])
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"no_data": true}`, string(out))
-	assert.False(t, r.Python().Summary.QoSMetrics["interactive"].SLA.Met)
+	assert.Equal(t, map[string]any{"no_data": true}, classes()["responsive"])
+	assert.Equal(t, false, sla("interactive")["met"])
 	info.Load = nil
 	r = Build(info, rec)
-	assert.True(t, r.Python().Summary.QoSMetrics["interactive"].SLA.Met)
+	assert.Equal(t, true, sla("interactive")["met"])
 }
 
 // infoOf is r of a trial on memory and storage.
@@ -130,72 +136,63 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 		}
 		return Build(infoOf(result.Result{Division: division}), rec)
 	}
-	assert.Equal(t, result.StatusComplete, run(result.DivisionOpen, 1000, 10, false).Status)
-	assert.Contains(t, run(result.DivisionOpen, 1000, 10, false).Warnings[0], "storage write: EIO")
-	assert.Equal(t, result.StatusFailed, run(result.DivisionOpen, 1000, 11, false).Status)
-	assert.Equal(t, result.StatusFailed, run(result.DivisionClosed, 1000, 1, false).Status)
-	fatal := run(result.DivisionOpen, 1000, 1, true)
+	few := run(result.DivisionOpen, 100, 1, false)
+	assert.Equal(t, result.StatusComplete, few.Status)
+	assert.Contains(t, few.Warnings[0], "storage write: EIO")
+	many := run(result.DivisionOpen, 100, 20, false)
+	assert.Equal(t, result.StatusFailed, many.Status)
+	assert.Len(t, many.ErrorSamples, maxFailureSample)
+	assert.Equal(t, result.StatusFailed, run(result.DivisionClosed, 100, 1, false).Status)
+	fatal := run(result.DivisionOpen, 100, 1, true)
 	assert.Equal(t, result.StatusFailed, fatal.Status)
 	assert.Contains(t, fatal.Error, "u1/c0/t1 at offset 4096")
-	assert.Len(t, run(result.DivisionOpen, 10000, 20, false).ErrorSamples, maxFailureSample)
 	assert.Equal(t, "u1", result.ErrorSample{Key: "u1"}.Where())
 }
 
-// Failures are compared with the operations of their own time: those of a warm-up of many neither
-// hide behind nor spoil a window of few. Demotions and deletions are operations.
+// Failures are compared with the operations of their own time: failures of a long warm-up neither hide
+// behind nor spoil a short window. Demotions and deletions are operations.
 func TestFailuresAreComparedWithTheirLike(t *testing.T) {
-	const window, warmup = 0, 2 * time.Second // a moment of each
-	run := func(f func(*Recorder)) *result.Result {
+	for _, c := range []struct {
+		warmup                     int64 // operations before the window that succeeded
+		failedBefore, failedInside int
+		moved                      int // entries demoted and deleted in the window
+		status, text               string
+	}{
+		{100000, 12, 0, 0, result.StatusComplete, ""},
+		{100000, 0, 12, 0, result.StatusFailed, "12 of 512 operations of the window failed"},
+		{100, 2, 0, 0, result.StatusFailed,
+			"2 of 102 operations before and after the window failed"},
+		{0, 0, 12, 500, result.StatusComplete, ""},
+	} {
 		rec := openRecorder(1, time.Second)
 		for range 500 {
 			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1,
 				Timing: tiers.Timing{Device: 1}})
 			rec.Request(RequestSample{})
 		}
-		f(rec)
-		return Build(infoOf(result.Result{Division: result.DivisionOpen}), rec)
-	}
-	fail := func(rec *Recorder, at time.Duration, n int) {
-		for range n {
-			rec.Failure(at, result.ErrorSample{Tier: "storage", Operation: "write", Errno: "EIO"})
+		rec.Succeeded(2*time.Second, c.warmup)
+		for range c.failedBefore {
+			rec.Failure(2*time.Second, result.ErrorSample{Tier: "storage", Operation: "write"})
 		}
-	}
-	r := run(func(rec *Recorder) {
-		rec.Succeeded(warmup, 100000)
-		fail(rec, warmup, 12)
-	})
-	assert.Equal(t, result.StatusComplete, r.Status, "12 of 100,000, and none of 500")
-	assert.EqualValues(t, []int64{12, 0},
-		[]int64{r.Requests.FailedOperations, r.Requests.FailedInWindow})
-	r = run(func(rec *Recorder) {
-		rec.Succeeded(warmup, 100000)
-		fail(rec, window, 12)
-	})
-	assert.Equal(t, result.StatusFailed, r.Status)
-	assert.Contains(t, r.Error, "12 of 512 operations of the window failed")
-	r = run(func(rec *Recorder) {
-		rec.Succeeded(warmup, 100)
-		fail(rec, warmup, 2)
-	})
-	assert.Equal(t, result.StatusFailed, r.Status)
-	assert.Contains(t, r.Error, "2 of 102 operations before and after the window failed")
-	r = run(func(rec *Recorder) {
-		fail(rec, window, 12)
-		for range 500 {
-			rec.Delete(window, 0, tiers.Storage, 1, 1)
-			rec.Demote(window, 0, tiers.CPU, tiers.Storage, 1)
+		for range c.failedInside {
+			rec.Failure(0, result.ErrorSample{Tier: "storage", Operation: "write"})
 		}
-	})
-	assert.Equal(t, result.StatusComplete, r.Status, "12 of 2,012: %s", r.Error)
+		for range c.moved {
+			rec.Delete(0, 0, tiers.Storage, 1, 1)
+			rec.Demote(0, 0, tiers.CPU, tiers.Storage, 1)
+		}
+		r := Build(infoOf(result.Result{Division: result.DivisionOpen}), rec)
+		assert.Equal(t, c.status, r.Status)
+		assert.Contains(t, r.Error, c.text)
+		assert.EqualValues(t, []int{c.failedBefore + c.failedInside, c.failedInside},
+			[]int{int(r.Requests.FailedOperations), int(r.Requests.FailedInWindow)})
+	}
 }
 
-func TestTheClosedDivisionAllowsNoFailure(t *testing.T) {
-	info := fixtureInfo()
-	info.Division = result.DivisionClosed
-	r := Build(info, fixtureRecorder())
+func TestTheClosedDivisionGivesNoAdviceThatItRefuses(t *testing.T) {
+	info := infoOf(result.Result{Division: result.DivisionClosed})
+	r := Build(info, openRecorder(1, time.Second))
 	assert.Equal(t, result.ClosedNotice, r.Notice)
-	assert.Equal(t, result.StatusFailed, r.Status, "the fixture has failures")
-	r = Build(info, openRecorder(1, time.Second))
 	assert.Contains(t, r.Error, "completed in the window of ")
 	assert.Contains(t, r.Error,
 		"; the closed division fixes all but the window of a rehearsal (-benchtime)")
@@ -218,36 +215,16 @@ func TestMetricsLine(t *testing.T) {
 	assert.InDelta(t, 40, values["req/s"], 1e-9)
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
 
-	info := fixtureInfo()
-	info.Ceiling, info.DeviceCounters, info.Load = nil, result.DeviceCounters{Reason: "tmpfs"}, nil
-	for _, m := range Build(info, fixtureRecorder()).Metrics() {
+	r := *fixtureResult()
+	r.CeilingRatio, r.DeviceCounters = nil, result.DeviceCounters{Reason: "tmpfs"}
+	for _, m := range r.Metrics() {
 		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit,
 			"absent when unknown")
 	}
 }
 
-// What the summary has no percentile of, the line has none of either.
-func TestThePercentilesOfTheLineHaveTheirSamples(t *testing.T) {
-	for n, want := range map[int][]string{6: nil, 20: {"read-p50-ns"},
-		200: {"e2e-p95-ns", "read-p50-ns", "read-p95-ns"}} {
-		rec := openRecorder(1, time.Second)
-		for range n {
-			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1,
-				Timing: tiers.Timing{Device: time.Millisecond}})
-			rec.Request(RequestSample{Time: result.RequestTime{EndToEnd: 1e6}})
-		}
-		var got []string
-		for _, m := range Build(infoOf(result.Result{}), rec).Metrics() {
-			if strings.Contains(m.Unit, "-p") && strings.HasSuffix(m.Unit, "-ns") {
-				got = append(got, m.Unit)
-			}
-		}
-		assert.ElementsMatch(t, want, got, n)
-	}
-}
-
 func BenchmarkBuildResult(b *testing.B) {
-	rec := fixtureShards(8)
+	rec := fixtureRecorder(8)
 	info := fixtureInfo()
 	for b.Loop() {
 		if _, err := json.Marshal(Build(info, rec)); err != nil {

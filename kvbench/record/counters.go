@@ -17,19 +17,16 @@ type counters struct {
 	Requests result.RequestTotals
 	Lookups  [workloads.NumPurposes]result.LookupCount
 	Blocks   result.BlockCache
+	Moved    result.Moved
 	Tiers    [tiers.NumKinds]result.Tier
 
 	// The tokens of prompts by purpose (ForPrefill: new tokens). The number of requests with a
 	// prompt, and of requests that found at least one token.
 	Prompt                     [workloads.NumPurposes]result.PromptTokens
 	PromptRequests, PromptHits int64
-	// The times to the first token and their number; the requests that loaded tokens, and these
-	// tokens, by the class of their number.
-	FirstToken           result.FirstTokenTime
-	FirstTokens          int64
+	FirstToken                 result.FirstToken
+	// Requests that loaded tokens, and these tokens, by the class of their number.
 	Loads, LoadingTokens [numLoadClasses]int64
-	Found                result.FoundParts
-	FoundAbove           result.FoundAbove
 
 	// Completed requests by class; Load has the other outcomes.
 	Completed [workloads.NumClasses]int64
@@ -38,14 +35,6 @@ type counters struct {
 	HandoverNS [tiers.NumKinds]int64
 	// Time that requests to a tier waited for threads of the engine that it imitates.
 	HeldNS [tiers.NumKinds]int64
-
-	// Operations of requests, by phase for the Python benchmark's prefill writes and decode reads,
-	// and by purpose.
-	ByPhase   [tiers.NumOps][tiers.NumPhases]int64
-	ByPurpose [workloads.NumPurposes][tiers.NumOps]struct {
-		result.BlockMoves
-		Bytes int64
-	}
 
 	// Decisions about blocks: requests with a cached prefix, hits of an unlimited cache, and blocks
 	// for which these hits are unknown.

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -11,13 +10,13 @@ import (
 
 // firstToken fills in the section on the time to the first token, if the result has it.
 func (b *builder) firstToken() {
-	f, n := b.r.FirstToken, &b.n
+	f := b.r.FirstToken
 	if f == nil {
 		return
 	}
 	cost := b.info.Cost
 	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
-	f.Requests, f.Sums, f.Found, f.FoundAbove = n.FirstTokens, n.FirstToken, n.Found, n.FoundAbove
+	add(f, &b.n.FirstToken)
 	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
 	var p50, p95 compute.Loading
 	f.Loading, p50, p95 = b.loading()
@@ -30,7 +29,7 @@ func (b *builder) firstToken() {
 func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading) {
 	sum, loads, tokens := result.NewHistogram(units.Nanoseconds), int64(0), int64(0)
 	for k := range numLoadClasses {
-		sum.Merge(b.hists[fmt.Sprintf("loading_per_1k_tokens_class_%d", k)])
+		sum.Merge(b.hists[histNames[histLoading[k]]])
 		loads, tokens = loads+b.n.Loads[k], tokens+b.n.LoadingTokens[k]
 		d := result.NewDistribution(units.Nanoseconds, sum)
 		if d.P50 == nil {

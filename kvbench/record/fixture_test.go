@@ -25,12 +25,12 @@ const (
 // fixtureSize is the pattern of entry sizes: 8 MiB to 400 MiB.
 func fixtureSize(i int) int64 { return int64(8+(i*37)%393) << 20 }
 
-// fixtureResult is built once, for tests that only look.
+// fixtureResult is built once, for tests that only read it: with the race detector it takes seconds.
 var fixtureResult = sync.OnceValue(
-	func() *result.Result { return Build(fixtureInfo(), fixtureRecorder()) })
+	func() *result.Result { return Build(fixtureInfo(), fixtureRecorder(2)) })
 
-func fixtureRecorder() *Recorder {
-	r := New(2)
+func fixtureRecorder(shards int) *Recorder {
+	r := New(shards)
 	r.Open(fixtureStart, fixtureStart+fixtureWindow)
 	const requests = 1200
 	for i := range requests {

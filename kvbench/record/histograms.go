@@ -12,129 +12,113 @@ import (
 // histograms are the histograms of a shard, about 110, each allocated at its first value. An HDR
 // histogram of three digits has about 300 kB of address space, and memory only for the pages in
 // use. Most trials use a fifth of the histograms. A result has no empty histogram.
-type histograms [numHists]*result.Histogram
+type histograms []*result.Histogram
 
-// opHist is a kind of histogram that each level and operation has.
-type opHist uint8
-
-const (
-	histIO       opHist = iota // device + host
-	histDevice                 // demotion writes included
-	histHost                   //
-	histNormal                 // IO per 100 MiB
-	histRate                   // bytes per second of IO of one entry
-	histSize                   // entry bytes
-	histDemotion               // IO of a demotion's half
-	histRequest                // time of one request at the device, demotions included
-	histBySize                 // IO, by size class
-
-	numOpHists = histBySize + result.SizeClasses
-)
-
-// levelHist is a kind of histogram that each level has. First reads are separate, because later
-// reads may come from a cache below the filesystem.
-type levelHist uint8
-
-const (
-	histFirst  levelHist = iota // IO of the first read of an entry
-	histReread                  // IO of the reads after it
-	histDelete
-	numLevelHists
-)
-
-// hist is the index of a histogram in histograms. The histograms of the whole trial come first.
-// Latencies of requests count from the intended arrival, so they include the queue behind a stall.
-type hist uint8
-
-const (
-	histPrefix         hist = iota // IO of prefix reads
-	histReadAdmission              // waiting for the write limit and for buffers
-	histWriteAdmission             //
-	histSpace                      // of operations that waited
-	histPending                    // of operations that waited
-	histGenerate                   // data generation per write
-	histQueue                      // per request, as all below, in the order of shard.request
-	histStorage                    //
-	histContext                    //
-	histPrefill                    //
-	histDecode                     //
-	histWait                       //
-	histGeneration                 // sleep for tokens
-	histRest                       //
-	histEndToEnd                   //
-	histTTFT                       // of requests that had to compute, as all below, in the order of
-	histLoad                       // shard.firstToken
-	histGPUWait                    //
-	histCompute                    //
-	histClass                      // by class: end to end
-
-	histTTFTClass = histClass + hist(workloads.NumClasses)     // by class: TTFT
-	histLoading   = histTTFTClass + hist(workloads.NumClasses) // by loadClass, per loadingUnit
-	histLevels    = histLoading + numLoadClasses               // by level and levelHist
-	// by level, operation and opHist
-	histOps = histLevels + hist(tiers.NumKinds)*hist(numLevelHists)
-	// of the storage tier per 100 MiB, since the last TakeRound; not in results
-	histRound = histOps + hist(tiers.NumKinds)*hist(tiers.NumOps)*hist(numOpHists)
-	numHists  = histRound + hist(tiers.NumOps)
-)
-
-// ofLevel returns the index of a histogram of a level.
-func ofLevel(l tiers.Kind, k levelHist) hist {
-	return histLevels + hist(l)*hist(numLevelHists) + hist(k)
-}
-
-// ofOp returns the index of a histogram of an operation on a level.
-func ofOp(l tiers.Kind, op tiers.Op, k opHist) hist {
-	return histOps + (hist(l)*hist(tiers.NumOps)+hist(op))*hist(numOpHists) + hist(k)
-}
-
-// normalBytes is the size to which latencies are scaled, so that one distribution has small and
-// large entries.
-const normalBytes = 100 << 20
+// hist is the index of a histogram in histograms and of its name in histNames.
+type hist int
 
 // histNames are the keys of a result's "histograms". Recording a value needs no name.
-var histNames = func() (names [numHists]string) {
-	copy(names[:], []string{
-		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
-		"data_generation", "request_queue", "request_storage", "request_context",
-		"request_prefill", "request_decode", "request_wait", "request_generation", "request_rest",
-		"request_end_to_end", "request_ttft", "request_load", "request_gpu_wait",
-		"request_compute",
+var histNames []string
+
+// named returns the index of a new histogram.
+func named(name string) hist {
+	histNames = append(histNames, name)
+	return hist(len(histNames) - 1)
+}
+
+// Histograms of the whole trial. Latencies of requests count from the intended arrival, so they
+// include the queue behind a stall.
+var (
+	histPrefix         = named("prefix_read") // IO of prefix reads
+	histReadAdmission  = named("read_admission")
+	histWriteAdmission = named("write_admission")
+	histSpace          = named("space_wait")      // of operations that waited
+	histPending        = named("pending_wait")    // of operations that waited
+	histGenerate       = named("data_generation") // per write
+	histEndToEnd       = named("request_end_to_end")
+	histTTFT           = named("request_ttft") // of requests that had to compute
+	// In the order of shard.request.
+	histParts = [...]hist{named("request_queue"), named("request_storage"),
+		named("request_context"), named("request_prefill"), named("request_decode"),
+		named("request_wait"), named("request_generation"), named("request_rest"), histEndToEnd}
+	// In the order of shard.firstToken.
+	histFirstToken = [...]hist{histTTFT, named("request_load"), named("request_gpu_wait"),
+		named("request_compute")}
+)
+
+// levelHists are the histograms of a level. First reads are separate, because later reads may come
+// from a cache below the filesystem.
+type levelHists struct {
+	first, reread, delete hist // IO of the first read of an entry and of later ones
+	op                    [tiers.NumOps]opHists
+}
+
+// opHists are the histograms of an operation on a level.
+type opHists struct {
+	io       hist // device + host
+	device   hist // demotion writes included
+	host     hist
+	normal   hist // io per 100 MiB
+	rate     hist // bytes per second of io of one entry
+	size     hist // entry bytes
+	demotion hist // io of a demotion's half
+	request  hist // time of one request at the device, demotions included
+	bySize   [result.SizeClasses]hist
+}
+
+// Histograms by level, by class of requests (end to end, TTFT), and by loadClass (time per
+// loadingUnit tokens).
+var (
+	histLevels  = levelsNamed()
+	histClasses = namedEach(len(result.Classes), func(c int) string {
+		return "request_end_to_end_" + workloads.Class(c).String()
 	})
-	for c := range workloads.Class(workloads.NumClasses) {
-		names[histClass+hist(c)] = "request_end_to_end_" + c.String()
-		names[histTTFTClass+hist(c)] = "request_ttft_" + c.String()
-	}
-	for k := range hist(numLoadClasses) {
-		names[histLoading+k] = fmt.Sprintf("loading_per_1k_tokens_class_%d", k)
-	}
-	ofLevels := [numLevelHists]string{"_first_read", "_reread", "_delete"}
-	ofOps := [numOpHists]string{"", "_device", "_host", "_per_100mib", "_rate", "_size",
-		"_demotion", "_request", "_size_class_0", "_size_class_1", "_size_class_2", "_size_class_3",
-		"_size_class_4", "_size_class_5", "_size_class_6", "_size_class_7"}
-	for l := range tiers.NumKinds {
-		for k, name := range ofLevels {
-			names[ofLevel(l, levelHist(k))] = l.String() + name
-		}
-		for op := range tiers.NumOps {
-			for k, name := range ofOps {
-				names[ofOp(l, op, opHist(k))] = opName(l, op) + name
+	histTTFTs = namedEach(len(result.Classes), func(c int) string {
+		return "request_ttft_" + workloads.Class(c).String()
+	})
+	histLoading = namedEach(numLoadClasses, func(k int) string {
+		return fmt.Sprintf("loading_per_1k_tokens_class_%d", k)
+	})
+)
+
+func levelsNamed() (levels [tiers.NumKinds]levelHists) {
+	for l := range levels {
+		level := tiers.Kind(l).String()
+		h := &levels[l]
+		h.first, h.reread = named(level+"_first_read"), named(level+"_reread")
+		h.delete = named(level + "_delete")
+		for op := range h.op {
+			name := level + "_" + tiers.Op(op).String()
+			h.op[op] = opHists{io: named(name), device: named(name + "_device"),
+				host: named(name + "_host"), normal: named(name + "_per_100mib"),
+				rate: named(name + "_rate"), size: named(name + "_size"),
+				demotion: named(name + "_demotion"), request: named(name + "_request")}
+			for c := range result.SizeClasses {
+				h.op[op].bySize[c] = named(fmt.Sprintf("%s_size_class_%d", name, c))
 			}
 		}
 	}
-	return names
-}()
+	return levels
+}
 
-// opName returns the prefix of the names of an operation's histograms on a level.
-func opName(l tiers.Kind, op tiers.Op) string { return l.String() + "_" + op.String() }
+func namedEach(n int, name func(i int) string) (all []hist) {
+	for i := range n {
+		all = append(all, named(name(i)))
+	}
+	return all
+}
 
 // at returns a histogram. It allocates the histogram at the first use.
-func (h *histograms) at(place hist) *result.Histogram {
+func (h histograms) at(place hist) *result.Histogram {
 	if h[place] == nil {
 		h[place] = result.NewHistogram(result.HistogramUnit(histNames[place]))
 	}
 	return h[place]
 }
+
+// normalBytes is the size to which latencies are scaled, so that one distribution has small and
+// large entries.
+const normalBytes = 100 << 20
 
 // Loads are in classes by number of tokens: class k has 2^k to 2^(k+1)-1 tokens, the last class
 // also all above. Load times are per loadingUnit tokens.

@@ -48,16 +48,9 @@ func (b *builder) deviceCounters() {
 // roots adds the counts of requests to each of several directories.
 func (b *builder) roots() {
 	b.r.IO.Roots = slices.Clone(b.r.IO.Roots)
-	for i := range b.r.IO.Roots {
-		if i >= len(b.parts) {
-			break
-		}
+	for i := range min(len(b.r.IO.Roots), len(b.parts)) {
 		root := &b.r.IO.Roots[i]
 		root.Read, root.Write = b.parts[i][tiers.Read], b.parts[i][tiers.Write]
-		for _, t := range []*result.RootTraffic{&root.Read, &root.Write} {
-			t.BytesPerSecond = b.perSecond(t.Bytes)
-			t.MeanInFlight = units.Ratio(t.InFlightNS, b.window)
-		}
 	}
 }
 

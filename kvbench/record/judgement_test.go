@@ -73,26 +73,19 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestABucketThatNeverFilledIsSaidSo(t *testing.T) {
-	for filled, want := range map[bool]bool{false: true, true: false} {
+func TestABucketThatNeverFilledIsReported(t *testing.T) {
+	for bytes, want := range map[int64]bool{0: true, 1 << 20: false} {
 		rec := openRecorder(1, 12*time.Second)
-		rec.Chunk(0, tiers.Storage, tiers.Prefill, tiers.Chunk{Op: tiers.Write, Bytes: 0})
-		r := Build(infoOf(result.Result{}), rec)
-		b := builder{r: r}
-		w := &r.Tiers[len(r.Tiers)-1].Write
-		w.MemoryBytes = 1 << 20
-		if filled {
-			w.Bytes = 1 << 20
-		}
-		r.Warnings = nil
-		b.unfilledBucket()
-		assert.Equal(t, want, strings.Contains(strings.Join(r.Warnings, "\n"), "the engine's "+
-			"bucket never filled (256 MiB or 500 objects), so that the storage was not touched"))
+		rec.Chunk(0, tiers.Storage, tiers.Prefill,
+			tiers.Chunk{Op: tiers.Write, Bytes: bytes, Memory: 1 << 20})
+		warnings := strings.Join(Build(infoOf(result.Result{}), rec).Warnings, "\n")
+		assert.Equal(t, want, strings.Contains(warnings, "the engine's bucket never filled "+
+			"(256 MiB or 500 objects), so that the storage was not touched"))
 	}
 }
 
-// TestCheckpointsOfTheClosedDivision: what is known only when they were read fails the trial there,
-// and is told elsewhere.
+// A rule that only the reads can break fails the trial in the closed division, and is reported in
+// other divisions.
 func TestCheckpointsOfTheClosedDivision(t *testing.T) {
 	for _, c := range []struct {
 		division string

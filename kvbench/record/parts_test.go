@@ -1,19 +1,20 @@
 package record
 
 import (
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 	"kvbench/tiers"
 	"kvbench/workloads/model"
 )
 
-// partsResult has every part that only some benchmarks have.
-func partsResult() *result.Result {
+// partsResult has every section that only some benchmarks have. It is built once, for tests that only
+// read it.
+var partsResult = sync.OnceValue(func() *result.Result {
 	info := fixtureInfo()
 	info.Workload.Users, info.Precondition, info.Ceiling = 20, nil, nil
 	info.Simulation = &result.Simulation{
@@ -49,9 +50,9 @@ func partsResult() *result.Result {
 	info.Recording = &result.Recording{Trace: "/data/recorded.json", Requests: 200, Malformed: 1,
 		HitRate:        result.Check{Recorded: new(0.80)},
 		ReadWriteRatio: result.Check{Recorded: new(2.0)},
-		Stats: python.RecordedStats{Requests: 200, CacheHitRate: 0.80, ReadWriteRatio: 2,
+		Stats: result.RecordedStats{Requests: 200, CacheHitRate: 0.80, ReadWriteRatio: 2,
 			ContextMean: 1500, GenerationMean: 120}}
-	r := Build(info, fixtureRecorder())
+	r := Build(info, fixtureRecorder(1))
 	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3,
 		Unreachable: 20,
 		Written:     380, HitRatio: new(0.6), IdealHits: new(int64(700)),
@@ -69,15 +70,7 @@ func partsResult() *result.Result {
 	r.Recording.HitRate = result.NewCheck(new(0.80), new(0.82))
 	r.Recording.ReadWriteRatio = result.NewCheck(new(2.0), new(2.5))
 	return r
-}
-
-func TestResultOfTheParts(t *testing.T) {
-	r := partsResult()
-	pinned(t, "result_parts.json", r)
-	assert.Nil(t, r.Simulation.SustainedUsers,
-		"the autoscaler tells the users sustained, and there are not two answers")
-	assert.NotNil(t, r.Simulation.QueueGrowth)
-}
+})
 
 // What a prompt loads of a hybrid model: all objects of the first group, a window and a state of
 // the others.

@@ -46,6 +46,7 @@ const never = workloads.Never
 // that counts all kinds of operations takes about 10 MB.
 func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
+	r.each(func(s *shard) { s.hists = make(histograms, len(histNames)) })
 	r.start.Store(int64(never))
 	r.end.Store(int64(never))
 	r.failures.by = make(map[result.ErrorCount]int64)
@@ -102,8 +103,8 @@ func (r *Recorder) inside(at time.Duration) bool {
 
 // shard locks and returns the shard of a worker. Negative numbers, of no particular worker, use the
 // first shard.
-func (r *Recorder) shard(n int) *shard {
-	s := &r.shards[max(0, n)%len(r.shards)]
+func (r *Recorder) shard(worker int) *shard {
+	s := &r.shards[max(0, worker)%len(r.shards)]
 	s.mu.Lock()
 	return s
 }
@@ -120,13 +121,13 @@ func (r *Recorder) each(f func(*shard)) {
 	}
 }
 
-// enter locks and returns the shard for a sample of this moment, or nil when the moment does not
-// count.
-func (r *Recorder) enter(at time.Duration, shard int) *shard {
-	if !r.inside(at) {
-		return nil
+// count calls f with the shard of a worker, locked, if the moment counts.
+func (r *Recorder) count(at time.Duration, worker int, f func(*shard)) {
+	if r.inside(at) {
+		s := r.shard(worker)
+		f(s)
+		s.mu.Unlock()
 	}
-	return r.shard(shard)
 }
 
 // Chunk counts a request that a tier has completed, or the flush of a write. Its bytes and its
@@ -213,7 +214,7 @@ func (r *Recorder) Operation(o OpSample) {
 		s.operation(o, u)
 		s.busy(o, r.within(o))
 		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-			s.hists.at(histRound + hist(o.Op)).Record(int64(per100MiB(o)))
+			s.round(o)
 		}
 	default: // it completed too late to count
 		s.busy(o, r.within(o))
@@ -263,69 +264,54 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 // Lookup records what one decision about one key found: Hit, Miss and the others. ForPrefill is the
 // entry that the request itself wrote and reads again: this cannot miss and is no lookup, but the
 // Python benchmark's keys count it. No result has lookups for ForReread.
-func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
+func (r *Recorder) Lookup(at time.Duration, worker int, p workloads.Purpose,
 	found result.LookupCount) {
-	if s := r.enter(at, shard); s != nil {
-		s.n.Lookups[p].Add(found)
-		s.mu.Unlock()
-	}
+	r.count(at, worker, func(s *shard) { s.n.Lookups[p].Add(found) })
 }
 
 // Compare records what another policy would have found for one request.
-func (r *Recorder) Compare(at time.Duration, shard int, c result.Comparison) {
-	if s := r.enter(at, shard); s != nil {
-		s.n.Compared.Add(c)
-		s.mu.Unlock()
-	}
+func (r *Recorder) Compare(at time.Duration, worker int, c result.Comparison) {
+	r.count(at, worker, func(s *shard) { s.n.Compared.Add(c) })
 }
 
 // Blocks records a decision about blocks.
 func (r *Recorder) Blocks(b BlockSample) {
-	if s := r.enter(b.At, b.Shard); s != nil {
-		s.blocks(b)
-		s.mu.Unlock()
-	}
+	r.count(b.At, b.Shard, func(s *shard) { s.blocks(b) })
 }
 
 // LostBlocks subtracts hits that Blocks has counted: the sample has negative numbers.
 func (r *Recorder) LostBlocks(b BlockSample) {
-	if s := r.enter(b.At, b.Shard); s != nil {
-		s.hits(b)
-		s.mu.Unlock()
-	}
+	r.count(b.At, b.Shard, func(s *shard) { s.hits(b) })
 }
 
 // Evict counts an entry that left the cache for good from tier l.
-func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64) {
-	if s := r.enter(at, shard); s != nil {
+func (r *Recorder) Evict(at time.Duration, worker int, l tiers.Kind, bytes int64) {
+	r.count(at, worker, func(s *shard) {
 		addEntry(&s.n.Tiers[l].Evicted, bytes)
 		s.timeline.at(at).n[bucketEvicted+int(l)] += bytes
-		s.mu.Unlock()
-	}
+	})
 }
 
 // Demote counts an entry that moved down from one tier to another. Chunk and Operation count its
 // I/O.
-func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, bytes int64) {
-	if s := r.enter(at, shard); s != nil {
+func (r *Recorder) Demote(at time.Duration, worker int, from, to tiers.Kind, bytes int64) {
+	r.count(at, worker, func(s *shard) {
 		addEntry(&s.n.Tiers[from].DemotedOut, bytes)
 		addEntry(&s.n.Tiers[to].DemotedIn, bytes)
 		s.timeline.at(at).n[bucketDemoted+int(from)] += bytes
-		s.mu.Unlock()
-	}
+	})
 }
 
 // Delete records how long tier l took to remove an object.
-func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64,
+func (r *Recorder) Delete(at time.Duration, worker int, l tiers.Kind, bytes int64,
 	took time.Duration) {
-	if s := r.enter(at, shard); s != nil {
+	r.count(at, worker, func(s *shard) {
 		addEntry(&s.n.Tiers[l].Deleted, bytes)
-		s.hists.at(ofLevel(l, histDelete)).Record(int64(took))
+		s.hists.at(histLevels[l].delete).Record(int64(took))
 		if l == tiers.Storage {
 			s.n.Busy.RemovalNS += int64(took)
 		}
-		s.mu.Unlock()
-	}
+	})
 }
 
 // Retry counts one repetition of an operation after a transient error. The bytes of the failed
@@ -378,10 +364,7 @@ func (r *Recorder) Failed(at time.Duration) (failed, all int64) {
 
 // Gauge records queue length and tier fill at a moment of the window.
 func (r *Recorder) Gauge(at time.Duration, g Gauge) {
-	if s := r.enter(at, 0); s != nil {
-		s.timeline.at(at).gauge = &g
-		s.mu.Unlock()
-	}
+	r.count(at, 0, func(s *shard) { s.timeline.at(at).gauge = &g })
 }
 
 // Counters returns a snapshot for the progress line. It locks every shard in turn for a few
@@ -407,19 +390,13 @@ func (r *Recorder) Counters() Live {
 	return v
 }
 
-// Tier returns the counts of a tier so far, without the figures that Build derives.
-func (r *Recorder) Tier(l tiers.Kind) (sum result.Tier) {
-	r.each(func(s *shard) { add(&sum, &s.n.Tiers[l]) })
-	return sum
-}
-
 // TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last
 // call, and whether there were any.
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	all := result.NewHistogram(units.Nanoseconds)
 	r.each(func(s *shard) {
-		all.Merge(s.hists[histRound+hist(op)])
-		s.hists[histRound+hist(op)] = nil
+		all.Merge(s.rounds[op])
+		s.rounds[op] = nil
 	})
 	v, some := all.Percentile(0.95)
 	return time.Duration(v), some
@@ -429,6 +406,6 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 // without operations.
 func (r *Recorder) P95(l tiers.Kind, op tiers.Op) *float64 {
 	all := result.NewHistogram(units.Nanoseconds)
-	r.each(func(s *shard) { all.Merge(s.hists[ofOp(l, op, histIO)]) })
+	r.each(func(s *shard) { all.Merge(s.hists[histLevels[l].op[op].io]) })
 	return all.PercentileMS(0.95)
 }

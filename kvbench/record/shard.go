@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -16,6 +17,7 @@ type shard struct {
 	mu        sync.Mutex
 	n         counters
 	hists     histograms
+	rounds    [tiers.NumOps]*result.Histogram // see Recorder.TakeRound
 	timeless  bool
 	oldest    int64 // ns that the longest cancelled operation took
 	timeline  timeline
@@ -85,7 +87,7 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 		if l == tiers.Storage {
 			s.tookAt(timedReadRequest+timed(c.Op), c.Done, c.Ended-c.Begun)
 		} else {
-			s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
+			s.took(histLevels[l].op[c.Op].request, c.Ended-c.Begun)
 		}
 	}
 }
@@ -109,11 +111,7 @@ func (s *shard) block(c tiers.Chunk) {
 		s.n.Tiers[tiers.Storage].FirstReads.Add(result.ReadCount{Operations: 1, Bytes: c.Bytes})
 	}
 	*time += took
-	s.n.ByPhase[c.Op][phase]++
-	moved := &s.n.ByPurpose[purpose][c.Op]
-	moved.Operations++
-	moved.Blocks++
-	moved.Bytes += c.Bytes
+	s.moved(c.Op, phase, purpose, c.Bytes, 1)
 	s.timeline.at(c.Done).n[bucketRequests]++
 }
 
@@ -149,14 +147,14 @@ func (s *shard) partial(o OpSample) {
 // operation counts a completed operation. u is what its worker has moved inside the window.
 func (s *shard) operation(o OpSample, u *unsettled) {
 	s.waits(o)
-	place := func(k opHist) hist { return ofOp(o.Level, o.Op, k) }
+	h := &histLevels[o.Level].op[o.Op]
 	if o.Phase == tiers.Evict {
 		// A demotion is no operation of a request, so it is not in the tier's latency. Only its
 		// write is in the lower tier's device histogram, because it loads the device as any write
 		// does.
-		s.took(place(histDemotion), o.IO())
+		s.took(h.demotion, o.IO())
 		if o.Op == tiers.Write {
-			s.took(place(histDevice), o.Device)
+			s.took(h.device, o.Device)
 		}
 		return
 	}
@@ -167,31 +165,56 @@ func (s *shard) operation(o OpSample, u *unsettled) {
 	n.EntryBytes += o.Bytes
 	n.EarlierBytes += o.Bytes - u[o.Level][o.Op]
 	u[o.Level][o.Op] = 0
-	s.n.ByPhase[o.Op][o.Phase]++
-	moved := &s.n.ByPurpose[o.Purpose][o.Op]
-	moved.Operations++
-	moved.Blocks += int64(max(1, o.Blocks))
-	moved.Bytes += o.Bytes
+	s.moved(o.Op, o.Phase, o.Purpose, o.Bytes, o.Blocks)
 	if o.Op == tiers.Read {
 		s.read(o)
 	}
 	// In a timeless load there are millions of re-reads. The sizes were recorded at the first read.
 	if o.Op == tiers.Write || o.First || !s.timeless {
-		s.hists.at(place(histSize)).Record(o.Bytes)
+		s.hists.at(h.size).Record(o.Bytes)
 	}
 	if o.Level == tiers.Storage {
 		s.tookAt(timedRead+timed(o.Op), o.At, o.IO())
 	} else {
-		s.took(place(histIO), o.IO())
+		s.took(h.io, o.IO())
 	}
-	s.took(place(histDevice), o.Device)
-	s.took(place(histHost), o.Host)
-	s.took(place(histBySize+opHist(sizeClass(o.Bytes))), o.IO())
+	s.took(h.device, o.Device)
+	s.took(h.host, o.Host)
+	s.took(h.bySize[sizeClass(o.Bytes)], o.IO())
 	if o.Bytes >= normalFrom {
-		s.took(place(histNormal), per100MiB(o))
+		s.took(h.normal, per100MiB(o))
 	}
 	if o.Bytes > 0 && o.IO() > 0 { // a null tier takes no time, so it has no rate
-		s.hists.at(place(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
+		s.hists.at(h.rate).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
+	}
+}
+
+// moved counts a completed operation of a request, on whatever tier. blocks is the number of blocks of
+// a run; 0 and 1: one entry.
+func (s *shard) moved(op tiers.Op, ph tiers.Phase, p workloads.Purpose, bytes int64, blocks int) {
+	n, moves := &s.n.Moved, &s.n.Blocks.Reads
+	if op == tiers.Write {
+		moves = &s.n.Blocks.Writes
+		n.WriteOperations++
+		n.WriteBytes += bytes
+	} else {
+		n.ReadOperations++
+		n.ReadBytes += bytes
+	}
+	switch { // as the Python benchmark counts them
+	case op == tiers.Write && ph == tiers.Prefill:
+		n.PrefillWrites++
+	case op == tiers.Read && ph == tiers.Decode:
+		n.DecodeReads++
+	}
+	switch {
+	case p == workloads.ForBlock:
+		moves.Operations++
+		moves.Blocks += int64(max(1, blocks))
+	case op == tiers.Read && p == workloads.ForPrefix:
+		n.PrefixBytes += bytes
+	case op == tiers.Read && p == workloads.ForReread:
+		n.OwnFound++
 	}
 }
 
@@ -204,19 +227,27 @@ func per100MiB(o OpSample) time.Duration {
 	return time.Duration(float64(o.IO()) * normalBytes / float64(o.Bytes))
 }
 
+// round records an operation for the autoscaler.
+func (s *shard) round(o OpSample) {
+	if s.rounds[o.Op] == nil {
+		s.rounds[o.Op] = result.NewHistogram(units.Nanoseconds)
+	}
+	s.rounds[o.Op].Record(int64(per100MiB(o)))
+}
+
 // read counts first reads of entries and later ones separately. A run of blocks is one operation,
 // but its bytes are separate.
 func (s *shard) read(o OpSample) {
 	t := &s.n.Tiers[o.Level]
-	kind, n := histReread, &t.ReReads
+	kind, n := histLevels[o.Level].reread, &t.ReReads
 	if o.First {
-		kind, n = histFirst, &t.FirstReads
+		kind, n = histLevels[o.Level].first, &t.FirstReads
 		n.Bytes -= o.Again
 		t.ReReads.Bytes += o.Again
 	}
 	n.Operations++
 	n.Bytes += o.Bytes
-	s.took(ofLevel(o.Level, kind), o.IO())
+	s.took(kind, o.IO())
 	if o.Purpose == workloads.ForPrefix {
 		s.took(histPrefix, o.IO())
 	}
@@ -259,13 +290,13 @@ func (s *shard) request(q RequestSample) {
 	s.prompt(q.Prompt)
 	s.firstToken(&q)
 	s.timeline.at(q.At).n[bucketRequests]++
-	s.hists.at(histClass + hist(q.Class)).Record(t.EndToEnd)
+	s.hists.at(histClasses[q.Class]).Record(t.EndToEnd)
 	if !s.timeless {
 		s.timeline.took(timedEndToEnd, q.At, time.Duration(t.EndToEnd))
 	}
 	for i, ns := range [...]int64{t.Queue, int64(q.Storage), t.Context, t.Prefill, t.Decode,
 		t.Waits(), t.Generation, t.Rest, t.EndToEnd} {
-		s.hists.at(histQueue + hist(i)).Record(ns)
+		s.hists.at(histParts[i]).Record(ns)
 	}
 }
 
@@ -291,26 +322,27 @@ func (s *shard) firstToken(q *RequestSample) {
 		return // misses are free, or there was no prompt
 	}
 	t.TTFT = t.Queue + t.Load + t.GPUWait + t.Compute - t.Overlap
-	s.n.FirstToken.Add(t)
-	s.n.FirstTokens++
-	s.hists.at(histTTFTClass + hist(q.Class)).Record(t.TTFT)
+	n := &s.n.FirstToken
+	n.Sums.Add(t)
+	n.Requests++
+	s.hists.at(histTTFTs[q.Class]).Record(t.TTFT)
 	if !s.timeless {
 		s.timeline.took(timedTTFT, q.At, time.Duration(t.TTFT))
 	}
 	for i, ns := range [...]int64{t.TTFT, t.Load, t.GPUWait, t.Compute - t.Overlap} {
-		s.hists.at(histTTFT + hist(i)).Record(ns)
+		s.hists.at(histFirstToken[i]).Record(ns)
 	}
 	switch {
 	case q.Loaded == 0:
 	case 2*q.LoadedBelow < q.LoadedBytes: // most bytes are not from the measured tier
-		s.n.FoundAbove.Requests++
-		s.n.FoundAbove.Tokens += q.Loaded
+		n.FoundAbove.Requests++
+		n.FoundAbove.Tokens += q.Loaded
 	default:
-		s.n.Found.Add(q.Loaded, q.LoadedBytes, int64(q.Loading), t.ComputeAll-t.Compute)
+		n.Found.Add(q.Loaded, q.LoadedBytes, int64(q.Loading), t.ComputeAll-t.Compute)
 		class := loadClass(q.Loaded)
 		s.n.Loads[class]++
 		s.n.LoadingTokens[class] += q.Loaded
-		s.hists.at(histLoading + hist(class)).Record(int64(q.Loading) * loadingUnit / q.Loaded)
+		s.hists.at(histLoading[class]).Record(int64(q.Loading) * loadingUnit / q.Loaded)
 	}
 }
 

@@ -74,9 +74,10 @@ const (
 	numTimed
 )
 
-var timedHists = [numTimed]hist{ofOp(tiers.Storage, tiers.Read, histIO),
-	ofOp(tiers.Storage, tiers.Write, histIO), ofOp(tiers.Storage, tiers.Read, histRequest),
-	ofOp(tiers.Storage, tiers.Write, histRequest), histEndToEnd, histTTFT}
+var timedHists = func() [numTimed]hist {
+	read, write := histLevels[tiers.Storage].op[tiers.Read], histLevels[tiers.Storage].op[tiers.Write]
+	return [...]hist{read.io, write.io, read.request, write.request, histEndToEnd, histTTFT}
+}()
 
 // took counts a time in the interval of its end.
 func (t *timeline) took(what timed, at, d time.Duration) {

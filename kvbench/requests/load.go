@@ -13,7 +13,6 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
@@ -159,7 +158,7 @@ func (l *Load) readValidation(context.Context) error {
 	l.recording = &result.Recording{
 		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
 		HitRate: result.Check{Recorded: hits}, ReadWriteRatio: result.Check{Recorded: moved},
-		Stats: python.RecordedStats{
+		Stats: result.RecordedStats{
 			Requests: v.Requests, CacheHitRate: units.OrZero(hits),
 			ReadWriteRatio: float64(v.ReadBytes) / float64(max(v.WriteBytes, 1)),
 			ContextMean:    units.OrZero(units.Ratio(v.ContextTokens, v.Requests)),

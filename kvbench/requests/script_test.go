@@ -315,10 +315,12 @@ func scriptPart(r *result.Result, name string) string {
 					n.Hits, n.Pending, n.Misses, n.NotYetWritten)
 			}
 		}
-		s := r.Python().Summary.CacheStats
+		python := func(key string) int64 {
+			return int64(r.Python().Number("summary.cache_stats." + key))
+		}
 		say("of all requests: %d hits, %d misses; the Python benchmark counts %d hits, %d of system "+
-			"prompts, %d of users", r.Lookups.Hits, r.Lookups.Misses, s.CacheHits, s.SystemPromptHits,
-			s.UserCacheHits)
+			"prompts, %d of users", r.Lookups.Hits, r.Lookups.Misses, python("cache_hits"),
+			python("system_prompt_hits"), python("user_cache_hits"))
 	case "tiers":
 		for _, l := range r.Tiers {
 			say("%s: %d writes of %s, %d reads of %s; %d entries, %s at most; %d evicted, %d deleted",

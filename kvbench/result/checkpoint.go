@@ -2,12 +2,12 @@ package result
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"kvbench/kvbench/result/python"
+	"gonum.org/v1/gonum/stat"
+
 	"kvbench/kvbench/units"
 )
 
@@ -185,18 +185,13 @@ func Sum(runs []CheckpointRun) (s CheckpointRuns) {
 	if s.Count = len(runs); s.Count == 0 {
 		return s
 	}
-	n := float64(s.Count)
-	s.RateWorst = math.Inf(1)
+	var took, rates []float64
 	for _, r := range runs {
-		s.Duration += float64(r.DurationNS) / n
-		s.Rate += r.Rate() / n
-		s.RateWorst = min(s.RateWorst, r.Rate())
+		took, rates = append(took, float64(r.DurationNS)), append(rates, r.Rate())
 	}
-	for _, r := range runs {
-		s.DurationStdev += math.Pow(float64(r.DurationNS)-s.Duration, 2) / n
-		s.RateStdev += math.Pow(r.Rate()-s.Rate, 2) / n
-	}
-	s.DurationStdev, s.RateStdev = math.Sqrt(s.DurationStdev), math.Sqrt(s.RateStdev)
+	s.Duration, s.DurationStdev = stat.PopMeanStdDev(took, nil)
+	s.Rate, s.RateStdev = stat.PopMeanStdDev(rates, nil)
+	s.RateWorst = slices.Min(rates)
 	return s
 }
 
@@ -317,52 +312,67 @@ func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 func (c *Checkpoint) Streamed() bool { return c.Model == "stream" }
 
 // StreamSummary returns the pipeline of a stream with the keys of the reference's streaming
-// checkpoint. It returns nil if c is no written stream.
-func (c *Checkpoint) StreamSummary() *python.StreamSummary {
+// checkpoint: times in seconds, keys in gbps in GiB/s, gen_time of one producer without waits. It
+// returns nil if c is no written stream.
+func (c *Checkpoint) StreamSummary() map[string]any {
 	p := c.Stages
 	if !c.Streamed() || p == nil || len(c.Writes) == 0 {
 		return nil
 	}
-	written := float64(c.Bytes) * float64(len(c.Writes))
+	written := c.Bytes * int64(len(c.Writes))
 	alone := float64(p.GenerationNS) / 1e9 / float64(max(1, p.Producers))
-	s := &python.StreamSummary{GenTime: alone, IOTime: float64(p.IONS) / 1e9,
-		CloseTime: float64(p.CloseNS) / 1e9, TotalTime: float64(p.TotalNS) / 1e9,
-		TotalBytes: int64(written), Chunks: p.Chunks, ThroughputRatio: p.Ratio,
-		Bottleneck: p.Bottleneck, Notice: python.StreamNotice,
-		GenGB: units.Ratio(written/float64(units.GiB), alone),
-		IOGB:  units.Ratio(written/float64(units.GiB), float64(p.IONS)/1e9)}
+	s := map[string]any{
+		"gen_time":              alone,
+		"io_time":               float64(p.IONS) / 1e9,
+		"close_time":            float64(p.CloseNS) / 1e9,
+		"total_time":            float64(p.TotalNS) / 1e9,
+		"total_bytes":           written,
+		"chunks":                p.Chunks,
+		"gen_throughput_gbps":   units.Ratio(gib(written), alone),
+		"io_throughput_gbps":    units.Ratio(gib(written), float64(p.IONS)/1e9),
+		"throughput_ratio":      p.Ratio,
+		"pipeline_overhead_pct": nil,
+		"bottleneck":            p.Bottleneck,
+		"notice": "made by kvbench in the form of the reference's streaming checkpoint; " +
+			"gbps are GiB/s",
+	}
 	if p.Overhead != nil {
-		s.OverheadPercent = new(100 * *p.Overhead)
+		s["pipeline_overhead_pct"] = 100 * *p.Overhead
 	}
 	return s
 }
 
-// CheckpointSummary returns the trial's checkpoints with the keys of DLIO's summary. r.Checkpoint
-// must not be nil.
-func (r *Result) CheckpointSummary() python.CheckpointSummary {
-	c := r.Checkpoint
-	gib := func(n float64) float64 { return n / float64(units.GiB) }
-	s := python.CheckpointSummary{NumAccelerators: c.Accelerators, NumHosts: 1, Start: r.StartTime,
-		Metric: python.CheckpointMetric{SizeGB: gib(float64(c.Bytes))},
-		Notice: python.CheckpointNotice}
+// CheckpointSummary returns the trial's checkpoints with the keys of the summary that DLIO, the
+// engine of MLPerf Storage's checkpoint workload, writes at the end of a run (dlio_benchmark,
+// utils/statscounter.py), as far as DLIO's report reads them. GB is GiB. Means and population
+// standard deviations are over checkpoints: the mean rate is not size ÷ mean duration. A direction
+// without checkpoints has no keys. r.Checkpoint must not be nil.
+func (r *Result) CheckpointSummary() map[string]any {
+	c, hosts, end := r.Checkpoint, 1, ""
 	if r.Clients != nil {
-		s.NumHosts = max(1, len(r.Clients.Hosts))
-	}
-	// If hosts differ in memory, a merged result has no memory size, and the list has zeros.
-	for range s.NumHosts {
-		s.HostMemoryGB = append(s.HostMemoryGB, gib(float64(r.Environment.MemoryBytes)))
+		hosts = max(1, len(r.Clients.Hosts))
 	}
 	if begun, err := time.Parse(time.RFC3339Nano, r.StartTime); err == nil {
-		s.End = begun.Add(time.Duration(r.WindowNS)).Format(time.RFC3339Nano)
+		end = begun.Add(time.Duration(r.WindowNS)).Format(time.RFC3339Nano)
 	}
-	if w := Sum(c.Writes); w.Count > 0 {
-		s.Metric.Saved = &python.Saved{IOMean: gib(w.Rate), IOStdev: gib(w.RateStdev),
-			DurationMean: w.Duration / 1e9, DurationStdev: w.DurationStdev / 1e9}
-	}
+	metric := map[string]any{"checkpoint_size_GB": gib(c.Bytes)}
 	reads, _ := c.Reading()
-	if l := Sum(reads); l.Count > 0 {
-		s.Metric.Loaded = &python.Loaded{IOMean: gib(l.Rate), IOStdev: gib(l.RateStdev),
-			DurationMean: l.Duration / 1e9, DurationStdev: l.DurationStdev / 1e9}
+	for name, runs := range map[string][]CheckpointRun{"save": c.Writes, "load": reads} {
+		if s := Sum(runs); s.Count > 0 {
+			metric[name+"_checkpoint_io_mean_GB_per_second"] = gib(s.Rate)
+			metric[name+"_checkpoint_io_stdev_GB_per_second"] = gib(s.RateStdev)
+			metric[name+"_checkpoint_duration_mean_seconds"] = s.Duration / 1e9
+			metric[name+"_checkpoint_duration_stdev_seconds"] = s.DurationStdev / 1e9
+		}
 	}
-	return s
+	return map[string]any{
+		"num_accelerators": c.Accelerators,
+		"num_hosts":        hosts,
+		// If hosts differ in memory, a merged result has no memory size, and the list has zeros.
+		"host_memory_GB": slices.Repeat([]float64{gib(r.Environment.MemoryBytes)}, hosts),
+		"start":          r.StartTime,
+		"end":            end,
+		"metric":         metric,
+		"notice":         "made by kvbench in the form of DLIO's summary.json: no MLPerf result",
+	}
 }

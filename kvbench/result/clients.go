@@ -78,20 +78,20 @@ func (c *Clients) metrics(add func(unit string, v *float64)) {
 	}
 	// A rank with too few samples for a percentile is often the slowest rank. So the metric is
 	// unknown if one rank has no percentile.
-	slowest := func(of func(ClientRank) *int64) (worst *float64) {
+	slowest := func(unit string, p95 func(ClientRank) *int64) {
+		worst := int64(0)
 		for _, r := range c.PerRank {
-			v := number(of(r))
-			if v == nil {
-				return nil
+			if p95(r) == nil {
+				return
 			}
-			if worst == nil || *v > *worst {
-				worst = v
-			}
+			worst = max(worst, *p95(r))
 		}
-		return worst
+		if len(c.PerRank) > 0 {
+			add(unit, number(&worst))
+		}
 	}
-	add("slowest-rank-read-p95-ns", slowest(func(r ClientRank) *int64 { return r.ReadP95NS }))
-	add("slowest-rank-write-p95-ns", slowest(func(r ClientRank) *int64 { return r.WriteP95NS }))
+	slowest("slowest-rank-read-p95-ns", func(r ClientRank) *int64 { return r.ReadP95NS })
+	slowest("slowest-rank-write-p95-ns", func(r ClientRank) *int64 { return r.WriteP95NS })
 }
 
 // Opened returns the start skew and its maximum error as text. StartSkewNS must not be nil.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,37 +25,78 @@ func (r *Result) Complete(hists Histograms) {
 	}
 }
 
+// A number with the tag ratio:"A+B/C" is the sum of the fields A and B of its structure ÷ field C. A
+// number with the tag rate:"A/B" is field A ÷ field B in seconds; B has nanoseconds. Without a
+// divisor both divide by the window: a rate is per second, a ratio of nanoseconds is a mean number.
+// A number is nil if the divisor is 0 or a field is nil.
+
+// Rates computes the numbers that divide by the window. Only the recorder calls it: each rank has
+// its own window, and the rates of ranks are added.
+func (r *Result) Rates() { quotients(reflect.ValueOf(r).Elem(), float64(r.WindowNS)) }
+
+// quotients sets the tagged numbers of v and of all structures in it. With a window of 0 it leaves
+// those that divide by the window.
+func quotients(v reflect.Value, window float64) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			quotients(v.Elem(), window)
+		}
+	case reflect.Slice:
+		for i := 0; i < v.Len() && v.Type().Elem().Kind() == reflect.Struct; i++ {
+			quotients(v.Index(i), window)
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() { // a value of a map cannot be set in place
+			changed := reflect.New(value.Type()).Elem()
+			changed.Set(value)
+			quotients(changed, window)
+			v.SetMapIndex(key, changed)
+		}
+	case reflect.Struct:
+		for field, to := range v.Fields() {
+			rule, unit := field.Tag.Get("ratio"), 1.0
+			if rule == "" {
+				rule, unit = field.Tag.Get("rate"), 1e9
+			}
+			part, whole, divided := strings.Cut(rule, "/")
+			switch {
+			case rule == "":
+				quotients(to, window)
+			case divided:
+				to.Set(reflect.ValueOf(units.Ratio(total(v, part), total(v, whole)/unit)))
+			case window > 0:
+				to.Set(reflect.ValueOf(units.Ratio(total(v, part), window/unit)))
+			}
+		}
+	}
+}
+
+// total returns the sum of the named fields of v, NaN if one is nil.
+func total(v reflect.Value, names string) (sum float64) {
+	for name := range strings.SplitSeq(names, "+") {
+		switch f := v.FieldByName(name); {
+		case f.CanInt():
+			sum += float64(f.Int())
+		case f.IsNil():
+			return math.NaN()
+		default:
+			sum += float64(f.Elem().Int())
+		}
+	}
+	return sum
+}
+
 // Derive computes the ratios and costs from the counts of r. A ratio is nil if its base is 0. The
 // recorder and package merge call it: ratios of ranks are not averaged, because a rank of ten
-// requests would weigh as much as a rank of a thousand. Derive does not compute rates over the
-// window: each rank has its own window, and the rates are added.
+// requests would weigh as much as a rank of a thousand.
 func (r *Result) Derive() {
-	// Load outcomes have their own base, which includes the backlog of a warm-up.
+	quotients(reflect.ValueOf(r).Elem(), 0)
 	for class, o := range r.Load {
-		o.Derive()
+		unfinished := o.InFlight + o.Queued
+		o.CensoredRatio = units.Ratio(unfinished, o.Completed+o.Failed+unfinished)
+		o.Censored = units.OrZero(o.CensoredRatio) > censoredAbove
 		r.Load[class] = o
-	}
-	l := &r.Lookups
-	l.HitRate = units.Ratio(l.Hits, l.Hits+l.Misses)
-	for kind, n := range l.ByKind {
-		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
-		l.ByKind[kind] = n
-	}
-	if p := r.Prompt; p != nil {
-		p.HitRatio = units.Ratio(p.Found, p.Tokens)
-		p.RequestHitRatio = units.Ratio(p.RequestsHit, p.Requests)
-		for kind, n := range p.ByKind {
-			n.HitRatio = units.Ratio(n.Found, n.Tokens)
-			p.ByKind[kind] = n
-		}
-	}
-	// IdealHits is nil if it is unknown for one request or one rank.
-	if b := r.BlockCache; b != nil {
-		b.HitRatio = units.Ratio(b.Hits, b.Blocks)
-		b.TokenHitRatio = units.Ratio(b.HitTokens, b.Tokens)
-		if b.IdealHits != nil {
-			b.IdealHitRatio = units.Ratio(*b.IdealHits, b.Blocks)
-		}
 	}
 	if f := r.FirstToken; f != nil { // from load time without waits, and compute time
 		s := &f.Sums
@@ -64,12 +106,6 @@ func (r *Result) Derive() {
 		// A ratio below 1e-4 is rounding, or lookups that found nothing.
 		if v := f.SavedRatio; v != nil && math.Abs(*v) < 1e-4 {
 			*v = 0
-		}
-		f.Found.derive()
-	}
-	for i := range r.IO.Roots {
-		for _, d := range []*RootTraffic{&r.IO.Roots[i].Read, &r.IO.Roots[i].Write} {
-			d.MeanRequestNS = units.Ratio(d.RequestNS, d.Requests)
 		}
 	}
 	bytes := int64(0)

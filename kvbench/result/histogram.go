@@ -181,14 +181,17 @@ func NewDistribution(u units.Unit, h *Histogram) Distribution {
 	n := h.n
 	d.Mean = units.Ratio(n.Sum, d.Count)
 	d.Min, d.Max, d.OutOfRange = &n.Min, &n.Max, n.OutOfRange
-	at := func(p float64) *int64 {
-		if v, _ := h.Percentile(p); Supported(p, d.Count) {
-			return &v
+	// In one pass over the buckets.
+	values := h.h.ValueAtPercentilesSlice([]float64{5, 50, 95, 99, 99.9, 99.99})
+	for i, to := range []struct {
+		p     float64
+		value **int64
+	}{{0.05, &d.P5}, {0.5, &d.P50}, {0.95, &d.P95}, {0.99, &d.P99}, {0.999, &d.P999},
+		{0.9999, &d.P9999}} {
+		if Supported(to.p, d.Count) {
+			*to.value = new(min(max(values[i], n.Min), n.Max))
 		}
-		return nil
 	}
-	d.P5, d.P50, d.P95 = at(0.05), at(0.5), at(0.95)
-	d.P99, d.P999, d.P9999 = at(0.99), at(0.999), at(0.9999)
 	return d
 }
 

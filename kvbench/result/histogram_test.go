@@ -69,7 +69,7 @@ func TestPercentilesNeedSamples(t *testing.T) {
 	assert.Nil(t, d.P95)
 	h.Record(1)
 	assert.NotNil(t, NewDistribution(units.Nanoseconds, h).P95)
-	assert.NotNil(t, newLatencyMS(h).P9999, "compatible keys keep their value")
+	assert.NotNil(t, latencyMS(h)["p9999"], "compatible keys keep their value")
 }
 
 func TestHistogramEncoding(t *testing.T) {

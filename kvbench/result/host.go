@@ -177,10 +177,10 @@ type Root struct {
 // at the device.
 type RootTraffic struct {
 	Bytes          int64    `json:"bytes" merge:"sum"`
-	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
+	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum" rate:"Bytes"`
 	Requests       int64    `json:"requests" merge:"sum"`
 	RequestNS      int64    `json:"request_ns" merge:"sum"` // summed over requests
-	MeanRequestNS  *float64 `json:"mean_request_ns" merge:"-"`
+	MeanRequestNS  *float64 `json:"mean_request_ns" merge:"-" ratio:"RequestNS/Requests"`
 	InFlightNS     int64    `json:"in_flight_ns" merge:"sum"`
-	MeanInFlight   *float64 `json:"mean_in_flight" merge:"sum"`
+	MeanInFlight   *float64 `json:"mean_in_flight" merge:"sum" ratio:"InFlightNS"`
 }

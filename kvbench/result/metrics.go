@@ -196,26 +196,27 @@ func (r *Result) storageLevel() string {
 	return "storage"
 }
 
+// tier returns the tier of a level, zero if there is no such tier.
+func (r *Result) tier(level string) Tier {
+	for _, t := range r.Tiers {
+		if t.Level == level {
+			return t
+		}
+	}
+	return Tier{}
+}
+
 // StorageTraffic returns both directions of the tier on the benchmark line, zero if there is no
 // such tier.
 func (r *Result) StorageTraffic() (read, write TierTraffic) {
-	for _, t := range r.Tiers {
-		if t.Level == r.storageLevel() {
-			return t.Read, t.Write
-		}
-	}
-	return TierTraffic{}, TierTraffic{}
+	t := r.tier(r.storageLevel())
+	return t.Read, t.Write
 }
 
 // StorageCapacity returns the capacity in bytes of the tier on the benchmark line, 0 if there is no
 // such tier or it has no limit.
 func (r *Result) StorageCapacity() int64 {
-	for _, t := range r.Tiers {
-		if t.Level == r.storageLevel() {
-			return units.OrZero(t.CapacityBytes)
-		}
-	}
-	return 0
+	return units.OrZero(r.tier(r.storageLevel()).CapacityBytes)
 }
 
 // PartOfInput reports whether the window ended before the whole recorded input was replayed once.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -96,13 +95,13 @@ type BlockCache struct {
 	Written     int64 `json:"written" merge:"sum"` // to be written
 	// HitRatio is hits ÷ blocks. IdealHitRatio is the hit ratio of an unlimited cache for the same
 	// requests. It is null if there were too many distinct blocks to compute it.
-	HitRatio      *float64 `json:"hit_ratio" merge:"-"`
+	HitRatio      *float64 `json:"hit_ratio" merge:"-" ratio:"Hits/Blocks"`
 	IdealHits     *int64   `json:"ideal_hits" merge:"sum"`
-	IdealHitRatio *float64 `json:"ideal_hit_ratio" merge:"-"`
+	IdealHitRatio *float64 `json:"ideal_hit_ratio" merge:"-" ratio:"IdealHits/Blocks"`
 	// PrefixHitRatio is the share of requests whose first block was a hit. TokenHitRatio is
 	// hit_tokens ÷ tokens.
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio" merge:"drop"`
-	TokenHitRatio  *float64 `json:"token_hit_ratio" merge:"-"`
+	TokenHitRatio  *float64 `json:"token_hit_ratio" merge:"-" ratio:"HitTokens/Tokens"`
 	Tokens         int64    `json:"tokens" merge:"sum"` // of blocks
 	HitTokens      int64    `json:"hit_tokens" merge:"sum"`
 	BytesSaved     int64    `json:"bytes_saved" merge:"sum"` // of hits, which are not written again
@@ -129,7 +128,16 @@ type Recording struct {
 	ReadWriteRatio Check   `json:"read_write_ratio"`
 	Passed         bool    `json:"passed"`
 
-	Stats python.RecordedStats `json:"stats"` // of the trace
+	Stats RecordedStats `json:"stats"` // of the trace
+}
+
+// RecordedStats describe the recorded run.
+type RecordedStats struct {
+	Requests       int64   `json:"total_requests"`
+	CacheHitRate   float64 `json:"cache_hit_rate"`
+	ReadWriteRatio float64 `json:"read_write_ratio"`
+	ContextMean    float64 `json:"context_tokens_mean"`
+	GenerationMean float64 `json:"generation_tokens_mean"`
 }
 
 // Check compares one number of both runs. If one run does not have the number, difference and

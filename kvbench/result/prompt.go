@@ -1,7 +1,5 @@
 package result
 
-import "kvbench/kvbench/units"
-
 // Prompt counts the prompt tokens of the requests that completed in the window, and the found
 // tokens: those read from a tier, so that no prefill computes them. A prompt has the common prefix,
 // the requested entries of history, the retrieved chunks, and new tokens. The prompt of a
@@ -14,7 +12,7 @@ type Prompt struct {
 	// Requests that found at least one token, and their share of requests: a hit in the logs of
 	// engines.
 	RequestsHit     int64                   `json:"requests_hit" merge:"sum"`
-	RequestHitRatio *float64                `json:"request_hit_ratio" merge:"-"`
+	RequestHitRatio *float64                `json:"request_hit_ratio" merge:"-" ratio:"RequestsHit/Requests"`
 	ByKind          map[string]PromptTokens `json:"by_kind"` // PromptKinds
 }
 
@@ -28,7 +26,7 @@ type PromptTokens struct {
 	Found  int64 `json:"found_tokens" merge:"sum"`
 	// of the tokens not found: a turn overtook the turn that writes them
 	NotYetWritten int64    `json:"not_yet_written_tokens" merge:"sum"`
-	HitRatio      *float64 `json:"hit_ratio" merge:"-"` // found ÷ tokens
+	HitRatio      *float64 `json:"hit_ratio" merge:"-" ratio:"Found/Tokens"` // found ÷ tokens
 }
 
 // Add adds the counts of x. It does not update HitRatio.
@@ -132,13 +130,13 @@ type FoundParts struct {
 	// faster way would save it.
 	LostNS int64 `json:"lost_ns" merge:"sum"`
 
-	WorthRatio      *float64 `json:"worth_ratio" merge:"-"`       // of requests
-	WorthTokenRatio *float64 `json:"worth_token_ratio" merge:"-"` // of tokens
+	WorthRatio      *float64 `json:"worth_ratio" merge:"-" ratio:"Worth/Requests"`           // of requests
+	WorthTokenRatio *float64 `json:"worth_token_ratio" merge:"-" ratio:"WorthTokens/Tokens"` // of tokens
 	// LoadBytesPerS is bytes ÷ load time: the mean rate of one request's load while other requests
 	// load concurrently. NeededBytesPerS is bytes ÷ compute time: above this rate loading is faster
 	// than computing.
-	LoadBytesPerS   *float64 `json:"load_bytes_per_s" merge:"-"`
-	NeededBytesPerS *float64 `json:"needed_bytes_per_s" merge:"-"`
+	LoadBytesPerS   *float64 `json:"load_bytes_per_s" merge:"-" rate:"Bytes/LoadNS"`
+	NeededBytesPerS *float64 `json:"needed_bytes_per_s" merge:"-" rate:"Bytes/SavedNS"`
 }
 
 // Add adds the found tokens and their bytes of a request, and the times to load and to compute them
@@ -155,14 +153,6 @@ func (f *FoundParts) Add(tokens, bytes, load, saved int64) {
 	} else {
 		f.LostNS += load - saved
 	}
-}
-
-// derive computes the ratios and rates from the sums.
-func (f *FoundParts) derive() {
-	f.WorthRatio = units.Ratio(f.Worth, f.Requests)
-	f.WorthTokenRatio = units.Ratio(f.WorthTokens, f.Tokens)
-	f.LoadBytesPerS = units.Ratio(float64(f.Bytes), float64(f.LoadNS)/1e9)
-	f.NeededBytesPerS = units.Ratio(float64(f.Bytes), float64(f.SavedNS)/1e9)
 }
 
 // LoadingTime is the load time of one range of token numbers. The ends of a range differ by a

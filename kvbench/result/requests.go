@@ -19,8 +19,8 @@ type RequestTotals struct {
 
 	// Rates over the window. StorageTokensPerSecond is generated tokens ÷ storage_latency_ns, the
 	// storage time summed over requests.
-	RequestsPerSecond      *float64 `json:"requests_per_s" merge:"sum"`
-	TokensPerSecond        *float64 `json:"tokens_per_s" merge:"sum"` // generated
+	RequestsPerSecond      *float64 `json:"requests_per_s" merge:"sum" rate:"Completed"`
+	TokensPerSecond        *float64 `json:"tokens_per_s" merge:"sum" rate:"GeneratedTokens"` // generated
 	StorageTokensPerSecond *float64 `json:"storage_tokens_per_s" merge:"any"`
 
 	Time RequestTime `json:"time"`

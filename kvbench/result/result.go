@@ -15,8 +15,7 @@ import (
 )
 
 // SchemaVersion is the schema version of written results. Within a major version keys may be added,
-// but no key is removed or changes its meaning. Readers accept this major version and the previous
-// one.
+// but no key is removed or changes its meaning. Readers accept this major version.
 const SchemaVersion = "3.0"
 
 // LineFormat is the value of kvbench-format in benchmark text. Within a format, units keep their
@@ -31,7 +30,8 @@ const RehearsalNotice = "REHEARSAL of the closed division with short windows: no
 
 // Result is the result of one trial. JSON file, summary, benchmark metrics, workbook and reports
 // are views of this struct. A value that is unknown or does not apply is null, never 0. The tag
-// merge of a field is the rule by which package merge merges the values of several ranks.
+// merge of a field is the rule by which package merge merges the values of several ranks. The tags
+// ratio and rate are how the field follows from others: see Derive.
 type Result struct {
 	SchemaVersion string `json:"schema_version" merge:"same"`
 	Notice        string `json:"notice,omitempty" merge:"same"` // ClosedNotice, or RehearsalNotice
@@ -209,7 +209,7 @@ func (r *Result) WriteJSON(path string) error {
 	return nil
 }
 
-// Parse reads a result of schema 3.x or 2.x. It ignores unknown keys. For another schema, or none,
+// Parse reads a result of schema 3.x. It ignores unknown keys. For another schema, or none,
 // it returns an error that wraps ErrSchema.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
@@ -218,27 +218,17 @@ func Parse(data []byte) (*Result, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
 	}
-	if err := CheckSchema(head.SchemaVersion); err != nil {
-		return nil, err
+	switch schema, _, _ := strings.Cut(head.SchemaVersion, "."); schema {
+	case "3":
+	case "1", "2":
+		return nil, fmt.Errorf("%w: schema %s is of an older kvbench; read it with the release that "+
+			"wrote it (its environment.kvbench_version), or run the benchmark again", ErrSchema,
+			schema)
+	default:
+		return nil, fmt.Errorf("%w %q, this version reads 3.x", ErrSchema, head.SchemaVersion)
 	}
 	r := &Result{}
-	if err := json.Unmarshal(data, r); err != nil || !strings.HasPrefix(head.SchemaVersion, "2") {
-		return r, err
-	}
-	return upgraded(data)
-}
-
-// CheckSchema returns an error that wraps ErrSchema if version is not 2.x or 3.x. In other versions
-// units and keys have other meanings.
-func CheckSchema(version string) error {
-	switch schema, _, _ := strings.Cut(version, "."); schema {
-	case "2", "3":
-		return nil
-	case "1":
-		return fmt.Errorf("%w: schema 1 is of an older kvbench; read it with the release that "+
-			"wrote it (its environment.kvbench_version), or run the benchmark again", ErrSchema)
-	}
-	return fmt.Errorf("%w %q, this version reads 2.x and 3.x", ErrSchema, version)
+	return r, json.Unmarshal(data, r)
 }
 
 // Parameter returns the effective value of a parameter, nil if unknown.

@@ -17,9 +17,9 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 		_, err := read(bad)
 		require.ErrorIs(t, err, ErrSchema, bad)
 	}
-	_, err := read(`{"schema_version":"1.9"}`)
+	_, err := read(`{"schema_version":"2.9"}`)
 	require.ErrorIs(t, err, ErrSchema)
-	require.ErrorContains(t, err, "schema 1 is of an older kvbench; read it with the release that "+
+	require.ErrorContains(t, err, "schema 2 is of an older kvbench; read it with the release that "+
 		"wrote it")
 	r, err := read(`{"schema_version":"3.7","requests":{"completed":3},` +
 		`"a_key_of_the_future":{"x":1}}`)
@@ -63,6 +63,25 @@ func TestWhatHasNoBetter(t *testing.T) {
 	for _, u := range Directed() {
 		assert.NotContains(t, []string{"knee-bytes", "device-read-ratio"}, u.Name)
 	}
+}
+
+// The fields that the tags of quotients name exist: else Derive would panic.
+func TestQuotientsNameTheirFields(t *testing.T) {
+	r := &Result{Prompt: &Prompt{ByKind: map[string]PromptTokens{"new": {}}}, Tiers: make([]Tier, 1),
+		Load: map[string]ClassOutcome{"batch": {InFlight: 1, Completed: 3}}, FirstToken: &FirstToken{},
+		BlockCache: &BlockCache{Hits: 3, Blocks: 4, IdealHits: new(int64(4))},
+		Lookups:    Lookups{Hits: 1, ByKind: map[string]LookupCount{"rag": {Misses: 2}}},
+		IO:         IO{Roots: []Root{{Read: RootTraffic{Bytes: 6, InFlightNS: 1e9}}}}}
+	r.Derive()
+	assert.Equal(t, []*float64{new(0.75), new(1.0), nil, new(1.0), new(0.0), new(0.75), new(0.25)},
+		[]*float64{r.BlockCache.HitRatio, r.BlockCache.IdealHitRatio, r.BlockCache.TokenHitRatio,
+			r.Lookups.HitRate, r.Lookups.ByKind["rag"].HitRate, r.Load["batch"].ServedRatio,
+			r.Load["batch"].CensoredRatio})
+	assert.Nil(t, r.IO.Roots[0].Read.BytesPerSecond, "derived from the window, by the recorder")
+	r.WindowNS = 2e9
+	r.Rates()
+	assert.Equal(t, []*float64{new(3.0), new(0.5)}, []*float64{r.IO.Roots[0].Read.BytesPerSecond,
+		r.IO.Roots[0].Read.MeanInFlight})
 }
 
 // Every unit of the line is described, those of tags by lines.txt or by their own tags.

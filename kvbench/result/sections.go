@@ -96,7 +96,7 @@ type ClassOutcome struct {
 	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s" merge:"max"`
 	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s" merge:"max"`
 	// completed ÷ (completed + failed + in flight + queued)
-	ServedRatio   *float64 `json:"served_ratio" merge:"-"`
+	ServedRatio   *float64 `json:"served_ratio" merge:"-" ratio:"Completed/Completed+Failed+InFlight+Queued"`
 	CensoredRatio *float64 `json:"censored_ratio" merge:"-"` // (in flight + queued) ÷ the same sum
 	// true above 5 %: the percentiles lack the slowest requests
 	Censored bool `json:"censored" merge:"-"`
@@ -121,7 +121,7 @@ type Lookups struct {
 	Misses int64 `json:"misses" merge:"sum"`
 	// of turns that overtook the turn before: neither hit nor miss
 	NotYetWritten int64                  `json:"not_yet_written" merge:"sum"`
-	HitRate       *float64               `json:"hit_rate" merge:"-"`
+	HitRate       *float64               `json:"hit_rate" merge:"-" ratio:"Hits/Hits+Misses"`
 	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user, block, rag
 }
 
@@ -135,7 +135,7 @@ type LookupCount struct {
 	Misses        int64    `json:"misses" merge:"sum"`
 	Gone          int64    `json:"gone" merge:"sum"` // of the misses: gone between lookup and read
 	NotYetWritten int64    `json:"not_yet_written" merge:"sum"`
-	HitRate       *float64 `json:"hit_rate" merge:"-"`
+	HitRate       *float64 `json:"hit_rate" merge:"-" ratio:"Hits/Hits+Misses"`
 }
 
 // Add adds the counts of x. It does not update HitRate.
@@ -232,7 +232,7 @@ type TierTraffic struct {
 	// MemoryBytes are bytes of entries that stayed in, or came from, memory of the imitated engine:
 	// with mooncake-bucket, objects stay in memory until their bucket is full. Absent if 0.
 	MemoryBytes    int64    `json:"memory_bytes,omitempty" merge:"sum"`
-	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
+	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum" rate:"Bytes"`
 	Cancelled      int64    `json:"cancelled" merge:"sum"`
 	DeviceNS       int64    `json:"device_ns" merge:"sum"` // sum over completed operations
 	// Requests is the number of requests (chunks) that the tier completed, demotions included; 0
@@ -240,7 +240,7 @@ type TierTraffic struct {
 	// writes were at the device, summed over requests. MeanInFlight is InFlightNS ÷ window.
 	Requests     int64    `json:"requests" merge:"sum"`
 	InFlightNS   int64    `json:"in_flight_ns" merge:"sum"`
-	MeanInFlight *float64 `json:"mean_in_flight" merge:"sum"`
+	MeanInFlight *float64 `json:"mean_in_flight" merge:"sum" ratio:"InFlightNS"`
 	NSPerMiB     *float64 `json:"device_ns_per_mib" merge:"-"`
 }
 
@@ -522,34 +522,3 @@ type Input struct {
 
 // censoredAbove is the share of unfinished requests above which Censored is true.
 const censoredAbove = 0.05
-
-// Add adds the counts of x to o. Derive has to follow.
-func (o *ClassOutcome) Add(x ClassOutcome) {
-	o.Offered += x.Offered
-	o.OfferedBytes += x.OfferedBytes
-	o.CarriedIn += x.CarriedIn
-	o.Started += x.Started
-	o.Completed += x.Completed
-	o.Failed += x.Failed
-	o.InFlight += x.InFlight
-	o.Queued += x.Queued
-	o.OldestQueuedAgeS = larger(o.OldestQueuedAgeS, x.OldestQueuedAgeS)
-	o.OldestInFlightAgeS = larger(o.OldestInFlightAgeS, x.OldestInFlightAgeS)
-}
-
-// Derive computes the ratios. Their base is completed + failed + in flight + queued, which includes
-// the backlog of a warm-up. So ServedRatio is at most 1.
-func (o *ClassOutcome) Derive() {
-	there := o.Completed + o.Failed + o.InFlight + o.Queued
-	o.ServedRatio = units.Ratio(o.Completed, there)
-	o.CensoredRatio = units.Ratio(o.InFlight+o.Queued, there)
-	o.Censored = units.OrZero(o.CensoredRatio) > censoredAbove
-}
-
-// larger returns the larger number. nil is unknown and smaller than any number.
-func larger(a, b *float64) *float64 {
-	if a == nil || (b != nil && *b > *a) {
-		return b
-	}
-	return a
-}

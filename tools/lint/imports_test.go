@@ -49,11 +49,10 @@ var mayImport = map[string]string{
 	"tiers/objecttier/store":  "tiers/clock",
 	"tiers/objecttier/s3test": "",
 
-	"kvbench/units":         "",
-	"kvbench/result":        "kvbench/units kvbench/result/python tracing tracing/host",
-	"kvbench/result/python": "",
-	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
-	"kvbench/verdict":       "kvbench/units kvbench/result",
+	"kvbench/units":   "",
+	"kvbench/result":  "kvbench/units tracing tracing/host",
+	"kvbench/report":  "kvbench/units kvbench/result/... tracing tracing/fio",
+	"kvbench/verdict": "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
 		"workloads workloads/model workloads/compute",
 	"kvbench/group": "kvbench/units kvbench/result",

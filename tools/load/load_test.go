@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
-
-	"kvbench/kvbench/merge"
 )
 
 // read returns all records and what was warned about.
@@ -126,25 +124,6 @@ func TestStandardInput(t *testing.T) {
 	assert.Contains(t, records[1].Missing, "stdin:5")
 }
 
-// The keys of an autoscaler are the Python benchmark's own, and so is their form.
-func TestAPythonResultOfAnAutoscalerIsRead(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "option_1", "trial_0", "rank_0")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "kvcache_results_1.json"),
-		[]byte(`{"requests_completed":7,"total_tokens_generated":7,"summary":{"total_requests":7,
-		"cache_stats":{"cache_hit_rate":0.5},"qos_metrics":{},
-		"autoscaling_stats":[{"timestamp":"2026-01-02T15:04:05.000600","mode":"qos","action":
-		"scale_up","users":8,"saturation_level":0.4,"read_latency_p95_ms":null,
-		"write_latency_p95_ms":1.5,"throughput_tokens_per_sec":120.5}],
-		"autoscaling_summary":{"initial_users":4,"final_users":8,"total_scale_events":1}}}`),
-		0o644))
-	found, err := merge.ReadTree(filepath.Dir(filepath.Dir(filepath.Dir(dir))))
-	require.NoError(t, err)
-	require.Len(t, found.Files, 1)
-	assert.True(t, found.Files[0].Python)
-	assert.Equal(t, 8, found.Files[0].Keys.Summary.AutoscalingStats[0].Users)
-}
-
 func TestWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -156,14 +135,14 @@ func TestWhatCannotBeRead(t *testing.T) {
 	result, err := os.ReadFile(
 		"testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
 	require.NoError(t, err)
-	future := bytes.Replace(result, []byte(`"schema_version": "2.0"`),
+	future := bytes.Replace(result, []byte(`"schema_version": "3.0"`),
 		[]byte(`"schema_version": "4.0"`), 1)
 	for _, c := range []struct{ arg, want string }{
 		{write("zero.txt", ""), "zero.txt:1: it is empty"},
 		{write("zero.json", ""), "zero.json:1: it is empty"},
 		{write("prose.txt", "hello\nworld\n"), "prose.txt: no benchmark result in it"},
-		{write("cut.json", string(result[:1000])), "cut.json:38: truncated JSON"},
-		{write("wrong.json", `{"schema_version":"2.0","summary":{},"trial":"x"}`),
+		{write("cut.json", string(result[:1000])), "cut.json:43: truncated JSON"},
+		{write("wrong.json", `{"schema_version":"3.0","requests":{},"trial":"x"}`),
 			"wrong.json:1: json: cannot unmarshal"},
 		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
 		{write("future.json", string(future)), `unsupported result schema "4.0"`},

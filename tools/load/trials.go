@@ -12,7 +12,6 @@ import (
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 )
 
 // identity returns a text that is equal for a result and its copies only. It is "" without a nonce or a
@@ -155,10 +154,10 @@ func joined(ranks []*Record, n int) (*Record, error) {
 
 // mergePython merges the results of n ranks of the Python benchmark.
 func (rec *Record) mergePython(n int) (any, error) {
-	var results []*python.Result
+	var results []result.Python
 	have := &result.Result{Ranks: n}
 	for _, rank := range rec.Ranks {
-		r, err := python.Parse(rank.Raw)
+		r, err := result.ParsePython(rank.Raw)
 		if err != nil {
 			return nil, merge.Located(rank.Path, rank.Raw, err)
 		}
@@ -168,5 +167,5 @@ func (rec *Record) mergePython(n int) (any, error) {
 		results, have.MergedRanks = append(results, r), append(have.MergedRanks, rank.rank)
 	}
 	rec.Missing = merge.Lacks(have)
-	return merge.Python(results), nil
+	return result.SumPython(results), nil
 }

@@ -133,7 +133,7 @@ func (c *Check) option(group string, files []merge.File, o *merge.Option) {
 	// Rule 6.3.4.4 forbids an option whose ranks were all served from memory. Check every rank: the sum
 	// over the ranks hides a single one.
 	for _, f := range files {
-		if !f.Complete() || f.Keys.Summary.CacheStats.StorageEntries != 0 {
+		if !f.Complete() || f.Keys.Number("summary.cache_stats.storage_entries") != 0 {
 			continue
 		}
 		// MLPerf's tools count both cases as served from memory.
