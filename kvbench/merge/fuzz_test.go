@@ -16,7 +16,7 @@ func FuzzAggregate(f *testing.F) {
 	f.Add([]byte(`{"summary": {"cache_stats": {"storage_entries": 15}}}`))
 	f.Add(
 		[]byte(
-			`{"schema_version": "3.0", "status": "complete", "window_ns": -1, "start_time": "2026-09-08T12:00:00Z",
+			`{"schema_version": "2.0", "status": "complete", "window_ns": -1, "start_time": "2026-09-08T12:00:00Z",
 		"timeline": {"interval_ns": 1, "last_interval_ns": 0, "read_bytes": {"storage": [1, 2]}},
 		"histograms": {"storage_read_device": {"encoding": "hdr-v2-deflate-base64", "data": "x", "count": -1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -56,9 +56,8 @@ func Decode(data []byte) (*result.Result, bool, error) {
 	if err != nil && json.NewDecoder(bytes.NewReader(data)).Decode(&top) != nil {
 		return nil, false, err
 	}
-	// A kvbench result has schema_version and requests, in older schemas a summary, so that their
-	// error names the schema. A Python result has no schema_version, but a summary and
-	// requests_completed.
+	// A kvbench result has schema_version and requests, in schema 2 a summary. A Python result has
+	// no schema_version, but a summary and requests_completed.
 	object := func(v json.RawMessage) bool { return bytes.HasPrefix(v, []byte("{")) }
 	python := top.Schema == nil
 	if python && (top.Done == nil || !object(top.Summary)) ||

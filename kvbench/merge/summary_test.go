@@ -236,7 +236,7 @@ func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 
 func TestBrokenInputs(t *testing.T) {
 	for what, text := range map[string]string{"empty": "",
-		"truncated": `{"schema_version": "3.0", "summary": {`, "no result": "{}",
+		"truncated": `{"schema_version": "2.0", "summary": {`, "no result": "{}",
 		"past": `{"schema_version":"1.0"}`, "future": `{"schema_version":"3.0"}`} {
 		dir := run6(t, nil)
 		path := filepath.Join(dir, "option_1/trial_1/rank_0/kvcache_results_20260908_120000.json")

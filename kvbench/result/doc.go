@@ -14,6 +14,7 @@
 //	machine.go    ReadEnvironment: the machine, the mount of a directory, the block devices behind it
 //	version.go    Version: the revision from the linker, from the Go command, or of the checkout
 //	python.go     the export: the result with the keys of the Python benchmark
+//	schema2.go    reading results of schema 2
 //	histogram.go  distributions, and the form in which those of several trials can be merged
 //	derive.go     its ratios and costs, from its counts
 //	distribute.go the distributions of a result from its histograms, by their names

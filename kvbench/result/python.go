@@ -14,17 +14,45 @@ import (
 // Result.Python makes one.
 type Python map[string]any
 
-// ParsePython reads a result file of the Python benchmark.
-func ParsePython(data []byte) (p Python, err error) { return p, json.Unmarshal(data, &p) }
+// ParsePython reads a result file of the Python benchmark. It refuses a file in which a key that Result.Python
+// writes has a value of another kind.
+func ParsePython(data []byte) (p Python, err error) {
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, err
+	}
+	return p, sameKinds("", (&Result{}).Python(), p)
+}
+
+// sameKinds returns an error if a number or an object of want is something else in have. A missing key and null
+// are no error. path is the place of both, for the error.
+func sameKinds(path string, want, have map[string]any) error {
+	for key, w := range want {
+		h, at := have[key], path+key
+		if h == nil {
+			continue
+		}
+		switch w := w.(type) {
+		case int, int64, float64:
+			if _, ok := h.(float64); !ok {
+				return fmt.Errorf("%s: want a number, have %v", at, h)
+			}
+		case map[string]any:
+			inner, ok := h.(map[string]any)
+			if !ok {
+				return fmt.Errorf("%s: want an object, have %v", at, h)
+			}
+			if err := sameKinds(at+".", w, inner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // Number returns the number at a dotted path of keys, 0 if there is none.
 func (p Python) Number(path string) float64 {
-	var v any = map[string]any(p)
-	for key := range strings.SplitSeq(path, ".") {
-		object, _ := v.(map[string]any)
-		v = object[key]
-	}
-	return float(v)
+	object, key := below(p, path, false)
+	return float(object[key])
 }
 
 // float returns a number of an object, 0 for other values.

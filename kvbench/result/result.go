@@ -15,7 +15,8 @@ import (
 )
 
 // SchemaVersion is the schema version of written results. Within a major version keys may be added,
-// but no key is removed or changes its meaning. Readers accept this major version.
+// but no key is removed or changes its meaning. Readers accept this major version and the previous
+// one.
 const SchemaVersion = "3.0"
 
 // LineFormat is the value of kvbench-format in benchmark text. Within a format, units keep their
@@ -209,7 +210,7 @@ func (r *Result) WriteJSON(path string) error {
 	return nil
 }
 
-// Parse reads a result of schema 3.x. It ignores unknown keys. For another schema, or none,
+// Parse reads a result of schema 3.x or 2.x. It ignores unknown keys. For another schema, or none,
 // it returns an error that wraps ErrSchema.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
@@ -218,17 +219,27 @@ func Parse(data []byte) (*Result, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
 	}
-	switch schema, _, _ := strings.Cut(head.SchemaVersion, "."); schema {
-	case "3":
-	case "1", "2":
-		return nil, fmt.Errorf("%w: schema %s is of an older kvbench; read it with the release that "+
-			"wrote it (its environment.kvbench_version), or run the benchmark again", ErrSchema,
-			schema)
-	default:
-		return nil, fmt.Errorf("%w %q, this version reads 3.x", ErrSchema, head.SchemaVersion)
+	if err := CheckSchema(head.SchemaVersion); err != nil {
+		return nil, err
 	}
 	r := &Result{}
-	return r, json.Unmarshal(data, r)
+	if err := json.Unmarshal(data, r); err != nil || !strings.HasPrefix(head.SchemaVersion, "2") {
+		return r, err
+	}
+	return upgraded(data)
+}
+
+// CheckSchema returns an error that wraps ErrSchema if version is not 2.x or 3.x. In other versions
+// units and keys have other meanings.
+func CheckSchema(version string) error {
+	switch schema, _, _ := strings.Cut(version, "."); schema {
+	case "2", "3":
+		return nil
+	case "1":
+		return fmt.Errorf("%w: schema 1 is of an older kvbench; read it with the release that "+
+			"wrote it (its environment.kvbench_version), or run the benchmark again", ErrSchema)
+	}
+	return fmt.Errorf("%w %q, this version reads 2.x and 3.x", ErrSchema, version)
 }
 
 // Parameter returns the effective value of a parameter, nil if unknown.

@@ -17,9 +17,9 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 		_, err := read(bad)
 		require.ErrorIs(t, err, ErrSchema, bad)
 	}
-	_, err := read(`{"schema_version":"2.9"}`)
+	_, err := read(`{"schema_version":"1.9"}`)
 	require.ErrorIs(t, err, ErrSchema)
-	require.ErrorContains(t, err, "schema 2 is of an older kvbench; read it with the release that "+
+	require.ErrorContains(t, err, "schema 1 is of an older kvbench; read it with the release that "+
 		"wrote it")
 	r, err := read(`{"schema_version":"3.7","requests":{"completed":3},` +
 		`"a_key_of_the_future":{"x":1}}`)

@@ -165,7 +165,7 @@ func TestGenerations(t *testing.T) {
 
 func TestReadFileRefusesOtherThings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
-	for _, text := range []string{"", "{", "{}", `{"schema_version":"3.0"}`} {
+	for _, text := range []string{"", "{", "{}", `{"schema_version":"2.0"}`} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		_, err := ReadFile(path)
 		assert.ErrorContains(t, err, path)

@@ -36,7 +36,7 @@ func seeds(f *testing.F) {
 			`{"kvreport_schema": "1.0", "results": [{"source":"a","name":"X-2","values":[{"unit":"ns/op","value":5},{"unit":"x","value":"NaN"}]}], "units": {"x":{"better":"higher"}}}`))
 	f.Add(
 		[]byte(
-			`{"schema_version":"3.0","status":"complete","summary":{"cache_stats":{"storage_read_p50_ms":1}},"histograms":{"a":{}},"timeline":{}}`))
+			`{"schema_version":"2.0","status":"complete","summary":{"cache_stats":{"storage_read_p50_ms":1}},"histograms":{"a":{}},"timeline":{}}`))
 	f.Add(
 		[]byte(
 			`{"requests_completed":1,"summary":{},"device_latency_tracing":{"qd_read":{"buckets":[{"range_us":[1,2],"count":3}]}}}`))

@@ -95,9 +95,10 @@ func (r *reader) emit(rec *Record) error {
 		r.seen[id] = true
 	}
 	r.records++
-	if format := rec.format(); format != "" && format != result.LineFormat {
-		return fmt.Errorf("%s: unsupported kvbench-format %s, this version reads %s; read it with the "+
-			"release that wrote it, or run the benchmark again", rec.place(), format, result.LineFormat)
+	if format := rec.format(); format != "" {
+		if err := result.CheckSchema(format); err != nil {
+			return fmt.Errorf("%s: %w", rec.place(), err)
+		}
 	}
 	if trial, rank, ok := rec.member(); ok && r.Trials {
 		rec.trial, rec.rank = trial, rank

@@ -135,14 +135,14 @@ func TestWhatCannotBeRead(t *testing.T) {
 	result, err := os.ReadFile(
 		"testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
 	require.NoError(t, err)
-	future := bytes.Replace(result, []byte(`"schema_version": "3.0"`),
+	future := bytes.Replace(result, []byte(`"schema_version": "2.0"`),
 		[]byte(`"schema_version": "4.0"`), 1)
 	for _, c := range []struct{ arg, want string }{
 		{write("zero.txt", ""), "zero.txt:1: it is empty"},
 		{write("zero.json", ""), "zero.json:1: it is empty"},
 		{write("prose.txt", "hello\nworld\n"), "prose.txt: no benchmark result in it"},
-		{write("cut.json", string(result[:1000])), "cut.json:43: truncated JSON"},
-		{write("wrong.json", `{"schema_version":"3.0","requests":{},"trial":"x"}`),
+		{write("cut.json", string(result[:1000])), "cut.json:38: truncated JSON"},
+		{write("wrong.json", `{"schema_version":"2.0","summary":{},"trial":"x"}`),
 			"wrong.json:1: json: cannot unmarshal"},
 		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
 		{write("future.json", string(future)), `unsupported result schema "4.0"`},
