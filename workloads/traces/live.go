@@ -188,7 +188,7 @@ type liveSession struct {
 func (l *Live) start(s *session, after time.Duration) {
 	n := len(s.steps)
 	live := &liveSession{session: s, left: n, pending: make([]int32, n), waiting: make([][]int32, n)}
-	begun := l.now + l.faster(after)
+	begun := l.now + l.cfg.faster(after)
 	for i := range s.steps {
 		step := &s.steps[i]
 		live.pending[i] = int32(len(step.after))
@@ -196,17 +196,9 @@ func (l *Live) start(s *session, after time.Duration) {
 			live.waiting[k] = append(live.waiting[k], int32(i))
 		}
 		if len(step.after) == 0 {
-			l.due.Push(due{begun + l.faster(step.Stamp), live, i})
+			l.due.Push(due{begun + l.cfg.faster(step.Stamp), live, i})
 		}
 	}
-}
-
-// faster divides a recorded time by the speedup. With speedup 0, as fast as possible, it returns 0.
-func (l *Live) faster(d time.Duration) time.Duration {
-	if l.cfg.Speedup == 0 {
-		return 0
-	}
-	return workloads.Nanoseconds(float64(d) / l.cfg.Speedup)
 }
 
 // Take implements workloads.Source.
@@ -252,7 +244,7 @@ func (l *Live) Done(r *workloads.Request, now time.Duration) {
 	s := d.of
 	for _, k := range s.waiting[d.step] {
 		if s.pending[k]--; s.pending[k] == 0 {
-			l.due.Push(due{l.now + l.faster(s.steps[k].wait), s, int(k)})
+			l.due.Push(due{l.now + l.cfg.faster(s.steps[k].wait), s, int(k)})
 		}
 	}
 	if s.left--; s.left == 0 {

@@ -112,7 +112,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
 	}
 	for c := range t.queue.priority {
-		if t.times.timed() {
+		if t.cfg.timed() {
 			t.queue.priority[c] = cfg.Profile.QoS[c].Priority
 		}
 	}
@@ -136,7 +136,7 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	default:
 		return nil, workloads.Wait, next.arrival
 	}
-	if !t.times.timed() {
+	if !t.cfg.timed() {
 		r.Arrival = t.now
 		t.offer(r.Class, r.Own.Tokens)
 	}
@@ -168,7 +168,7 @@ func (t *Trace) read(until time.Duration) {
 	for {
 		ready := len(t.queue.ready) > 0
 		if len(t.arrived) > 0 && t.queue.waiting() < maxWaiting &&
-			!(ready && (t.arrived[0].BlockTokens > 0 || !t.times.timed())) {
+			!(ready && (t.arrived[0].BlockTokens > 0 || !t.cfg.timed())) {
 			row := &t.arrived[0]
 			t.queue.add(t.request(row), t.cfg.Overtaking)
 			t.arrivedIDs -= len(row.Blocks)
@@ -178,10 +178,10 @@ func (t *Trace) read(until time.Duration) {
 		}
 		row := t.peek()
 		if row == nil || row.arrival > t.now || len(t.arrived) == maxArrived || t.arrivedIDs > maxArrivedIDs ||
-			!t.times.timed() && (ready || len(t.arrived) > 0) {
+			!t.cfg.timed() && (ready || len(t.arrived) > 0) {
 			return
 		}
-		if t.times.timed() {
+		if t.cfg.timed() {
 			t.offer(t.class(row), t.writes(row))
 		}
 		row.Blocks = slices.Clone(row.Blocks) // the blocks are valid only until the next row is read
@@ -264,7 +264,7 @@ func (t *Trace) Close() error {
 // Account implements Source. Rows without arrivals (Speedup 0) are offered when they are taken, and
 // never wait.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
-	if t.times.timed() {
+	if t.cfg.timed() {
 		t.read(until)
 	}
 	loads := slices.Clone(t.offered[:])
