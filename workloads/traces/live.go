@@ -2,7 +2,6 @@ package traces
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -48,14 +47,6 @@ func (s *stage) row(d due) formats.Row {
 	return row
 }
 
-// failure returns the error that ended the sessions early.
-func (s *stage) failure() error {
-	if errors.Is(s.err, io.EOF) {
-		return nil
-	}
-	return s.err
-}
-
 // within returns the start time of one of the first sessions: random, within the mean gap of the
 // session.
 func (s *stage) within(first *session) time.Duration {
@@ -96,7 +87,7 @@ func (o *openLoop) next() (row traceRow, err error) {
 			o.due.Push(due{at: o.within(s), of: &liveSession{session: s}})
 		}
 	}
-	if len(o.due) == 0 || o.failure() != nil {
+	if len(o.due) == 0 || early(o.err) != nil {
 		return row, o.err
 	}
 	d := o.due[0]
@@ -281,7 +272,7 @@ func (l *Live) Account(until time.Duration) []workloads.ClassLoad {
 }
 
 // Err returns the error that ended the sessions early.
-func (l *Live) Err() error { return l.failure() }
+func (l *Live) Err() error { return early(l.err) }
 
 // Report returns the counts of the rows of recorded sessions that were read and replayed so far. It
 // counts each row once, without rows that were read ahead.

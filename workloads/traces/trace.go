@@ -63,7 +63,7 @@ type Config struct {
 //
 // Check Err after Take has returned Exhausted. The caller must call Close.
 type Trace struct {
-	*replay
+	*Replay
 	shape  users.Shape
 	stream users.Stream
 	blocks blockEntries // for a block trace
@@ -93,7 +93,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		return nil, err
 	}
 	t := &Trace{
-		replay: newReplay(in),
+		Replay: newReplay(in),
 		shape: users.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
 		stream: users.NewStream(cfg.Seed, -1),
@@ -219,14 +219,10 @@ func (t *Trace) Written(r *workloads.Request) {
 // Done implements Source. A trace does not wait for completions.
 func (t *Trace) Done(*workloads.Request, time.Duration) {}
 
-// Err returns the error that ended the input early: a file that cannot be read, or too many malformed
-// rows. It is nil at the end of the input.
-func (t *Trace) Err() error { return t.failure() }
-
 // Report returns the counts of the rows that were taken, and of the skipped and unusable rows before
 // them. Rows that were read ahead may add unusable ones.
 func (t *Trace) Report() workloads.TraceReport {
-	report := t.report()
+	report := t.Replay.Report()
 	report.Tokenizer = t.format.Tokenizer
 	report.Rows = report.Malformed + report.Failed + report.Skipped + t.rows
 	for _, queued := range t.queue.all {
