@@ -185,7 +185,7 @@ func (t *Trace) request(row traceRow) *workloads.Request {
 		ContextTokens: row.Context, GenerateTokens: row.Generate, Origin: at,
 	}
 	if row.BlockTokens > 0 {
-		r.Own.Tokens = t.blocks.tokens(&row.Row, len(row.Blocks))
+		r.Own.Tokens = t.blocks.tokens(&row.Row)
 		t.queue.add(r, at, true)
 		return r
 	}
