@@ -8,7 +8,7 @@
 //	users.go       Config, Users: the Source; New, the times between requests, SetUsers; Heap: items in
 //	               order
 //	source.go      Take, Written, Done: the next request; Account: arrivals
-//	rag.go         Corpus: documents; WithRAG: turns that retrieve, and additional queries
+//	rag.go         Corpus: documents; turns that retrieve, and additional queries
 //
 // Begin with Default and New. A user's n-th request is a function of (seed, user, n), so a cursor
 // represents all its future requests. Users has no clock and no goroutines and is not safe for

@@ -11,6 +11,11 @@ import (
 func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	s.advance(now)
 	switch {
+	case len(s.queries) > 0:
+		q := s.queries[0]
+		s.queries = s.queries[1:]
+		s.taken[q.Class]++
+		return q, workloads.Ready, 0
 	case len(s.ready) > 0:
 	// In closed loop requests in flight may delay other arrivals, so in every mode the number of taken
 	// requests decides.
@@ -23,6 +28,7 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	}
 	c := s.ready.Pop().cursor
 	r := s.request(c)
+	s.retrieve(c, r)
 	s.requests++
 	s.taken[r.Class]++
 	s.step(c, r)
@@ -117,6 +123,9 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 		if load := &loads[c.user.Class]; len(c.arrived) > 0 {
 			load.Oldest = min(load.Oldest, c.arrived[0])
 		}
+	}
+	for _, q := range s.queries {
+		loads[q.Class].Oldest = min(loads[q.Class].Oldest, q.Arrival)
 	}
 	return loads
 }

@@ -35,6 +35,9 @@ type Config struct {
 
 	PrefillOnly, DecodeOnly bool
 
+	// Corpus has the documents of which turns and queries retrieve chunks, nil for none.
+	Corpus *Corpus
+
 	Rate         float64 // requests per second of all users together, 0 = think times decide
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
 	// MaxRequests is the number of arrivals (closed-loop: requests) after which the load ends, 0 =
@@ -51,10 +54,11 @@ type Users struct {
 	cfg   Config
 	shape Shape
 
-	cursors []*cursor      // cursor of each user, by slot
-	future  Heap[userItem] // the next arrivals of users
-	ready   Heap[userItem] // users whose next request has arrived, by priority
-	left    int64          // remaining arrivals; closed-loop: requests to schedule
+	cursors []*cursor            // cursor of each user, by slot
+	future  Heap[userItem]       // the next arrivals of users
+	ready   Heap[userItem]       // users whose next request has arrived, by priority
+	left    int64                // remaining arrivals; closed-loop: requests to schedule
+	queries []*workloads.Request // go before all turns
 
 	now      time.Duration // latest time of a Take or an Account
 	requests int64         // taken requests of all classes
@@ -185,6 +189,7 @@ func (s *Users) SetUsers(n int, now time.Duration) {
 	}
 	dropSilent(&s.future)
 	dropSilent(&s.ready)
+	s.dropQueries(n)
 }
 
 // dropSilent removes inactive users from a heap.
