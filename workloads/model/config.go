@@ -96,10 +96,6 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		return Model{}, err
 	}
 	f := levels[0]
-	f.nan = map[string]string{}
-	for _, found := range nanFields.FindAllSubmatch(text, -1) {
-		f.nan[string(found[1])] = string(found[2])
-	}
 	defaults, err := newFields([]byte(cmp.Or(classDefaults[f.text("model_type")], "{}")))
 	if err != nil {
 		return Model{}, err
@@ -161,8 +157,8 @@ func (f *fields) model() (Model, error) {
 	need := func(key string, there bool) {
 		if !there {
 			is := "missing"
-			if value := cmp.Or(f.nan[key], string(f.of[key])); value != "" {
-				is = fmt.Sprintf("%s, want 1 to %d", value, maxLayers)
+			if f.of[key] != nil {
+				is = fmt.Sprintf("%s, want 1 to %d", f.of[key], maxLayers)
 			}
 			missing = append(missing, fmt.Errorf("field %s is %s", key, is))
 		}

@@ -20,16 +20,12 @@ type fields struct {
 	of   map[string]json.RawMessage // keys whose value is null are left out
 	read map[string]bool
 	subs map[string]*fields
-	err  error             // of the first value that could not be read
-	nan  map[string]string // fields whose value is NaN or Infinity
+	err  error // of the first value that could not be read
 }
 
 // stringsOrNaN matches JSON strings, NaN and Infinity. Python writes NaN and Infinity, but JSON
 // forbids them. They become null, because no size uses them.
 var stringsOrNaN = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
-
-// nanFields matches fields with NaN or Infinity.
-var nanFields = regexp.MustCompile(`"(\w+)"\s*:\s*(-?Infinity|NaN)`)
 
 func newFields(text []byte) (*fields, error) {
 	f := &fields{read: map[string]bool{}, subs: map[string]*fields{}}
