@@ -64,7 +64,6 @@ type Config struct {
 // Check Err after Take has returned Exhausted. The caller must call Close.
 type Trace struct {
 	*Replay
-	shape  users.Shape
 	stream users.Stream
 	blocks blockEntries // for a block trace
 
@@ -88,14 +87,13 @@ var (
 // Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns.
 // Trace keeps the 10,000 sessions used last. Requests of blocks have Blocks instead of their own entry.
 func New(format formats.Format, cfg Config) (*Trace, error) {
+	cfg.Profile = cfg.Profile.Only(cfg.PrefixCaching, cfg.PrefillOnly)
 	in, err := openInput(format, cfg)
 	if err != nil {
 		return nil, err
 	}
 	t := &Trace{
 		Replay: newReplay(in),
-		shape: users.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
-			PrefillOnly: cfg.PrefillOnly},
 		stream: users.NewStream(cfg.Seed, -1),
 		blocks: blockEntries{objectTokens: cfg.ObjectTokens},
 	}
@@ -190,8 +188,8 @@ func (t *Trace) request(row traceRow) *workloads.Request {
 		return r
 	}
 	r.Class = t.cfg.Profile.Class(t.stream.Unit(users.DrawClass, row.seq))
-	r.Kind = t.shape.Kind(row.Context)
-	r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, row.seq)
+	r.Kind = t.cfg.Profile.Kind(row.Context)
+	r.SystemPrompt, r.SystemPromptTokens = t.cfg.Profile.Prompt(t.stream, row.seq)
 	r.Own.Tokens = users.OwnTokens(row.Context, r.SystemPromptTokens)
 	r.Own.Key = workloads.RequestKey(strings.ToLower(t.format.Name), row.row, row.cycle)
 	session := row.Session
@@ -203,7 +201,7 @@ func (t *Trace) request(row traceRow) *workloads.Request {
 		t.queue.join(r, at, session, t.cfg.Profile.MaxTurns)
 	}
 	if t.cfg.ObjectTokens > 0 { // to an engine a conversation is one sequence of tokens
-		r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, int64(r.Conversation))
+		r.SystemPrompt, r.SystemPromptTokens = t.cfg.Profile.Prompt(t.stream, int64(r.Conversation))
 	}
 	t.queue.add(r, at, t.cfg.Overtaking)
 	return r

@@ -2,8 +2,7 @@
 // times, and the documents that some requests retrieve.
 //
 //	profile.go     Profile, Template, Sessions: all that a configuration file can say; Default: MLPerf's
-//	draws.go       Stream: stateless draws from (seed, user, purpose, n); Shape: what kind of request a
-//	               context becomes
+//	draws.go       Stream: stateless draws from (seed, user, purpose, n)
 //	population.go  User, Population: the users, also as drawn by CPython's random
 //	users.go       Config, Users: the Source; New, the times between requests, SetUsers; Heap: items in
 //	               order

@@ -51,8 +51,7 @@ type Config struct {
 // A request is a pure function of (seed, user, n). So a cursor represents all future requests of a
 // user. Taking a request costs O(log users), and a waiting request takes 8 bytes.
 type Users struct {
-	cfg   Config
-	shape Shape
+	cfg Config
 
 	cursors []*cursor            // cursor of each user, by slot
 	future  Heap[userItem]       // the next arrivals of users
@@ -113,12 +112,8 @@ func New(cfg Config) *Users {
 	cfg.ClosedLoop = cfg.ClosedLoop && cfg.Rate <= 0
 	// A decode-only request writes no entry, so the next request need not wait for one.
 	cfg.Overtaking = cfg.Overtaking || cfg.DecodeOnly
-	s := &Users{
-		cfg:  cfg,
-		left: cmp.Or(cfg.MaxRequests, math.MaxInt64),
-		shape: Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
-			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly},
-	}
+	cfg.Profile = cfg.Profile.Only(cfg.PrefixCaching, cfg.PrefillOnly)
+	s := &Users{cfg: cfg, left: cmp.Or(cfg.MaxRequests, math.MaxInt64)}
 	for _, u := range cfg.Users {
 		s.add(u)
 	}
