@@ -3,7 +3,7 @@
 //
 //	formats.go     Format, the files of a path, and their Identity; Row, Reader; Malformed, Tally, Usable:
 //	               malformed rows, and the limit at which a file is refused
-//	lines.go       lines of files, .gz and .zst unpacked, and comma-separated values by column
+//	lines.go       lines of files, .gz and .zst unpacked; Table, CSV: comma-separated values by column
 //	document.go    JSON value by value
 //	readers.go     rowReader: any number of rows of each line, JSON document or record
 //	requests.go    Azure and BurstGPT: requests as comma-separated values
