@@ -160,7 +160,7 @@ func (f *fields) apply(m *Model) error {
 		return f.compress(m, ratios)
 	}
 	window := f.num("sliding_window", "sliding_window_size")
-	if f.of["use_sliding_window"] != nil && !f.flag("use_sliding_window") {
+	if f.values["use_sliding_window"] != nil && !f.flag("use_sliding_window") {
 		window = 0 // Qwen files give a window even when it is off
 	}
 	key, kinds, err := f.kinds(m, window)
@@ -243,14 +243,14 @@ func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 	case kind == mambaLayer:
 		heads := num(f, "mamba_num_heads", "mamba_n_heads")
 		if f.text("mamba_d_head") == "auto" {
-			f.of["mamba_d_head"] = fmt.Appendf(nil, "%.0f",
+			f.values["mamba_d_head"] = fmt.Appendf(nil, "%.0f",
 				num(f, "mamba_expand")*float64(m.Hidden)/max(1, heads))
 		}
 		inner := heads * num(f, "mamba_head_dim", "mamba_d_head")
 		states := num(f, "ssm_state_size", "mamba_d_state")
 		inputs := inner + 2*num(f, "n_groups", "mamba_n_groups")*states
 		return inner*states*size + inputs*(num(f, "conv_kernel", "mamba_d_conv")-1)*2, err
-	case len(kimi.of) > 0:
+	case len(kimi.values) > 0:
 		dim := num(kimi, "head_dim")
 		inner := num(kimi, "num_heads") * dim
 		return inner*dim*4 + 3*inner*(num(kimi, "short_conv_kernel_size")-1)*2, err
