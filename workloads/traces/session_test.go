@@ -45,7 +45,7 @@ func sourceOf(list ...*session) func() (*session, error) {
 	}
 }
 
-func TestWhoWaitsForWhom(t *testing.T) {
+func TestDependenciesOfSteps(t *testing.T) {
 	detached := row(3, 2, 0, 1, 9)
 	detached.Agent.Detached = true
 	s := built(0,

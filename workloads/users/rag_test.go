@@ -109,7 +109,7 @@ func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 	)
 }
 
-func TestOnlyKeptDocumentsAreAskedFor(t *testing.T) {
+func TestOnlyKeptDocumentsAreRetrieved(t *testing.T) {
 	p := Default().RAG
 	p.MaxDocuments = 2
 	c := NewCorpus(p, 10, ragModel, model.Sizer{}, 1)
@@ -132,7 +132,7 @@ func TestRAGPicksBothEndsOfAWeight(t *testing.T) {
 }
 
 // A tenth of the turns retrieve, and a tenth are followed by a query. Otherwise the turns do not change.
-func TestUsersRetrieveAndAsk(t *testing.T) {
+func TestTurnsRetrieveAndHaveQueries(t *testing.T) {
 	cfg := Config{Profile: Default(), Users: Population(Default(), 42, 20, false), Seed: 42,
 		MultiTurn: true, Overtaking: true}
 	plain := New(cfg)

@@ -20,13 +20,13 @@ func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "users", d.Cmd)
-			return ask(t, d)
+			return runUsers(t, d)
 		})
 	})
 }
 
-// ask carries out one command.
-func ask(t *testing.T, d *datadriven.TestData) string {
+// runUsers executes one command.
+func runUsers(t *testing.T, d *datadriven.TestData) string {
 	p := Default()
 	cfg := Config{Profile: p, Seed: 42, MultiTurn: true, MaxRequests: 8}
 	n, documents, service := 2, 0, "0s"
