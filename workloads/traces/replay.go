@@ -21,19 +21,15 @@ type Replay struct {
 	reader *reader
 	source rowSource // the reader, or a source that reorders its rows
 	times  schedule
-	rows   rowCount
 	seq    int64 // rows returned
 	err    error // error that ended the replay, io.EOF at its end
 
-	sessions *sessionReader // only for sessions of agents, otherwise nil
-	stage    *openLoop      // the live sessions, otherwise nil
-}
-
-// rowCount counts rows of the source.
-type rowCount struct {
 	first   int64 // rows of the first cycle, including skipped ones
 	skipped int64 // rows of the first cycle before the start
-	cycle   int   // cycle of the latest row; at the end the number of cycles
+	cycles  int   // cycle of the latest row; at the end the number of cycles
+
+	sessions *sessionReader // only for sessions of agents, otherwise nil
+	stage    *openLoop      // the live sessions, otherwise nil
 }
 
 // Open opens the input. It reads the start of every file, so that it returns an error if the input has
@@ -78,19 +74,19 @@ func (r *Replay) next() (row traceRow, err error) {
 				" replay at %s: start earlier (-trace-start)",
 				r.times.pos.Round(time.Millisecond), r.cfg.Start)
 		} else if ends {
-			r.rows.cycle++
+			r.cycles++
 		}
 		if err != nil {
 			r.close()
 			r.err = err
 			break
 		}
-		r.rows.cycle = row.cycle
+		r.cycles = row.cycle
 		before := r.times.pass(&row)
 		if row.cycle == 0 {
-			r.rows.first++
+			r.first++
 			if before {
-				r.rows.skipped++
+				r.skipped++
 			}
 		}
 		if before {
@@ -119,8 +115,8 @@ func early(err error) error {
 // skipped, and the unusable rows before them.
 func (r *Replay) Report() workloads.TraceReport {
 	report := r.reader.report()
-	report.Rows = report.Malformed + report.Failed + r.rows.first
-	report.Skipped, report.Cycles = r.rows.skipped, r.rows.cycle
+	report.Rows = report.Malformed + report.Failed + r.first
+	report.Skipped, report.Cycles = r.skipped, r.cycles
 	if r.sessions != nil {
 		r.sessions.report(&report, &r.stage.stage)
 	}

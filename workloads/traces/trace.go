@@ -71,9 +71,10 @@ type Trace struct {
 	queue   queue     // requests that have arrived and were not taken
 	offered [workloads.NumClasses]workloads.ClassLoad
 	taken   [workloads.NumClasses]int64
-	rows    int64         // taken rows of the first cycle
-	now     time.Duration // latest time of a Take or an Account
 	closed  bool
+	now     time.Duration // latest time of a Take or an Account
+
+	replayed int64 // taken rows of the first cycle
 }
 
 var (
@@ -131,7 +132,7 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	t.taken[r.Class]++
 	row := r.Origin.(*arrived)
 	if row.cycle == 0 {
-		t.rows++
+		t.replayed++
 	}
 	if row.BlockTokens > 0 {
 		t.blocks.add(r, &row.Row)
@@ -222,7 +223,7 @@ func (t *Trace) Done(*workloads.Request, time.Duration) {}
 func (t *Trace) Report() workloads.TraceReport {
 	report := t.Replay.Report()
 	report.Tokenizer = t.format.Tokenizer
-	report.Rows = report.Malformed + report.Failed + report.Skipped + t.rows
+	report.Rows = report.Malformed + report.Failed + report.Skipped + t.replayed
 	for _, queued := range t.queue.all {
 		if len(queued) > 0 {
 			report.Cycles = min(report.Cycles, queued[0].Origin.(*arrived).cycle)
