@@ -181,7 +181,8 @@ func (c *CSV[R]) Next() (row R, err error) {
 // header finds the columns by the first line, and reports whether that line is a header.
 func (c *CSV[R]) header(fields []string) (bool, error) {
 	find := func(name string) int {
-		return slices.IndexFunc(fields, func(f string) bool { return strings.EqualFold(strings.TrimSpace(f), name) })
+		named := func(field string) bool { return strings.EqualFold(strings.TrimSpace(field), name) }
+		return slices.IndexFunc(fields, named)
 	}
 	header := find(c.table.Columns[0].Name) >= 0
 	var missing []string
