@@ -86,7 +86,7 @@ func TestSessionsGrow(t *testing.T) {
 
 // Agents that are started together make their requests concurrently. Their parent's next request comes
 // after the answers of all.
-func TestAgentsBesideEachOther(t *testing.T) {
+func TestAgentsRunConcurrently(t *testing.T) {
 	s := generate(agents(), 3, 0, 64)
 	concurrent, waited := 0, 0
 	for range 100 {

@@ -15,7 +15,7 @@ type pending struct {
 // Before orders by time.
 func (a pending) Before(b pending) bool { return a.at < b.at }
 
-// simulate serves a source with workers under virtual time until stop says so or the source is
+// simulate runs a source with workers under virtual time until stop returns true or the source is
 // exhausted.
 func simulate(s workloads.Source, workers int, service func(*workloads.Request) time.Duration,
 	stop func(now time.Duration, r *workloads.Request) bool) {
