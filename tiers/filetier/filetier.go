@@ -91,19 +91,20 @@ const (
 // Tier stores objects in files. Its index is only in memory. It reads no files of an earlier run,
 // except by Adopt.
 type Tier struct {
-	cfg        Config
-	spec       tiers.LayoutSpec
-	layout     layout
-	calls      calls
-	direct     bool
-	traits     tiers.Traits
-	warnings   []string
-	limits     *limits
-	lookups    chan struct{} // a semaphore of one: engines look up on one thread
-	leaves     atomic.Bool   // the work directory removes the files, instead of the tier
-	users      atomic.Int64  // number of users: the owner, open extents and requests in flight
-	dropsCache bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
-	adjacent   int64         // largest bytes of a span of several objects; 0: one object per span
+	cfg         Config
+	spec        tiers.LayoutSpec
+	layout      layout
+	calls       calls
+	direct      bool
+	traits      tiers.Traits
+	warnings    []string
+	limits      *limits
+	lookups     chan struct{} // a semaphore of one: engines look up on one thread
+	leaves      atomic.Bool   // the work directory removes the files, instead of the tier
+	users       atomic.Int64  // number of users: the owner, open extents and requests in flight
+	dropsCache  bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
+	adjacent    int64         // largest bytes of a span of several objects; 0: one object per span
+	longestName int           // see LongestName
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry

@@ -150,8 +150,6 @@ func (l *packed) open(_ context.Context, s *span) (err error) {
 	return err
 }
 
-func (l *packed) done(s *span) error { return l.calls.close(s.fd, s.path) }
-
 // free frees the place of an object: the last place of a file by removing the file, any other place by
 // a hole. When it returns, the space is free.
 //
