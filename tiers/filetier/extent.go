@@ -6,7 +6,6 @@ import (
 	"fmt"
 	goio "io"
 	"io/fs"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -159,49 +158,14 @@ func (s *span) undo() error {
 	return nil
 }
 
-// spanAt returns the number of the span that contains an offset.
-func (x *extent) spanAt(off int64) int {
+// Submit makes one call. A request is in one span, because spans begin at multiples of the tier's chunk
+// size.
+func (x *extent) Submit(io *tiers.IO) {
 	i := len(x.spans) - 1
-	for i > 0 && x.spans[i].start > off {
+	for i > 0 && x.spans[i].start > io.Off {
 		i--
 	}
-	return i
-}
-
-// Submit makes one call per span in the range of the request. Requests of the tier's chunk size are in
-// one span. With several spans the last call to complete ends the request.
-func (x *extent) Submit(io *tiers.IO) {
-	end := io.Off + int64(io.N)
-	from := x.spanAt(io.Off)
-	to := max(from, x.spanAt(end-1))
-	if from == to {
-		x.spans[from].submit(io)
-		return
-	}
-	var mu sync.Mutex
-	var failed error
-	left := to - from + 1
-	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0 // unknown with several calls
-	done := func(part *tiers.IO) {
-		mu.Lock()
-		failed = errors.Join(failed, part.Err)
-		io.Memory += part.Memory
-		left--
-		over := left == 0
-		mu.Unlock()
-		if over {
-			io.End(failed)
-		}
-	}
-	for i := from; i <= to; i++ {
-		at, stop := max(io.Off, x.spans[i].start), end
-		if i < to {
-			stop = x.spans[i+1].start
-		}
-		p := io.Buf
-		p.B = p.B[at-io.Off:]
-		x.spans[i].submit(&tiers.IO{Buf: p, Off: at, N: int(stop - at), Done: done})
-	}
+	x.spans[i].submit(io)
 }
 
 // request is the state of an IO. It is reused with the IO, so that a stream of requests allocates
@@ -226,8 +190,8 @@ func (s *span) submit(io *tiers.IO) {
 	r.s, r.io = s, io
 	off, size := io.Off-s.start, s.size()
 	end := off + int64(io.N)
-	if s != &x.spans[len(x.spans)-1] { // the bytes up to the next span are padding
-		end = min(end, size)
+	if s != &x.spans[len(x.spans)-1] && end <= int64(t.traits.Chunk) {
+		end = min(end, size) // the bytes up to the next span are padding
 	}
 	switch {
 	case off < 0 || off > end || end > size:

@@ -14,7 +14,7 @@ type entry struct {
 	o     tiers.Object
 	at    int64 // offset of the object in its file
 	space int64 // bytes from this place to the next one
-	file  any   // *pack or *bucketEntry, where the layout has files of several objects
+	file  any   // *pack or *bucket, where the layout has files of several objects
 
 	// Guarded by Tier.mu.
 	uses    int  // the tier while the object can be opened, and each extent
@@ -72,15 +72,14 @@ func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Objec
 func (s *span) begin(ctx context.Context, objs []tiers.Object) (err error) {
 	t, op, call := s.x.t, "create", s.x.t.layout.create
 	if s.x.kind == ioengine.Write {
-		s.run, err = t.place(objs)
+		err = s.place(objs)
 	} else {
 		op, call = "open", t.layout.open
-		s.run, err = t.find(objs)
+		err = s.find(objs)
 	}
 	if err != nil {
 		return t.error(op, objs[0], -1, err)
 	}
-	s.at = s.run[0].at
 	if err := call(ctx, s); err != nil {
 		err = t.error(op, objs[0], -1, err)
 		if s.x.kind == ioengine.Write {
@@ -92,7 +91,8 @@ func (s *span) begin(ctx context.Context, objs []tiers.Object) (err error) {
 }
 
 // place reserves adjacent places for the first objects of objs, as many as the layout allows.
-func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
+func (s *span) place(objs []tiers.Object) (err error) {
+	t := s.x.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, o := range objs {
@@ -103,39 +103,48 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 		case t.entries[o.ID()] != nil:
 			err = tiers.ErrExists
 		default:
-			err = t.layout.place(e, run)
+			err = t.layout.place(e, s.run)
 		}
 		if err != nil { // it becomes the first of another extent
 			break
 		}
-		run = append(run, e)
+		s.add(e)
 		t.add(e)
 		if t.adjacent == 0 {
 			break
 		}
 	}
-	if len(run) > 0 {
-		return run, nil
+	if len(s.run) > 0 {
+		return nil
 	}
-	return nil, err
+	return err
 }
 
-// find returns the first adjacent objects of objs and adds a user to each.
-func (t *Tier) find(objs []tiers.Object) (run []*entry, err error) {
+// add adds the next object to the span.
+func (s *span) add(e *entry) {
+	if len(s.run) == 0 {
+		s.at = e.at
+	}
+	s.run = append(s.run, e)
+}
+
+// find finds the first adjacent objects of objs and adds a user to each.
+func (s *span) find(objs []tiers.Object) error {
+	t := s.x.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, o := range objs {
 		e := t.entries[o.ID()]
-		if e == nil || !e.visible || i > 0 && !t.follows(run, e) {
+		if e == nil || !e.visible || i > 0 && !t.follows(s.run, e) {
 			break
 		}
 		e.uses++
-		run = append(run, e)
+		s.add(e)
 	}
-	if len(run) == 0 {
-		return nil, tiers.ErrNotFound
+	if len(s.run) == 0 {
+		return tiers.ErrNotFound
 	}
-	return run, nil
+	return nil
 }
 
 // follows reports whether e directly follows the objects of run and the extent's limit allows it.
