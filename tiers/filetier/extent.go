@@ -79,6 +79,9 @@ func (x *extent) Start(i int) int64 {
 	return x.spans[n].start + x.spans[n].offset(i)
 }
 
+// Part returns the number of the directory.
+func (x *extent) Part() int { return x.t.cfg.Part }
+
 // acquire adds a request to the users of the extent. It returns false if the owner has left.
 func (x *extent) acquire() bool {
 	for n := x.users.Load(); n > 0; n = x.users.Load() {

@@ -34,6 +34,7 @@ type Config struct {
 	// layouts.
 	Extent   int64
 	Capacity int64 // bytes for which slots are preallocated
+	Part     int   // number of the directory among several, see tiers.PartOf
 	// Advice is the hint to the kernel for cached files of the suite's own layouts.
 	Advice Advice
 
@@ -225,6 +226,30 @@ func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.held, t.used - t.held
+}
+
+// Entries returns the number of objects that are written or being written. Of the layers of an object
+// only the first counts.
+func (t *Tier) Entries() (n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.entries {
+		if id.Layer <= 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// Has reports whether an object, or its first layer, is written or being written.
+func (t *Tier) Has(o tiers.Object) bool {
+	id := o.ID()
+	if t.traits.Layers > 1 {
+		id.Layer = max(1, id.Layer)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entries[id] != nil
 }
 
 // Space returns the filesystem's space.
