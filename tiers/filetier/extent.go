@@ -177,8 +177,6 @@ type request struct {
 	s  *span
 	io *tiers.IO
 	op ioengine.Op
-	// ops contains op as the argument list of Submit, which would allocate for each request otherwise.
-	ops [1]*ioengine.Op
 }
 
 // submit makes one call for a request of the span. Offsets are of the extent.
@@ -186,7 +184,7 @@ func (s *span) submit(io *tiers.IO) {
 	r, ok := io.State.(*request)
 	if !ok {
 		r = &request{}
-		r.op.Done, r.ops[0] = r.done, &r.op
+		r.op.Done = r.done
 		io.State = r
 	}
 	x, t := s.x, s.x.t
@@ -224,7 +222,7 @@ func (s *span) submit(io *tiers.IO) {
 	if off == 0 && end == size && s.whole != nil {
 		s.whole(op)
 	}
-	t.limits.threads(x.kind).submit(&io.Passed, r.ops[:]...)
+	t.limits.threads(x.kind).submit(&io.Passed, op)
 }
 
 // done completes the request. It first ends the use of the extent, so that a Close in the IO's Done

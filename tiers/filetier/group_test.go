@@ -68,14 +68,12 @@ type gate struct {
 	came chan *ioengine.Op
 }
 
-func (g *gate) Submit(ops ...*ioengine.Op) {
-	for _, op := range ops {
-		if op.Kind != ioengine.Read {
-			g.Engine.Submit(op)
-			continue
-		}
-		g.came <- op
+func (g *gate) Submit(op *ioengine.Op) {
+	if op.Kind != ioengine.Read {
+		g.Engine.Submit(op)
+		return
 	}
+	g.came <- op
 }
 
 // A request that waits for the engine's only thread has the end of its wait in Passed: the wait is

@@ -19,6 +19,7 @@ func init() { layouts["hicache-file"] = newHiCacheFile }
 // pages up, it reads the whole directory.
 type hicacheFile struct{ perFile }
 
+// newHiCacheFile replaces the slashes of the name of the model by hyphens.
 func newHiCacheFile(b base) layout {
 	suffix := strings.ReplaceAll(b.t.cfg.Model, "/", "-")
 	if !b.t.cfg.Latents {

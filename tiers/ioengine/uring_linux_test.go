@@ -481,7 +481,9 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 			}
 			ops[i] = op
 		}
-		e.Submit(ops...)
+		for _, op := range ops {
+			e.Submit(op)
+		}
 		all.Wait()
 		require.NoError(t, e.Close(t.Context()), "seed %d", seed)
 		// including the read of wakeFD
