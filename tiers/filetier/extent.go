@@ -26,8 +26,8 @@ type extent struct {
 	one   [1]span       // the memory of spans, usually
 	kind  ioengine.Kind // of its requests: Read or Write
 
-	ended atomic.Bool  // closed, committed or aborted
-	users atomic.Int64 // the owner and the requests in flight
+	ended atomic.Bool // closed, committed or aborted
+	users users       // the owner and the requests in flight
 }
 
 // span is the part of an extent that one call moves: adjacent objects in one file.
@@ -84,10 +84,10 @@ func (x *extent) Part() int { return x.t.cfg.Part }
 
 // acquire adds a request to the users of the extent. It returns false if the owner has left.
 func (x *extent) acquire() bool {
-	for n := x.users.Load(); n > 0; n = x.users.Load() {
-		if x.users.CompareAndSwap(n, n+1) {
+	for n := x.users.n.Load(); n > 0; n = x.users.n.Load() {
+		if x.users.n.CompareAndSwap(n, n+1) {
 			if x.ended.Load() {
-				x.completed(nil, nil)
+				x.users.leaveLater()
 				return false
 			}
 			return true
@@ -96,33 +96,23 @@ func (x *extent) acquire() bool {
 	return false
 }
 
-// completed ends the use of the extent by a request, and completes io, if not nil. If the owner has
-// left, the extent ends on a new goroutine: the caller may be a ring's thread, which must not wait for
-// a slow device.
+// completed ends the use of the extent by a request, and completes io. If the owner has left, the extent
+// ends before, on a new goroutine: the caller may be a ring's thread, which must not wait for a slow
+// device.
 func (x *extent) completed(io *tiers.IO, err error) {
-	if x.users.Add(-1) == 0 {
-		go func() {
-			_ = x.end() // no caller is left for its error
-			if io != nil {
-				io.End(err)
-			}
-		}()
-	} else if io != nil {
+	if x.users.n.Add(-1) > 0 {
 		io.End(err)
+		return
 	}
-}
-
-// release ends the use of the extent by its owner. The last user ends the extent.
-func (x *extent) release() error {
-	if x.users.Add(-1) > 0 {
-		return nil
-	}
-	return x.end()
+	go func() {
+		_ = x.end() // no caller is left for its error
+		io.End(err)
+	}()
 }
 
 // end closes a reader, or removes the objects of a writer.
 func (x *extent) end() error {
-	defer func() { _ = x.t.exit() }() // if this closes the tier, Close has returned already
+	defer func() { _ = x.t.users.leave() }() // if this closes the tier, Close has returned already
 	var errs []error
 	for i := range x.spans {
 		s := &x.spans[i]
@@ -259,14 +249,14 @@ func (x *extent) Commit(ctx context.Context) error {
 	}
 	// A request in flight may not have reached the kernel yet, and would use the descriptor's number
 	// after another file has it.
-	if n := x.users.Load() - 1; n > 0 {
+	if n := x.users.n.Load() - 1; n > 0 {
 		return errors.Join(t.error("commit", o, -1, fmt.Errorf("%d of its requests are in flight", n)),
-			x.release())
+			x.users.leave())
 	}
 	for i := range x.spans {
 		s := &x.spans[i]
 		if err := t.layout.commit(ctx, s); err != nil {
-			return errors.Join(t.error("commit", s.run[0].o, -1, err), x.release())
+			return errors.Join(t.error("commit", s.run[0].o, -1, err), x.users.leave())
 		}
 		s.committed = true
 	}
@@ -277,7 +267,7 @@ func (x *extent) Commit(ctx context.Context) error {
 		}
 	}
 	t.mu.Unlock()
-	return t.exit()
+	return t.users.leave()
 }
 
 // Committed returns the number of bytes that Commit wrote. In a bucket only the last object's commit
@@ -301,41 +291,69 @@ func (x *extent) Close() error {
 	if !x.ended.CompareAndSwap(false, true) {
 		return nil
 	}
-	return x.release()
+	return x.users.leave()
 }
 
-// await submits an operation to the threads of a direction and waits for it, as ioengine.Await does.
-// back, if not nil, is called when the kernel no longer uses the operation's memory, which may be long
-// after await has returned.
+// await submits an operation to the threads of a direction and waits for it. After ctx has ended it waits
+// for at most tiers.Grace. back, if not nil, is called when the kernel no longer uses the operation's
+// memory, which may be long after await has returned.
 func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()) error {
+	done := make(chan error, 1)
+	t.users.n.Add(1)
+	op.Done = func(op *ioengine.Op) {
+		l.done(op.Ended)
+		if back != nil {
+			back()
+		}
+		t.users.leaveLater()
+		done <- op.Err
+	}
 	var passed time.Duration // not used: the operation moves none of a request's bytes
-	t.users.Add(1)
-	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(&passed, op) }, op,
-		func() {
-			l.done(op.Ended)
-			if back != nil {
-				back()
-			}
-			if t.users.Add(-1) == 0 { // not on the I/O engine's goroutine
-				go func() { _ = t.layout.close() }()
-			}
-		})
+	l.submit(&passed, op)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(tiers.Grace):
+		return context.Cause(ctx)
+	}
 }
 
 // submitLast submits the last operation of a file. It closes the file when the operation has completed,
 // even after its caller has stopped waiting: otherwise the kernel could write to another file with the
 // descriptor's number.
 func (t *Tier) submitLast(ctx context.Context, path string, op *ioengine.Op, back func()) error {
-	var users atomic.Int64
-	users.Store(2)
+	file := users{end: func() error { return t.calls.close(op.FD, path) }}
+	file.n.Store(2)
 	err := t.await(ctx, &t.limits.stores, op, func() {
 		back()
-		if users.Add(-1) == 0 { // not on the I/O engine's goroutine
-			go func() { _ = t.calls.close(op.FD, path) }()
-		}
+		file.leaveLater()
 	})
-	if users.Add(-1) == 0 {
-		err = errors.Join(err, t.calls.close(op.FD, path))
+	return errors.Join(err, file.leave())
+}
+
+// users counts the users of a resource, which ends with the last one.
+type users struct {
+	n   atomic.Int64
+	end func() error
+}
+
+// leave ends the use of a user, and returns the error of end for the last one.
+func (u *users) leave() error {
+	if u.n.Add(-1) > 0 {
+		return nil
 	}
-	return err
+	return u.end()
+}
+
+// leaveLater is leave for a goroutine that must not wait for a slow device, such as a ring's thread. No
+// caller is left for the error of end.
+func (u *users) leaveLater() {
+	if u.n.Add(-1) == 0 {
+		go func() { _ = u.end() }()
+	}
 }

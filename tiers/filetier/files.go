@@ -150,9 +150,8 @@ func (t *Tier) flush(ctx context.Context, s *span, exact bool) error {
 			return err
 		}
 	}
-	s.x.users.Add(1)
-	err := t.await(ctx, &t.limits.stores, &ioengine.Op{Kind: kind, FD: s.fd},
-		func() { s.x.completed(nil, nil) })
+	s.x.users.n.Add(1)
+	err := t.await(ctx, &t.limits.stores, &ioengine.Op{Kind: kind, FD: s.fd}, s.x.users.leaveLater)
 	if err != nil {
 		return &fs.PathError{Op: "flush", Path: t.calls.path + "/" + s.path, Err: err}
 	}

@@ -102,7 +102,7 @@ type Tier struct {
 	limits      *limits
 	lookups     chan struct{} // a semaphore of one: engines look up on one thread
 	leaves      atomic.Bool   // the work directory removes the files, instead of the tier
-	users       atomic.Int64  // number of users: the owner, open extents and requests in flight
+	users       users         // the owner, open extents and requests in flight
 	dropsCache  bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
 	adjacent    int64         // largest bytes of a span of several objects; 0: one object per span
 	longestName int           // see LongestName
@@ -125,7 +125,8 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		entries: make(map[tiers.ID]*entry)}
 	t.calls = calls{dir: cfg.Dir, root: -1, path: cfg.Dir.Path(), engine: cfg.Engine, note: cfg.Note}
 	t.traits = tiers.Traits{Holds: true, Align: 1}
-	t.users.Store(1)
+	t.users.end = func() error { return t.layout.close() }
+	t.users.n.Store(1)
 	var err error
 	if t.layout, err = newLayout(t); err != nil {
 		return nil, err
@@ -272,15 +273,7 @@ func (t *Tier) Close() error {
 	if ended {
 		return nil
 	}
-	return t.exit()
-}
-
-// exit ends one use of the layout. The last user closes it.
-func (t *Tier) exit() error {
-	if t.users.Add(-1) > 0 {
-		return nil
-	}
-	return t.layout.close()
+	return t.users.leave()
 }
 
 // unlink removes a file of objects, unless the run ends and the work directory removes it.

@@ -19,7 +19,6 @@ type entry struct {
 	// Guarded by Tier.mu.
 	uses    int  // the tier while the object can be opened, and each extent
 	visible bool // committed and not removed
-	counted bool // in Tier.held and used
 }
 
 // Create begins to write the first object and the objects that move together with it: adjacent objects
@@ -47,8 +46,9 @@ func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, er
 func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Object) (*extent, error) {
 	x := &extent{t: t, kind: kind}
 	x.spans = x.one[:0]
-	x.users.Store(1)
-	t.users.Add(1)
+	x.users.end = x.end
+	x.users.n.Store(1)
+	t.users.n.Add(1)
 	spans, size := 1, objs[0].Size
 	if t.imitates() && size <= int64(t.traits.Chunk) {
 		spans = max(1, t.cfg.Depth)
@@ -60,7 +60,7 @@ func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Objec
 			if n > 0 {
 				break
 			}
-			return nil, errors.Join(err, t.exit())
+			return nil, errors.Join(err, t.users.leave())
 		}
 		objs = objs[len(x.spans[n].run):]
 	}
@@ -157,20 +157,16 @@ func (t *Tier) follows(run []*entry, e *entry) bool {
 // add adds an object to the table and to the tier's bytes. Callers hold mu.
 func (t *Tier) add(e *entry) {
 	t.entries[e.o.ID()] = e
-	e.counted = true
 	t.held += e.o.Size
 	t.used += e.space
 }
 
-// uncount takes an object out of the tier's bytes, once.
+// uncount takes an object out of the tier's bytes.
 func (t *Tier) uncount(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e.counted {
-		e.counted = false
-		t.held -= e.o.Size
-		t.used -= e.space
-	}
+	t.held -= e.o.Size
+	t.used -= e.space
 }
 
 // Remove removes objects. Their places are free when it returns, or when their last reader closes.
@@ -219,7 +215,9 @@ func (t *Tier) release(run ...*entry) error {
 		if err := t.layout.free(e); err != nil {
 			errs = append(errs, t.error("remove", e.o, -1, err))
 		}
-		t.uncount(e)
+		if !t.imitates() { // else Remove has done it
+			t.uncount(e)
+		}
 	}
 	return errors.Join(errs...)
 }

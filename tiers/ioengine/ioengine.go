@@ -141,28 +141,3 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	w.out = over && op.Leaves
 	return over && !w.out, nil
 }
-
-// Await submits an operation and waits for it. After ctx has ended it waits for at most tiers.Grace
-// and then returns ctx's cause; the kernel still uses the operation and its buffer. Over is called
-// when the operation completes, perhaps long after Await has returned.
-func Await(ctx context.Context, submit func(*Op), op *Op, over func()) error {
-	done := make(chan error, 1)
-	op.Done = func(op *Op) {
-		over()
-		done <- op.Err
-	}
-	submit(op)
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(tiers.Grace)
-	defer grace.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-grace.C:
-		return context.Cause(ctx)
-	}
-}

@@ -22,7 +22,7 @@ type Device struct {
 	Free   bool          // requests take no time: for filling before the load, in virtual time only
 	Busy   time.Duration // busy time of the medium, both directions
 
-	mu     sync.Mutex
+	mu     sync.Locker
 	places []time.Duration      // when each of the Parallelism servers becomes free, sorted
 	medium [tiers.NumOps]medium // without Duplex only the first is used
 	// held has the existing objects of a link: opening or removing a missing one is an error, as in any
@@ -32,11 +32,17 @@ type Device struct {
 
 var _ tiers.Files = (*Device)(nil)
 
+// oneThread is the lock of a drive, which only the thread of a virtual clock uses.
+type oneThread struct{}
+
+func (oneThread) Lock()   {}
+func (oneThread) Unlock() {}
+
 // NewDevice returns an idle drive with requests of the run's chunk size. It assumes that all objects
-// exist.
+// exist. All its users share the thread of a virtual clock.
 func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	return &Device{
-		model: m, clock: c, places: make([]time.Duration, m.Parallelism),
+		model: m, clock: c, mu: oneThread{}, places: make([]time.Duration, m.Parallelism),
 		traits: tiers.Traits{Align: 1, Description: description},
 	}
 }
@@ -51,7 +57,7 @@ func NewLink(bandwidth float64, c clock.Clock) (*Device, error) {
 	}
 	return &Device{
 		model: tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Duplex: true}, clock: c,
-		held: make(map[tiers.ID]struct{}),
+		mu: new(sync.Mutex), held: make(map[tiers.ID]struct{}),
 		traits: tiers.Traits{Chunk: math.MaxInt, Align: 1,
 			Description: fmt.Sprintf("simulated, %.1f GiB/s each way", bandwidth/(1<<30))},
 	}, nil
