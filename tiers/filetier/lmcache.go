@@ -15,7 +15,9 @@ import (
 
 func init() {
 	layouts["lmcache-fs"] = newLMCacheFS
-	layouts["lmcache-raw"] = func(b base) layout { return &lmcacheRaw{engineSlots(b, pageSize)} }
+	layouts["lmcache-raw"] = func(b base) layout {
+		return &lmcacheRaw{engineSlots(b, pageSize, "raw_block", 0)}
+	}
 }
 
 // lmcacheFS is LMCache's fs adapter: one file per chunk and rank in a flat directory. It uses the
@@ -52,19 +54,10 @@ func (l *lmcacheFS) start(context.Context) error {
 }
 
 // lmcacheRaw is LMCache's raw_block adapter on a file. A slot has a page of header before the chunk;
-// the engine writes it first and reads it only after a restart. The suite omits the index, which the
+// the engine writes it first and reads it only after a restart. The engine's user has to provide the
+// file. The suite omits the index, which the
 // engine saves once a minute.
 type lmcacheRaw struct{ *slots }
-
-// start creates the file, which the engine's user has to provide.
-func (l *lmcacheRaw) start(context.Context) error {
-	const path = "raw_block"
-	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|past(l.t.direct), 0o644)
-	if err != nil {
-		return err
-	}
-	return l.keep(fd, path, l.allocate(fd, path))
-}
 
 // create writes the header, with a call of its own, as the engine does.
 func (l *lmcacheRaw) create(ctx context.Context, s *span) error {

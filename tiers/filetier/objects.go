@@ -24,26 +24,24 @@ type entry struct {
 // Create begins to write the first object and the objects that move together with it: adjacent objects
 // in the suite's layouts, Depth objects concurrently in engines' layouts.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	x, err := t.begin(ctx, ioengine.Write, objs)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return t.begin(ctx, ioengine.Write, objs)
 }
 
 // Open begins to read the objects that Create would begin to write, and keeps their places until Close.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	x, err := t.begin(ctx, ioengine.Read, objs)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return t.begin(ctx, ioengine.Read, objs)
+}
+
+// file is an extent as a writer or a reader.
+type file interface {
+	tiers.Writer
+	Close() error
 }
 
 // begin makes an extent of one span, or of up to Depth spans for objects of the same size. If a later
 // object fails, the extent ends before it without an error: the caller gets the error when that object
 // is the first.
-func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Object) (*extent, error) {
+func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Object) (file, error) {
 	x := &extent{t: t, kind: kind}
 	x.spans = x.one[:0]
 	x.users.end = x.end

@@ -19,7 +19,7 @@ import (
 func init() {
 	layouts["vllm-fs"] = newVLLMFS
 	layouts["vllm-slots"] = func(b base) layout {
-		l := &vllmSlots{engineSlots(b, 0)}
+		l := &vllmSlots{engineSlots(b, 0, "", 0)}
 		l.whole = l.layers
 		return l
 	}
