@@ -156,8 +156,8 @@ func TestWhatIsGivenUpStaysOpen(t *testing.T) {
 	}
 }
 
-// descriptors are the files below a directory that the process has open. Other tests leave files open until the garbage
-// collector closes them.
+// descriptors are the files below a directory that the process has open. Other tests leave files open
+// until the garbage collector closes them.
 func descriptors(t *testing.T, dir string) (all string) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
