@@ -35,7 +35,7 @@ var mayImport = map[string]string{
 	"tiers/ioengine":      "tiers tiers/ioengine/ring",
 	"tiers/workdir":       "tiers tracing/host",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
-	"tiers/spread":        "tiers",
+	"tiers/spread":        "tiers tiers/filetier",
 	"tiers/memtier":       "tiers tiers/buffer",
 	"tiers/sim":           "tiers tiers/clock",
 	"tiers/transfer":      "tiers tiers/clock tiers/buffer",
