@@ -46,7 +46,6 @@ type clients struct {
 	saved  bool   // a merged result was written
 	saving sync.Mutex
 
-	started []*group.Process
 	missing []string // directories that did not exist before the run
 }
 
@@ -136,7 +135,7 @@ func (c *clients) meetAll() (err error) {
 		}
 	}
 	c.member, err = group.Dial(ctx, c.Address, c.Started || c.leader != nil, h,
-		group.MemberConfig{Clock: group.System{}, Live: c.lastShown, Stop: func(why error) {
+		group.MemberConfig{Live: c.lastShown, Stop: func(why error) {
 			c.s.cancel(kvbench.Interrupted{Why: endedByOther{why}})
 		}})
 	if err == nil && c.leader != nil {
@@ -153,8 +152,7 @@ func (c *clients) meetAll() (err error) {
 func (c *clients) lead(h group.Hello) {
 	v := c.s.points[0]
 	h.Stamp = c.s.inputs.Stamp
-	cfg := group.LeaderConfig{Hello: h, Clock: group.System{},
-		Continue: v.RankFailure == "continue", Result: c.keep}
+	cfg := group.LeaderConfig{Hello: h, Continue: v.RankFailure == "continue", Result: c.keep}
 	if v.SharedDir != "auto" {
 		cfg.Shared = new(v.SharedDir == "true")
 	}
@@ -176,13 +174,11 @@ func (c *clients) start() error {
 		}
 		m := *c.Meeting
 		m.Rank, m.Started, m.Base, m.Stamp = rank, true, c.s.inputs.Base, c.s.inputs.Stamp
-		p, err := group.StartRank(m, log)
+		err = c.leader.Start(m, log)
 		_ = log.Close()
 		if err != nil {
 			return err
 		}
-		c.started = append(c.started, p)
-		c.leader.Started(p)
 	}
 	return nil
 }
@@ -243,19 +239,11 @@ func (c *clients) leave() {
 // close closes the coordinator's connections and waits for the ranks that it started, at most patience.
 // Then it kills them. A second call does nothing.
 func (c *clients) close() {
-	late := time.Now().Add(patience)
 	if c.leader != nil {
-		ctx, stop := context.WithDeadline(context.Background(), late)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		c.leader.Close(ctx)
-	}
-	if c.listener != nil {
 		_ = c.listener.Close()
-	}
-	for _, p := range c.started {
-		if _, ended := p.Ended(time.Until(late)); !ended {
-			p.Kill()
-		}
 	}
 	// The ranks create these directories together, and no rank removes them. Rmdir removes only empty
 	// ones.
@@ -329,7 +317,7 @@ func (c *clients) publish(r *result.Result, keep func() error) error {
 }
 
 // keep writes the result of a rank when it arrives at the coordinator.
-func (c *clients) keep(rank int, doc []byte) {
+func (c *clients) keep(rank int, doc []byte, ahead time.Duration) {
 	c.saving.Lock()
 	defer c.saving.Unlock()
 	c.mu.Lock()
@@ -343,7 +331,7 @@ func (c *clients) keep(rank int, doc []byte) {
 		err = fmt.Errorf("it is of rank %d", r.Rank)
 	}
 	if err == nil {
-		r.ClockOffsetNS = new(c.leader.WallOffset(rank))
+		r.ClockOffsetNS = new(int64(ahead))
 		t.results = append(t.results, r)
 		t.paths[rank], err = t.save("rank_"+strconv.Itoa(rank), r)
 	}

@@ -74,7 +74,7 @@ func decline(m *group.Meeting, why error) {
 	defer stop()
 	h := hello(m, nil, nil)
 	h.Refused = why.Error()
-	_, _ = group.Dial(ctx, m.Address, m.Started, h, group.MemberConfig{Clock: group.System{}})
+	_, _ = group.Dial(ctx, m.Address, m.Started, h, group.MemberConfig{})
 }
 
 // hello returns what identifies this process to the other ranks. plans are the points that it is going
@@ -83,7 +83,8 @@ func hello(m *group.Meeting, plans []*params.Values, dirs []string) group.Hello 
 	h := group.Hello{Job: m.Job, Rank: m.Rank, Ranks: m.Ranks, PID: os.Getpid(), Build: build(),
 		Parameters: decisive(plans)}
 	h.Host, _ = os.Hostname()
-	h.Boot, h.TimeNS = group.WhoseClock()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // Linux
+	h.Boot = strings.TrimSpace(string(boot))
 	for _, dir := range dirs {
 		h.Filesystems = append(h.Filesystems, group.Filesystem(host.IdentityOf(dir)))
 	}

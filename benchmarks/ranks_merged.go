@@ -59,7 +59,8 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 	if len(errs) > 0 && r.Status == result.StatusComplete {
 		r.Status = result.StatusIncomplete
 	}
-	if t.Skew != nil && group.TooFarApart(*t.Skew, *t.Uncertainty, r.WindowNS) {
+	// Above 1 % of the window the sum of rates may be off by more than 1 %.
+	if t.Skew != nil && *t.Skew > max(r.WindowNS/100, 2**t.Uncertainty) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the ranks' windows %s, %.2g %% of their "+
 			"length: rates of ranks that did not measure concurrently do not add up",
 			r.Clients.Opened(), 100*float64(*t.Skew)/float64(r.WindowNS)))

@@ -52,7 +52,7 @@ func TestBeatsDoNotWaitForResults(t *testing.T) {
 		}
 		return "", nil
 	}}
-	c.keep(0, doc)
+	c.keep(0, doc, 0)
 	assert.Equal(t, []string{"rank_0"}, saved)
 	assert.Empty(t, c.trial.failed)
 }

@@ -1,11 +1,11 @@
 package group
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Hello is a rank's first message to the leader.
@@ -14,10 +14,8 @@ type Hello struct {
 	Rank  int    `json:"rank"`
 	Ranks int    `json:"ranks"`
 	Host  string `json:"host"`
-	// Boot is the kernel's boot id, TimeNS the time namespace. Processes with the same Boot and
-	// TimeNS have the same monotonic clock. "" is unknown.
-	Boot   string `json:"boot"`
-	TimeNS string `json:"time_namespace"`
+	// Boot is the kernel's boot id. Processes with the same Boot have the same clock. "" is unknown.
+	Boot string `json:"boot"`
 	// Filesystems has one entry per cache directory of the rank.
 	Filesystems []Filesystem `json:"filesystems,omitempty"`
 	PID         int          `json:"pid"`
@@ -53,75 +51,46 @@ func (f *Filesystem) same(o *Filesystem) bool {
 // one machine share the boot id. Cloned machines may share the host name.
 func (h *Hello) OneHost(o *Hello) bool { return h.Boot == o.Boot && h.Host == o.Host }
 
-// oneClock reports whether two ranks have the same monotonic clock.
-func (h *Hello) oneClock(o *Hello) bool {
-	return h.Boot != "" && h.Boot == o.Boot && h.TimeNS == o.TimeNS
-}
+// oneKernel reports whether two ranks are known to run on one kernel, which gives them one clock.
+func (h *Hello) oneKernel(o *Hello) bool { return h.Boot != "" && h.Boot == o.Boot }
 
 // objection returns why the leader with hello h refuses the rank with hello o, "" if it does not.
 func (h *Hello) objection(o *Hello) string {
 	switch {
 	case o.Build != h.Build:
-		return fmt.Sprintf("its binary is %s, the coordinator's %s: all ranks need one binary",
-			named(o.Build), named(h.Build))
+		return fmt.Sprintf("its binary is %q, the coordinator's %q: all ranks need one binary", o.Build,
+			h.Build)
 	case o.Ranks != h.Ranks:
 		return fmt.Sprintf("it is one of %d ranks, the coordinator of %d", o.Ranks, h.Ranks)
 	case o.Rank < 0 || o.Rank >= h.Ranks:
 		return fmt.Sprintf("there is no rank %d of %d", o.Rank, h.Ranks)
 	case o.Refused != "":
-		return printableLines(o.Refused)
+		return o.Refused
 	}
-	return h.differences(o)
-}
-
-// mostNamed is how many parameters a refusal names.
-const mostNamed = 3
-
-func (h *Hello) differences(o *Hello) string {
 	var list []string
-	all := map[string]string{}
-	maps.Copy(all, h.Parameters)
-	maps.Copy(all, o.Parameters)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := map[string]string{}
+	maps.Copy(names, h.Parameters)
+	maps.Copy(names, o.Parameters)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if mine, theirs := h.Parameters[name], o.Parameters[name]; mine != theirs {
-			list = append(list, fmt.Sprintf("-%s: %s here, %s there", named(name),
-				named(mine), named(theirs)))
+			list = append(list, fmt.Sprintf("-%s: %q here, %q there", name, mine, theirs))
 		}
 	}
-	if len(list) == 0 {
+	if list == nil {
 		return ""
 	}
-	more := ""
-	if n := len(list) - mostNamed; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return "its parameters are others: " + strings.Join(list[:min(mostNamed, len(list))], "; ") +
-		more
+	return "its parameters are others: " + strings.Join(list, "; ")
 }
 
-// named returns a text from another process, made safe to print. It is "none" for "".
-func named(text string) string { return printable(cmp.Or(text, "none"), 60) }
-
-func printable(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+// printable returns a text that may come from another process as one line without control characters.
+func printable(text string) string {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
 			return '?'
 		}
 		return r
 	}, text)
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}
-
-// printableLines returns the lines of a rank's text, made safe to print, in one line.
-func printableLines(text string) string {
-	var list []string
-	for line := range strings.Lines(text) {
-		list = append(list, printable(strings.TrimRight(line, "\n"), 500))
-	}
-	return strings.Join(list, "; ")
 }
 
 // place returns the name of the rank in messages to the user.

@@ -1,11 +1,13 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net"
+	"os"
 	"slices"
 	"time"
 
@@ -18,15 +20,15 @@ type LeaderConfig struct {
 	// Hello is the leader's own. The leader takes only ranks whose hello has the same job, binary, number
 	// of ranks and parameters. The Rank of this hello is not used.
 	Hello Hello
-	Clock Clock
 	// Continue lets the remaining ranks go on when a rank is lost. Without it the run ends.
 	Continue bool
 	// Shared says whether hosts share the filesystems of their cache directories. With nil the leader
 	// compares the filesystems in the hellos.
 	Shared *bool
-	// Result receives a rank's result as soon as the message arrives. The goroutine that reads the rank's
-	// connection calls it, so the calls for several ranks may overlap.
-	Result func(rank int, doc []byte)
+	// Result receives a rank's result as soon as the message arrives, and the time by which the rank's clock
+	// is ahead of the leader's. The goroutine that reads the rank's connection calls it, so the calls for
+	// several ranks may overlap.
+	Result func(rank int, doc []byte, ahead time.Duration)
 }
 
 // Leader coordinates the ranks of a run.
@@ -35,7 +37,7 @@ type Leader struct {
 
 	state
 	clients     []*client        // by rank; nil until the rank is admitted
-	processes   map[int]*Process // the ranks that this process has started, by rank
+	processes   map[int]*process // the ranks that this process has started, by rank
 	stopped     string           // why the run was stopped, "" while it goes on
 	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
@@ -46,18 +48,52 @@ type client struct {
 	hello   Hello
 	link    *link
 	lost    *result.LostClient
-	left    bool   // the rank has sent that it leaves
-	live    []byte // the text of its last heartbeat, for the live line
-	stage   string // what the rank does, for the message that it is lost; see Leader.stage
-	pongs   chan *message
-	part    part
+	left    bool      // the rank has sent that it leaves
+	live    []byte    // the text of its last heartbeat, for the live line
+	stage   string    // what the rank does, for the message that it is lost
 	sharing []Sharing // by cache directory of the rank
+	part    part
 }
 
 // NewLeader returns the leader of a run to which no rank is connected yet.
 func NewLeader(cfg LeaderConfig) *Leader {
-	return &Leader{LeaderConfig: cfg, state: newState(), processes: map[int]*Process{},
+	return &Leader{LeaderConfig: cfg, state: newState(), processes: map[int]*process{},
 		clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
+}
+
+// Listen opens the port of address (HOST:PORT) for the other ranks. If HOST is an IP address, it
+// listens only at that address. If HOST is a name, it listens on all interfaces, because the name
+// may resolve to the loopback interface on the host itself (Debian's /etc/hosts has 127.0.1.1), or
+// to an address of another machine that forwards to this host.
+func Listen(address string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if net.ParseIP(host) == nil {
+		host = ""
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the other ranks at %s: %w (rank 0 has to run on that "+
+			"host; -rendezvous HOST:PORT names another address)", address, err)
+	}
+	return l, nil
+}
+
+// Serve accepts connections until the listener is closed.
+func (l *Leader) Serve(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // too many open descriptors, or the other side is gone
+			time.Sleep(retryLeast)
+		default:
+			go l.Accept(conn)
+		}
+	}
 }
 
 // helloTimeout is how long a new connection may take to send its hello.
@@ -66,8 +102,8 @@ const helloTimeout = 10 * time.Second
 // Accept serves a connection until it ends. It closes a connection without an answer if the first message
 // is not a hello of this job.
 func (l *Leader) Accept(conn net.Conn) {
-	c := &client{link: newLink(conn), pongs: make(chan *message, pings),
-		stage: "before the first trial"}
+	c := &client{link: newLink(conn), stage: "before the first trial"}
+	defer close(c.link.over)
 	// Until its hello has arrived, a connection has little time, and takes memory only for the bytes that
 	// the other side sends.
 	late := time.AfterFunc(helloTimeout, func() { _ = conn.Close() })
@@ -78,11 +114,10 @@ func (l *Leader) Accept(conn net.Conn) {
 		return
 	}
 	c.hello = *first.Hello
-	c.hello.Host = named(c.hello.Host)
+	c.hello.Host = cmp.Or(printable(c.hello.Host), "none")
 	go c.link.write(func() *message { return &message{Kind: kindHeartbeat} })
 	if why, fatal := l.admit(c); why != "" {
 		c.link.send(&message{Kind: kindRefusal, Text: why})
-		c.link.end()
 		// Stop may end this process. Before that, this waits until the rank has read the refusal and
 		// closed the connection. A rank whose connection ends without a refusal would connect again.
 		_ = c.link.read(func(*message) {})
@@ -91,26 +126,7 @@ func (l *Leader) Accept(conn net.Conn) {
 		}
 		return
 	}
-	err = c.link.read(func(m *message) { l.receive(c, m) })
-	c.link.end()
-	l.ended(c, err)
-}
-
-// Started makes the leader watch the process of a rank. If the process ends before its rank is connected,
-// the run is stopped, because that rank cannot come any more.
-func (l *Leader) Started(p *Process) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.processes[p.rank] = p
-	go func() {
-		<-p.ended
-		l.mu.Lock()
-		came := l.clients[p.rank] != nil || l.processes[p.rank] == nil
-		l.mu.Unlock()
-		if !came {
-			l.Stop(fmt.Sprintf("rank %d (pid %d) did not come: %s", p.rank, p.pid, p.how))
-		}
-	}()
+	l.ended(c, c.link.read(func(m *message) { l.receive(c, m) }))
 }
 
 // admit takes a rank into the run, or returns why it does not, and whether that stops the run. A rank that
@@ -121,8 +137,10 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	defer l.mu.Unlock()
 	defer l.notify()
 	if why := l.Hello.objection(&c.hello); why != "" {
-		delete(l.processes, c.hello.Rank) // Started must not report that this process ends
-		return why, slices.Contains(l.clients, nil)
+		if p := l.processes[c.hello.Rank]; p != nil {
+			p.refused = true
+		}
+		return printable(why), slices.Contains(l.clients, nil)
 	}
 	if first := l.clients[c.hello.Rank]; first != nil {
 		return first.hello.place() + " has been here", false
@@ -171,56 +189,6 @@ func (l *Leader) Gather(ctx context.Context) error {
 		c.link.send(&message{Kind: kindGathered, Gathering: g})
 	}
 	return nil
-}
-
-// Directory is one cache directory of a rank. Dir is its index in the rank's list, from 0.
-type Directory struct{ Rank, Dir int }
-
-// share groups the cache directories of all ranks by filesystem. It compares the filesystems in the hellos.
-// It is called with mu.
-func (l *Leader) share() {
-	one := func(a, b Directory) bool {
-		first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
-		if l.Shared != nil && *l.Shared && a.Dir == b.Dir {
-			return true
-		}
-		f, g := &first.Filesystems[a.Dir], &second.Filesystems[b.Dir]
-		if first.Boot != "" && first.Boot == second.Boot {
-			return f.Device == g.Device
-		}
-		return l.Shared == nil && f.same(g)
-	}
-	for rank, c := range l.clients {
-		c.sharing = make([]Sharing, len(c.hello.Filesystems))
-		for dir, f := range c.hello.Filesystems {
-			if f.Device == "" {
-				continue // the filesystem is unknown; objects have none
-			}
-			d := Directory{rank, dir}
-			at := slices.IndexFunc(l.filesystems, func(f []Directory) bool {
-				return slices.ContainsFunc(f, func(o Directory) bool { return one(o, d) })
-			})
-			if at < 0 {
-				at, l.filesystems = len(l.filesystems), append(l.filesystems, nil)
-			}
-			l.filesystems[at] = append(l.filesystems[at], d)
-		}
-	}
-	for i, f := range l.filesystems {
-		for _, d := range f {
-			l.clients[d.Rank].sharing[d.Dir] = Sharing{Filesystem: i + 1,
-				Filesystems: len(l.filesystems), Directories: len(f)}
-		}
-	}
-}
-
-// Filesystems returns the filesystems of all ranks, each as the list of the cache directories on it.
-// Filesystems are ordered by the lowest rank on each. Objects have no filesystem. The list is empty until
-// all ranks are connected.
-func (l *Leader) Filesystems() [][]Directory {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.filesystems
 }
 
 // Members returns the hellos of all ranks that have connected, lost ranks included.
@@ -287,35 +255,39 @@ func (l *Leader) Stopped() string {
 // ended records the end of a rank's connection: the rank has left, or is lost.
 func (l *Leader) ended(c *client, err error) {
 	l.mu.Lock()
-	process := l.processes[c.hello.Rank]
-	l.mu.Unlock()
-	why := "has gone: its connection ended"
+	defer l.mu.Unlock()
+	if c.left {
+		return
+	}
+	why := fmt.Sprintf("has gone: its connection ended (%v)", err)
+	p := l.processes[c.hello.Rank]
 	switch {
 	case errors.Is(err, errSilent):
 		why = fmt.Sprintf("has not answered for %v", Silence)
-		if process != nil {
-			process.Kill() // a process that SIGSTOP has stopped could continue later
+		if p != nil {
+			_ = p.cmd.Process.Kill() // a process that SIGSTOP has stopped could continue later
 		}
-	case process != nil:
+	case p != nil:
 		// The connection ends before the process does. On a busy host the process may end much later.
-		if how, ended := process.Ended(Silence); ended {
-			why = "died: " + how
+		l.mu.Unlock()
+		select {
+		case <-p.ended:
+			why = "died: " + p.how()
+		case <-time.After(Silence):
 		}
-	case !errors.Is(err, io.EOF):
-		why = fmt.Sprintf("has gone: %v", err)
+		l.mu.Lock()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !c.left {
-		l.lose(c, why)
-	}
+	l.lose(c, why)
 	l.notify()
 }
 
 // lose records that a rank is lost, and stops the run unless Continue is set. It is called with mu.
 func (l *Leader) lose(c *client, why string) {
 	h := &c.hello
-	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: l.stage(c)}
+	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: c.stage}
+	if c.part.saved && !c.part.done {
+		c.lost.Stage = "while cleaning up after " + l.step.name
+	}
 	if !l.step.agreed.IsZero() {
 		c.lost.AfterNS = int64(time.Since(l.step.agreed))
 	}
@@ -325,14 +297,49 @@ func (l *Leader) lose(c *client, why string) {
 	l.progress()
 }
 
-// Close waits until every rank has left or is lost, or until ctx ends. Then it closes all connections.
+// Start starts this binary with the arguments of this process as rank m.Rank. Its stdout and stderr go to
+// log, which the caller closes. If the process ends before its rank is connected, the run is stopped,
+// because that rank cannot come any more.
+func (l *Leader) Start(m Meeting, log *os.File) error {
+	p, err := startRank(m, log)
+	if err != nil {
+		return fmt.Errorf("starting rank %d: %w", m.Rank, err)
+	}
+	l.started(m.Rank, p)
+	return nil
+}
+
+func (l *Leader) started(rank int, p *process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.processes[rank] = p
+	go func() {
+		<-p.ended
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.clients[rank] == nil && !p.refused {
+			l.stop(fmt.Sprintf("rank %d (pid %d) did not come: %s", rank, p.cmd.Process.Pid, p.how()))
+		}
+	}()
+}
+
+// Close waits until every rank has left or is lost, and until the processes that this process started have
+// ended. If ctx ends first, it closes all connections and kills the processes.
 func (l *Leader) Close(ctx context.Context) {
 	_ = l.await(ctx, func() bool { return len(l.here()) == 0 })
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, c := range l.clients {
 		if c != nil {
 			_ = c.link.conn.Close()
+		}
+	}
+	processes := maps.Clone(l.processes)
+	l.mu.Unlock()
+	for _, p := range processes {
+		select {
+		case <-p.ended:
+		case <-ctx.Done():
+			_ = p.cmd.Process.Kill()
 		}
 	}
 }

@@ -5,13 +5,55 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 )
+
+// kind is what a message is about.
+type kind string
+
+// What a rank sends, in the order of a run.
+const (
+	kindHello  kind = "hello"  // Hello
+	kindEnter  kind = "enter"  // Trial, Terms: it enters a trial and proposes terms
+	kindReady  kind = "ready"  // Trial: it is ready for the next phase
+	kindPong   kind = "pong"   // Trial, At, Clock: the answer to a ping
+	kindOpened kind = "opened" // Trial, At: how long after the start of the phase its window opened
+	kindResult kind = "result" // Trial, Doc: its result, sent before it removes its files
+	kindDone   kind = "done"   // Trial, Text: it has cleaned up; the text is its error
+	kindLeave  kind = "leave"  // its last message; Text: why it ends, if early
+)
+
+// What the leader sends.
+const (
+	kindWelcome  kind = "welcome"  // the rank is taken
+	kindRefusal  kind = "refusal"  // its last message; Text: why the rank is not taken
+	kindGathered kind = "gathered" // Gathering: all ranks are connected
+	kindAgreed   kind = "agreed"   // Trial, Terms: this rank's terms of the trial; or Text: an error
+	kindPing     kind = "ping"     // Trial, At: the leader's clock
+	kindBegin    kind = "begin"    // Trial, At: when the phase begins, by the rank's clock; or Text: an error
+	kindOutcome  kind = "outcome"  // Trial, Text: why the trial failed, "" if it did not
+	kindStop     kind = "stop"     // Text: the run ends, why
+)
+
+// kindHeartbeat is sent by both sides once a second. In a rank's heartbeat, Doc is the rank's text for the
+// live line.
+const kindHeartbeat kind = "beat"
+
+// message is a message of any kind. A field that is not listed at its kind is absent.
+type message struct {
+	Kind      kind       `json:"kind"`
+	Trial     int        `json:"trial,omitempty"` // number in the run, from 1
+	Text      string     `json:"text,omitempty"`
+	At        int64      `json:"at,omitempty"`    // ns since 1970, or ns
+	Clock     int64      `json:"clock,omitempty"` // the rank's clock when it got the ping, ns since 1970
+	Hello     *Hello     `json:"hello,omitempty"`
+	Gathering *Gathering `json:"gathering,omitempty"`
+	Terms     *Terms     `json:"terms,omitempty"`
+	Doc       []byte     `json:"doc,omitempty"`
+}
 
 // Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost. After
 // Silence a reader reads once more, for patience: if its own process was stopped or got no CPU, the
@@ -23,7 +65,7 @@ const (
 )
 
 // errSilent is the error of a read from a side that sends nothing.
-var errSilent = errors.New("silence")
+var errSilent = fmt.Errorf("it has not answered for %v", Silence)
 
 // Maximum sizes in bytes of a message and of the first message, when the other side is still
 // unknown. The result of a day with its histograms has some MiB.
@@ -64,122 +106,80 @@ func (s *state) await(ctx context.Context, done func() bool) error {
 	}
 }
 
-// link is a connection with a queue of messages to send, so that no sender waits for the network. Its
-// reader closes the connection. Its writer shuts down only the sending direction, because messages of
-// the other side may still be in flight.
+// link is a connection that carries JSON messages. Its reader closes the connection, so the side that gets
+// the last message does: a side that closed after its last message could reset the connection before the
+// other side has read the message.
 type link struct {
 	conn    net.Conn
-	in      *reader
-	decoder *json.Decoder // of in
-
-	state
-	queue []*message
-	ended bool          // nothing more is queued
-	gone  chan struct{} // closed when the writer has ended
+	decoder *json.Decoder
+	left    int // bytes that the next message may still take
+	queue   chan *message
+	over    chan struct{} // closed by the user of read when it has returned
 }
 
 func newLink(conn net.Conn) *link {
-	in := &reader{conn: conn}
-	return &link{conn: conn, in: in, decoder: json.NewDecoder(in), state: newState(),
-		gone: make(chan struct{})}
+	l := &link{conn: conn, queue: make(chan *message, 64), over: make(chan struct{})}
+	l.decoder = json.NewDecoder(l)
+	return l
 }
 
+// send queues a message, so that no sender waits for the network. The queue is full only if the other side
+// reads nothing, and is lost.
 func (l *link) send(m *message) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.ended {
-		l.queue = append(l.queue, m)
-		l.notify()
+	select {
+	case l.queue <- m:
+	default:
 	}
 }
 
-// end makes the writer shut down the sending direction after the queue is sent.
-func (l *link) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	l.notify()
-}
-
-// write sends the queued messages, and a heartbeat each second, until end is called or a write
-// fails.
+// write sends the queued messages, and a heartbeat each second. It ends after the last message of this side,
+// with the reader, or when a write fails. After a failed write there may still be messages to read.
 func (l *link) write(heartbeat func() *message) {
-	defer close(l.gone)
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
-		l.mu.Lock()
-		queue, ended, changed := l.queue, l.ended, l.changed
-		l.queue = nil
-		l.mu.Unlock()
-		for _, m := range queue {
-			if err := l.put(m); err != nil {
-				// After a failed write there may still be messages to read, so the connection
-				// stays open. After a timeout it is closed: the other side has read nothing
-				// for Silence, and is lost.
-				if errors.Is(err, os.ErrDeadlineExceeded) {
-					_ = l.conn.Close()
-				}
-				return
-			}
-		}
-		if len(queue) > 0 {
-			continue
-		}
-		if ended {
-			// A close with unread data resets a TCP connection, which drops what is not sent yet.
-			if half, ok := l.conn.(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-			} else {
-				_ = l.conn.Close()
-			}
+		var m *message
+		select {
+		case m = <-l.queue:
+		case <-tick.C:
+			m = heartbeat()
+		case <-l.over:
 			return
 		}
-		select {
-		case <-changed:
-		case <-tick.C:
-			l.send(heartbeat())
+		if l.put(m) != nil || m.Kind == kindLeave || m.Kind == kindRefusal {
+			return
 		}
 	}
 }
 
-// put writes a message in pieces of 64 KiB. Each piece has the timeout Silence, the message has
-// none.
+// put writes a message in pieces of 64 KiB. Each piece has the timeout Silence, the message has none.
 func (l *link) put(m *message) error {
-	const most = 64 << 10
 	text, err := json.Marshal(m)
 	if err == nil && len(text) > maxMessage {
 		err = fmt.Errorf("a %s takes %d bytes, a message at most %d", m.Kind, len(text), maxMessage)
 	}
 	for len(text) > 0 && err == nil {
-		piece := text[:min(len(text), most)]
-		text = text[len(piece):]
 		_ = l.conn.SetWriteDeadline(time.Now().Add(Silence))
-		_, err = l.conn.Write(piece)
+		var n int
+		n, err = l.conn.Write(text[:min(len(text), 64<<10)])
+		text = text[n:]
 	}
 	return err
 }
 
-// get reads a message of at most most bytes. It returns io.EOF if the connection ends between two
-// messages.
+// get reads a message of at most most bytes.
 func (l *link) get(most int) (*message, error) {
-	l.in.left = most
+	l.left = most
 	m := &message{}
-	if err := l.decoder.Decode(m); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m, l.decoder.Decode(m)
 }
 
 // read passes messages to handle until the connection ends, and closes the connection. It returns
-// io.EOF, errSilent or another network error.
+// io.EOF, errSilent or another error.
 func (l *link) read(handle func(*message)) error {
 	defer l.conn.Close()
 	for {
 		m, err := l.get(maxMessage)
-		if errors.Is(err, syscall.ECONNRESET) { // the process ended with unread data
-			err = io.EOF
-		}
 		if err != nil {
 			return err
 		}
@@ -187,21 +187,16 @@ func (l *link) read(handle func(*message)) error {
 	}
 }
 
-// reader reads from a connection. Each Read has the timeout Silence. It reads at most left bytes.
-type reader struct {
-	conn net.Conn
-	left int
-}
-
-func (r *reader) Read(p []byte) (n int, err error) {
-	if r.left <= 0 {
+// Read implements io.Reader for the decoder. Each Read has the timeout Silence.
+func (l *link) Read(p []byte) (n int, err error) {
+	if l.left <= 0 {
 		return 0, errors.New("the message is too long")
 	}
-	p = p[:min(len(p), r.left)]
+	p = p[:min(len(p), l.left)]
 	for _, wait := range []time.Duration{Silence, patience} {
-		_ = r.conn.SetReadDeadline(time.Now().Add(wait))
-		n, err = r.conn.Read(p)
-		r.left -= n
+		_ = l.conn.SetReadDeadline(time.Now().Add(wait))
+		n, err = l.conn.Read(p)
+		l.left -= n
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}

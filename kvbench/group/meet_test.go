@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,10 +28,10 @@ func TestStartRank(t *testing.T) {
 	require.NoError(t, err)
 	defer log.Close()
 	o := Meeting{Rank: 3, Ranks: 4, Job: "j", Address: "127.0.0.1:1", Base: "/b", Stamp: "s"}
-	p, err := StartRank(o, log)
-	require.NoError(t, err)
-	how, _ := p.Ended(time.Minute)
-	assert.Equal(t, "exit status 3", how)
+	l := NewLeader(LeaderConfig{Hello: hello(0, 4)})
+	require.NoError(t, l.Start(o, log))
+	assert.Regexp(t, `^rank 3 \(pid \d+\) did not come: exit status 3$`, l.Gather(t.Context()).Error())
+	l.Close(t.Context())
 	want, _ := json.Marshal(o)
 	got, err := os.ReadFile(log.Name())
 	require.NoError(t, err)
@@ -50,7 +49,7 @@ func TestMeeting(t *testing.T) {
 	address := fmt.Sprint("127.0.0.1:", listener.Addr().(*net.TCPAddr).Port)
 	_, err = Listen(address)
 	assert.ErrorContains(t, err, "-rendezvous HOST:PORT names another address")
-	l := NewLeader(LeaderConfig{Hello: hello(0, 1), Clock: System{}})
+	l := NewLeader(LeaderConfig{Hello: hello(0, 1)})
 	go func() {
 		conn, err := listener.Accept()
 		if err == nil {
@@ -58,7 +57,7 @@ func TestMeeting(t *testing.T) {
 		}
 		l.Serve(listener)
 	}()
-	m, err := Dial(t.Context(), address, false, hello(0, 1), MemberConfig{Clock: System{}})
+	m, err := Dial(t.Context(), address, false, hello(0, 1), MemberConfig{})
 	require.NoError(t, err)
 	require.NoError(t, l.Gather(t.Context()))
 	got, err := m.Gathered(t.Context())
@@ -67,6 +66,6 @@ func TestMeeting(t *testing.T) {
 	m.Leave("")
 	l.Close(t.Context())
 	require.NoError(t, listener.Close())
-	_, err = Dial(t.Context(), address, true, hello(1, 2), MemberConfig{Clock: System{}})
+	_, err = Dial(t.Context(), address, true, hello(1, 2), MemberConfig{})
 	assert.ErrorContains(t, err, "rank 1 found no rank 0 at "+address+" within ")
 }

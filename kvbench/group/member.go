@@ -1,11 +1,12 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"time"
 )
 
 // Refused is the error of a rank that the coordinator refuses.
@@ -15,36 +16,88 @@ func (r Refused) Error() string { return "the coordinator refused this rank: " +
 
 // MemberConfig is a member's configuration, apart from its connection.
 type MemberConfig struct {
-	Clock Clock
 	// Stop is called once if the run of a welcomed rank ends early: the coordinator stops the run,
 	// or is gone.
 	Stop func(error)
 	// Live returns this rank's text for the coordinator's live line, empty for none. It is called
 	// once a second. Live may be nil.
 	Live func() []byte
+	// Now reads the clock that ranks compare. nil is time.Now.
+	Now func() time.Time
 }
 
 // Member is a rank's connection to the leader. A nil *Member stands for a run with one rank: its
-// methods Rank, Size, Barrier and Opened do not wait for another rank.
+// methods Rank, Size, Barrier and Opened do not wait for another rank. The goroutine that runs the trial
+// calls the methods that send or wait.
 type Member struct {
 	MemberConfig
-	hello Hello
-	link  *link
-	over  chan struct{} // closed when the reader has ended
-
-	state
-	welcomed bool
-	trial    int
-	inbox    map[kind]*message // the last message of each kind
-	stopped  error             // why the run ends
-	gone     error             // why the connection ended
+	hello   Hello
+	link    *link
+	replies chan *message
+	run     context.Context // ends when the coordinator stops the run or is gone; the cause says why
+	stop    context.CancelCauseFunc
+	forget  func() bool // removes the call of Stop
+	trial   int
+	begun   time.Time // the start of the last phase
 }
+
+// dialTime is the timeout of one attempt to connect to rank 0. The pause between attempts grows
+// from retryLeast to retryMost.
+const (
+	dialTime   = 4 * time.Second
+	retryLeast = 50 * time.Millisecond
+	retryMost  = time.Second
+)
+
+// Dial connects to the coordinator at address (HOST:PORT) and joins its run. It tries again until
+// ctx ends. With once it tries once, because the coordinator started before this rank.
+func Dial(ctx context.Context, address string, once bool, hello Hello, cfg MemberConfig) (
+	*Member, error) {
+	began := time.Now()
+	var last error // the last error that is not the end of ctx
+	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
+		dialer := net.Dialer{Timeout: dialTime}
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			var m *Member
+			m, err = Join(ctx, conn, hello, cfg)
+			if err == nil || errors.As(err, &Refused{}) {
+				return m, err
+			}
+			// The port may belong to another job, or to another service.
+			err = fmt.Errorf("the process at that address is not rank 0 of this job (%s): %w",
+				hello.Job, err)
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if !once {
+			select {
+			case <-time.After(wait):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause,
+			context.DeadlineExceeded) {
+			return nil, cause
+		}
+		return nil, fmt.Errorf("rank %d found no rank 0 at %s within %v: %w", hello.Rank, address,
+			time.Since(began).Round(time.Second/10), last)
+	}
+}
+
+// errGone is wrapped by the error that ends a rank whose coordinator is gone.
+var errGone = errors.New("the coordinator is gone")
 
 // Join sends a hello and waits for the welcome. It takes over conn, also if it fails. It fails with
 // Refused, or because the other end does not coordinate this run.
 func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
-	m := &Member{MemberConfig: cfg, hello: hello, link: newLink(conn), over: make(chan struct{}),
-		state: newState(), inbox: map[kind]*message{}}
+	m := &Member{MemberConfig: cfg, hello: hello, link: newLink(conn), replies: make(chan *message, 16)}
+	if m.Now == nil {
+		m.Now = time.Now
+	}
+	m.run, m.stop = context.WithCancelCause(context.Background())
 	m.link.send(&message{Kind: kindHello, Hello: &hello})
 	go m.link.write(func() *message {
 		beat := &message{Kind: kindHeartbeat}
@@ -53,24 +106,74 @@ func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 		}
 		return beat
 	})
-	go m.read()
-	_, err := m.receive(ctx, kindWelcome, 0)
-	m.mu.Lock()
-	refusal := m.inbox[kindRefusal]
-	m.mu.Unlock()
-	if refusal != nil {
-		err = Refused{refusal.Text}
+	go func() {
+		err := m.link.read(m.handle)
+		m.stop(fmt.Errorf("%w: %w", errGone, err))
+		close(m.link.over)
+	}()
+	got, err := m.receive(ctx, kindWelcome)
+	if err == nil && got.Kind == kindRefusal {
+		err = Refused{got.Text}
 	}
 	if err != nil {
-		m.link.end()
+		_ = conn.Close()
 		return nil, err
 	}
+	m.forget = context.AfterFunc(m.run, func() {
+		if m.Stop != nil {
+			m.Stop(context.Cause(m.run))
+		}
+	})
 	return m, nil
+}
+
+// handle handles a message of the leader. It runs in the goroutine that reads.
+func (m *Member) handle(got *message) {
+	switch got.Kind {
+	case kindPing:
+		// Answer at once, because the leader takes the time until the answer for network time.
+		m.link.send(&message{Kind: kindPong, Trial: got.Trial, At: got.At, Clock: m.Now().UnixNano()})
+	case kindHeartbeat:
+	case kindStop:
+		m.stop(errors.New(got.Text))
+	default:
+		select {
+		case m.replies <- got:
+		default: // this rank waits for none of the replies
+		}
+	}
+}
+
+// receive waits for the reply of kind k to this rank's last message. It returns an error when the run is
+// stopped. For an outcome or a welcome it returns an error only when the connection ends.
+func (m *Member) receive(ctx context.Context, k kind) (*message, error) {
+	stopped := m.run.Done()
+	if k == kindOutcome || k == kindWelcome {
+		stopped = m.link.over
+	}
+	for {
+		var got *message
+		select {
+		case got = <-m.replies:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-stopped:
+			select {
+			case got = <-m.replies: // it arrived before the end
+			default:
+				return nil, context.Cause(m.run)
+			}
+		}
+		// A reply of an earlier trial, or one that this rank has not waited for, is dropped.
+		if got.Kind == kindRefusal || got.Kind == k && got.Trial == m.trial {
+			return got, nil
+		}
+	}
 }
 
 // Gathered waits until all ranks are connected.
 func (m *Member) Gathered(ctx context.Context) (Gathering, error) {
-	got, err := m.receive(ctx, kindGathered, 0)
+	got, err := m.receive(ctx, kindGathered)
 	if err != nil {
 		return Gathering{}, err
 	}
@@ -93,94 +196,12 @@ func (m *Member) Size() int {
 	return m.hello.Ranks
 }
 
-// ErrCoordinatorGone is wrapped by the error that ends a rank whose coordinator is gone.
-var ErrCoordinatorGone = errors.New("the coordinator is gone")
-
-// errLeft is the error of a member that has left.
-var errLeft = errors.New("this rank has left")
-
-func (m *Member) read() {
-	defer close(m.over)
-	err := m.link.read(func(got *message) {
-		switch got.Kind {
-		case kindPing:
-			// Answer at once, in the reader: the leader takes the time until the answer for network
-			// time.
-			m.link.send(&message{Kind: kindPong, Seq: got.Seq, At: m.Clock.Now(),
-				Wall: m.Clock.Wall()})
-		case kindHeartbeat:
-		case kindStop:
-			m.end(errors.New(got.Text), nil)
-		default:
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.inbox[got.Kind] = got
-			m.welcomed = m.welcomed || got.Kind == kindWelcome
-			m.notify()
-		}
-	})
-	why := fmt.Errorf("%w: %w", ErrCoordinatorGone, err)
-	switch {
-	case errors.Is(err, errSilent):
-		why = fmt.Errorf("%w: it has not answered for %v", ErrCoordinatorGone, Silence)
-	case errors.Is(err, io.EOF):
-		why = ErrCoordinatorGone
-	}
-	m.end(why, why)
-	m.link.end()
-}
-
-// end records why the run ends, and calls Stop once.
-func (m *Member) end(stopped, gone error) {
-	m.mu.Lock()
-	// Keep the first reason. Later errors are its consequences.
-	first := m.stopped == nil
-	if first {
-		m.stopped = stopped
-	}
-	if gone != nil {
-		m.gone = gone
-	}
-	welcomed := m.welcomed
-	m.notify()
-	m.mu.Unlock()
-	if first && welcomed && m.Stop != nil {
-		m.Stop(stopped)
-	}
-}
-
-// receive waits for a message of kind k about a trial, and removes it from the inbox. It returns an
-// error when the run is stopped. For an outcome or a welcome it returns an error only when the
-// connection ends.
-func (m *Member) receive(ctx context.Context, k kind, trial int) (got *message, err error) {
-	var why error
-	err = m.await(ctx, func() bool {
-		// Return a message that arrived before the connection ended.
-		if got = m.inbox[k]; got != nil && got.Trial == trial {
-			delete(m.inbox, k)
-			return true
-		}
-		got, why = nil, m.stopped
-		if k == kindOutcome || k == kindWelcome {
-			why = m.gone
-		}
-		return why != nil || m.inbox[kindRefusal] != nil
-	})
-	if got == nil && err == nil {
-		err = why
-	}
-	return got, err
-}
-
 // Enter starts the next trial. terms are the values that this rank proposes. It returns the values
 // for this rank that all ranks agreed on. Every rank enters the same trials in the same order.
 func (m *Member) Enter(ctx context.Context, terms Terms) (Terms, error) {
-	m.mu.Lock()
 	m.trial++
-	trial := m.trial
-	m.mu.Unlock()
-	m.link.send(&message{Kind: kindEnter, Trial: trial, Terms: &terms})
-	got, err := m.receive(ctx, kindAgreed, trial)
+	m.link.send(&message{Kind: kindEnter, Trial: m.trial, Terms: &terms})
+	got, err := m.receive(ctx, kindAgreed)
 	if err == nil && got.Terms == nil {
 		err = errors.New(got.Text)
 	}
@@ -197,40 +218,42 @@ func (m *Member) Barrier(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	m.link.send(&message{Kind: kindReady, Trial: m.trial})
-	got, err := m.receive(ctx, kindBegin, m.trial)
-	if err == nil && got.Text != "" {
-		err = errors.New(got.Text)
-		// If the run has ended, report the reason of that end. It is the reason why another rank
-		// did not reach the barrier.
-		m.mu.Lock()
-		if m.stopped != nil {
-			err = m.stopped
-		}
-		m.mu.Unlock()
+	got, err := m.receive(ctx, kindBegin)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = m.Clock.Until(ctx, got.At)
+	if got.Text != "" {
+		// If the run has ended, report the reason of that end. It is the reason why another rank did not
+		// reach the barrier.
+		return cmp.Or(context.Cause(m.run), errors.New(got.Text))
 	}
-	return err
+	// From here on the monotonic clock counts. It does not step.
+	wait := time.Duration(got.At - m.Now().UnixNano())
+	m.begun = time.Now().Add(wait)
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
 }
 
 // Opened sends that this rank's window opens now. It does not wait.
 func (m *Member) Opened() {
 	if m != nil {
-		m.link.send(&message{Kind: kindOpened, Trial: m.trial, At: m.Clock.Now()})
+		m.link.send(&message{Kind: kindOpened, Trial: m.trial, At: int64(time.Since(m.begun))})
 	}
 }
 
 // Publish queues the result of the trial for sending. If Publish returns an error, it has not sent
 // the result.
 func (m *Member) Publish(doc []byte) error {
-	m.mu.Lock()
-	gone := m.gone
-	m.mu.Unlock()
-	if gone == nil {
+	select {
+	case <-m.link.over:
+		return errGone
+	default:
 		m.link.send(&message{Kind: kindResult, Trial: m.trial, Doc: doc})
+		return nil
 	}
-	return gone
 }
 
 // Done sends that this rank has ended the trial. failure is its error, "" for none.
@@ -241,7 +264,7 @@ func (m *Member) Done(failure string) {
 // Outcome waits for the outcome of this rank's trial. text is why the trial failed, "" if it
 // succeeded on all ranks.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
-	got, err := m.receive(ctx, kindOutcome, m.trial)
+	got, err := m.receive(ctx, kindOutcome)
 	if err != nil {
 		return "", err
 	}
@@ -252,13 +275,7 @@ func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 // message the coordinator counts the rank as lost. Leave returns when the coordinator has read all
 // messages, or after the timeout Silence.
 func (m *Member) Leave(why string) {
-	m.mu.Lock()
-	if m.stopped == nil { // the coming end of the connection is no error
-		m.stopped = errLeft
-	}
-	m.mu.Unlock()
+	m.forget() // the coming end of the connection is no error
 	m.link.send(&message{Kind: kindLeave, Text: why})
-	m.link.end()
-	<-m.link.gone
-	<-m.over
+	<-m.link.over
 }

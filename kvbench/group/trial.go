@@ -3,115 +3,127 @@ package group
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
 )
 
-// step is the progress of the ranks in their trials.
+// step is the progress of the ranks in a trial.
 type step struct {
-	trial     int       // number of the current or next trial, from 1
-	name      string    // set when all ranks have entered the trial
-	agreed    time.Time // when all had entered; zero before
-	comparing bool      // all ranks are ready for a phase; the leader compares clocks
-	skew      *skew     // the largest skew of earlier phases
-	unready   string    // why a rank will not come to the barrier, "" for none
+	trial   int       // number of the current or next trial, from 1
+	name    string    // set when all ranks have entered the trial
+	agreed  time.Time // when all had entered; zero before
+	pinging bool      // all ranks are ready for a phase; the leader compares clocks
+	unready string    // why a rank will not come to the barrier, "" for none
+
+	skew, uncertainty *int64 // see Trial
 }
 
 // part is what a rank has sent in the current trial.
 type part struct {
 	terms  *Terms
-	waits  bool  // at a barrier
-	opened int64 // by the rank's clock, 0 = not yet
-	sent   bool  // its result has arrived
-	saved  bool  // and LeaderConfig.Result has returned
+	waits  bool // at a barrier
+	pongs  int  // answered pings of this phase
+	offset offset
+	opened *int64 // ns from the start of this phase to the opening of its window
+	saved  bool   // its result has arrived, and LeaderConfig.Result has returned
 	done   bool
 	text   string // its error with done, "" for none
-	offset offset
+}
+
+// offset compares a rank's clock with the leader's, by the ping with the shortest round trip. A slower ping
+// waited somewhere, perhaps in one direction only. The maximum error of ahead is half of the round trip.
+type offset struct{ ahead, roundTrip time.Duration }
+
+// pings is the number of pings per rank before a phase.
+const pings = 8
+
+// clock identifies the clock of a rank. All processes of a kernel read one clock.
+func (c *client) clock() string {
+	if c.hello.Boot == "" {
+		return c.hello.place()
+	}
+	return c.hello.Boot
+}
+
+func (c *client) ping(trial int) {
+	c.link.send(&message{Kind: kindPing, Trial: trial, At: time.Now().UnixNano()})
 }
 
 // receive handles a message of a rank.
 func (l *Leader) receive(c *client, m *message) {
+	came := time.Now().UnixNano()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch m.Kind {
-	case kindHeartbeat:
+	defer l.notify()
+	p := &c.part
+	switch {
+	case m.Kind == kindHeartbeat:
 		c.live = m.Doc
 		return
-	case kindPong:
-		select {
-		case c.pongs <- m:
-		default: // more answers than pings
-		}
-		return
-	case kindLeave:
+	case m.Kind == kindLeave:
 		// A rank that leaves early, without a stop of the run, counts as lost.
 		if m.Text != "" && l.stopped == "" {
-			l.lose(c, "was ended: "+printableLines(m.Text))
+			l.lose(c, "was ended: "+printable(m.Text))
 		}
 		c.left = true
-	}
-	defer l.notify()
-	// A trial may end because a rank was lost. Its messages may arrive after the next trial began.
-	if m.Kind != kindLeave && m.Trial != l.step.trial {
-		return
-	}
-	p := &c.part
-	switch m.Kind {
-	case kindEnter:
-		if m.Terms != nil {
-			*p, c.stage = part{terms: m.Terms}, "before "+m.Terms.Name
-		}
-	case kindReady:
+		_ = c.link.conn.Close()
+	case m.Trial != l.step.trial:
+		return // the trial has ended without this rank
+	case m.Kind == kindEnter && m.Terms != nil:
+		*p, c.stage = part{terms: m.Terms}, "before "+m.Terms.Name
+	case m.Kind == kindReady:
 		p.waits, c.stage = true, "at the start of "+l.step.name
-	case kindOpened:
-		p.opened = m.At
-	case kindResult:
-		if p.sent = true; p.done || l.Result == nil {
-			break
+	case m.Kind == kindPong:
+		roundTrip := time.Duration(came - m.At)
+		if p.pongs++; p.pongs == 1 || roundTrip < p.offset.roundTrip {
+			p.offset = offset{time.Duration(m.Clock - (m.At+came)/2), roundTrip}
 		}
+		if p.pongs < pings {
+			c.ping(m.Trial)
+			return
+		}
+	case m.Kind == kindOpened:
+		p.opened = &m.At
+	case m.Kind == kindResult:
 		// Pass the result on at once, so that it is saved. That takes long, so unlock.
-		l.mu.Unlock()
-		l.Result(c.hello.Rank, m.Doc)
-		l.mu.Lock()
-		c.part.saved = m.Trial == l.step.trial
-	case kindDone:
-		p.done, p.text = true, m.Text
+		if ahead := p.offset.ahead; l.Result != nil && !p.done {
+			l.mu.Unlock()
+			l.Result(c.hello.Rank, m.Doc, ahead)
+			l.mu.Lock()
+		}
+		p.saved = m.Trial == l.step.trial
+	case m.Kind == kindDone:
+		p.done, p.text = true, printable(m.Text)
+		if m.Text == "" { // after an error the stage in which it occurred counts
+			c.stage = "after " + l.step.name
+		}
 	}
 	l.progress()
 }
 
 // progress does the steps of the trial for which all ranks are ready. It is called with mu.
 func (l *Leader) progress() {
-	// Count again each time: ranks may be lost, and counting a thousand takes a microsecond.
-	entered, waiting, here := 0, 0, l.here()
-	var failed *client
-	for _, c := range here {
-		if c.part.terms == nil {
-			continue
-		}
-		entered++
-		if c.part.done {
-			failed = c
-		} else if c.part.waits {
-			waiting++
-		}
+	here := l.here()
+	all := func(has func(p *part) bool) bool { // not if the last rank has gone
+		return len(here) > 0 && !slices.ContainsFunc(here, func(c *client) bool { return !has(&c.part) })
 	}
-	if len(here) == 0 { // the last rank has gone
-		return
-	}
-	if l.step.agreed.IsZero() && entered == len(here) {
+	if l.step.agreed.IsZero() && all(func(p *part) bool { return p.terms != nil }) {
 		l.agree(here)
 	}
+	if all(func(p *part) bool { return p.opened != nil }) {
+		l.compare(here)
+	}
+	failed := slices.IndexFunc(here, func(c *client) bool { return c.part.done })
 	switch {
-	case waiting == 0 || l.step.comparing:
-	case failed != nil:
-		// A failed rank never comes to the barrier, so the waiting ranks get an error. The error of
-		// the first failed rank is the cause of later ones.
+	case failed >= 0:
+		// A rank that has ended its trial never comes to the barrier, so the waiting ranks get an error. The
+		// error of the first failed rank is the cause of later ones.
 		if l.step.unready == "" {
-			l.step.unready = fmt.Sprintf("%s was not ready: %s", failed.hello.place(),
-				failed.part.text)
+			l.step.unready = fmt.Sprintf("%s was not ready: %s", here[failed].hello.place(),
+				here[failed].part.text)
 		}
 		for _, c := range here {
 			if c.part.waits {
@@ -119,9 +131,15 @@ func (l *Leader) progress() {
 				c.link.send(&message{Kind: kindBegin, Trial: l.step.trial, Text: l.step.unready})
 			}
 		}
-	case waiting == len(here):
-		l.step.comparing = true
-		go l.begin(l.step.trial)
+	case !all(func(p *part) bool { return p.waits }):
+	case !l.step.pinging:
+		l.step.pinging = true
+		for _, c := range here {
+			c.part.pongs = 0
+			c.ping(l.step.trial)
+		}
+	case all(func(p *part) bool { return p.pongs >= pings }):
+		l.begin(here)
 	}
 }
 
@@ -155,59 +173,51 @@ func (l *Leader) agree(here []*client) {
 	}
 }
 
-// smallest lowers the terms of rank c to the proposals of rank o for the filesystems that both use.
-func smallest(terms *Terms, c, o *client) {
-	// Without filesystems both ranks use one bucket of an object store.
-	shared := len(c.sharing)+len(o.sharing) == 0
-	for i, s := range c.sharing {
-		for j, other := range o.sharing {
-			if s.Filesystem != other.Filesystem {
-				continue
-			}
-			shared = true
-			if i < len(terms.Directories) && j < len(o.part.terms.Directories) {
-				own, found := &terms.Directories[i], o.part.terms.Directories[j]
-				own.Bytes = min(own.Bytes, found.Bytes)
-				own.Floor = min(own.Floor, found.Floor)
-			}
+// A phase begins at least margin, and at least roundTrips round trips of the slowest rank, after
+// the last rank is ready. The message with the start time must arrive before.
+const (
+	margin     = 50 * time.Millisecond
+	roundTrips = 4
+)
+
+// begin sends each rank the time to begin, by the rank's clock. For ranks with one clock the shortest round
+// trip of all these ranks counts. It is called with mu.
+func (l *Leader) begin(here []*client) {
+	l.step.pinging = false
+	after, clocks := margin, map[string]offset{}
+	for _, c := range here {
+		o, known := clocks[c.clock()]
+		if !known || c.part.offset.roundTrip < o.roundTrip {
+			clocks[c.clock()] = c.part.offset
 		}
+		after = max(after, roundTrips*c.part.offset.roundTrip)
 	}
-	if shared {
-		terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
-	}
-}
-
-// begin measures the clock offsets of all ranks and sends each rank the time to begin.
-func (l *Leader) begin(trial int) {
-	l.mu.Lock()
-	all := slices.DeleteFunc(l.here(), func(c *client) bool { return !c.part.waits })
-	l.mu.Unlock()
-	answers := l.pingAll(all)
-	found := offsets(&l.Hello, all, answers)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.step.trial != trial {
-		return // the trial has ended
-	}
-	l.step.comparing = false
-	l.step.skew = larger(l.skew(), l.step.skew)
-	// All ranks begin at the same time, each by its own clock. The time is several round trips
-	// ahead, so the message arrives before it.
-	at := l.Clock.Now() + int64(beginAfter(answers))
-	for i, c := range all {
-		c.part.offset, c.part.waits, c.part.opened = found[i], false, 0
+	clocks[l.Hello.Boot] = offset{} // the leader's own
+	at := time.Now().Add(after).UnixNano()
+	for _, c := range here {
+		c.part = part{terms: c.part.terms, offset: clocks[c.clock()]}
 		c.stage = "in the window of " + l.step.name
-		c.link.send(&message{Kind: kindBegin, Trial: trial, At: at + found[i].clock})
+		c.link.send(&message{Kind: kindBegin, Trial: l.step.trial, At: at + int64(c.part.offset.ahead)})
 	}
-	l.notify()
 }
 
-// larger returns the larger of two skews. nil is unknown.
-func larger(a, b *skew) *skew {
-	if a == nil || b != nil && b.apart > a.apart {
-		return b
+// compare notes the time between the first and the last opening of a window, if it is the largest of the
+// trial. It is called with mu.
+func (l *Leader) compare(here []*client) {
+	var opened []int64
+	errs := map[string]int64{} // by clock
+	for _, c := range here {
+		opened = append(opened, *c.part.opened)
+		errs[c.clock()] = int64(c.part.offset.roundTrip+1) / 2
+		c.part.opened = nil
 	}
-	return a
+	apart, uncertainty := slices.Max(opened)-slices.Min(opened), int64(0)
+	if most := slices.Sorted(maps.Values(errs)); len(most) > 1 { // ranks with one clock have no error
+		uncertainty = most[len(most)-1] + most[len(most)-2]
+	}
+	if len(here) > 1 && (l.step.skew == nil || apart > *l.step.skew) {
+		l.step.skew, l.step.uncertainty = &apart, &uncertainty
+	}
 }
 
 // Trial is a trial that has ended, before its outcome is sent.
@@ -237,28 +247,14 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := Trial{}
+	t := Trial{Skew: l.step.skew, Uncertainty: l.step.uncertainty}
 	for _, c := range l.clients {
 		t.Text = append(t.Text, c.part.text)
 		if c.lost != nil {
 			t.Lost = append(t.Lost, *c.lost)
 		}
 	}
-	if s := larger(l.skew(), l.step.skew); s != nil {
-		t.Skew, t.Uncertainty = &s.apart, &s.uncertainty
-	}
 	return t
-}
-
-// WallOffset returns how far a rank's wall clock is ahead of the leader's, in ns, measured before
-// the rank's last phase.
-func (l *Leader) WallOffset(rank int) int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c := l.clients[rank]; c != nil {
-		return c.part.offset.wall
-	}
-	return 0
 }
 
 // Conclude sends all ranks the outcome of the trial, "" for success, and starts the next trial.
@@ -272,21 +268,4 @@ func (l *Leader) Conclude(outcome string) {
 		c.link.send(&message{Kind: kindOutcome, Trial: trial, Text: outcome})
 	}
 	l.notify()
-}
-
-// stage returns what a rank is doing. After an error it returns the stage in which the error
-// occurred. It is called with mu.
-func (l *Leader) stage(c *client) string {
-	name := l.step.name
-	if name == "" && c.part.terms != nil {
-		name = c.part.terms.Name
-	}
-	switch {
-	case c.part.text != "":
-	case c.part.done:
-		return "after " + name
-	case c.part.sent:
-		return "while cleaning up after " + name
-	}
-	return c.stage
 }
