@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +11,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // clients holds what one rank's process knows of all ranks of a run. Every rank runs the same
@@ -36,21 +37,17 @@ type clients struct {
 	listener net.Listener // of the leader
 	gathered group.Gathering
 
-	// Hold mu only for moments: rank 0's heartbeat takes it, and the coordinator waits for a heartbeat
-	// only some seconds. Results are parsed and written without mu, one at a time: each takes some MiB,
-	// and there may be a thousand.
-	mu     sync.Mutex
-	shown  []byte // JSON of progress, for the coordinator's live line
-	trial  *collection
-	at     string // the name of the trial that this rank has entered
-	saved  bool   // a merged result was written
-	saving sync.Mutex
+	shown   atomic.Pointer[[]byte] // JSON of progress, for the coordinator's live line
+	at      atomic.Pointer[string] // the name of the trial that this rank has entered
+	missing []string               // directories that did not exist before the run
 
-	missing []string // directories that did not exist before the run
+	// mu is held while a result is parsed and written: each takes some MiB, and there may be a thousand.
+	mu    sync.Mutex
+	trial *collection
+	saved bool // a merged result was written
 }
 
 // collection holds the results of a trial at the coordinator, until all ranks have finished the trial.
-// Every reader and writer holds clients.saving.
 type collection struct {
 	// save writes a result and returns its path. whose is rank_<N> or all_ranks.
 	save    func(whose string, r *result.Result) (path string, err error)
@@ -259,8 +256,9 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	if c == nil {
 		return failure
 	}
+	name := fmt.Sprintf("trial %d of %s", t.number, t.name)
+	c.at.Store(&name)
 	c.mu.Lock()
-	c.at = fmt.Sprintf("trial %d of %s", t.number, t.name)
 	if c.leader != nil {
 		c.trial = &collection{save: save, paths: map[int]string{}}
 	}
@@ -270,8 +268,7 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	if len(roots) == 0 {
 		roots = []kvbench.Root{{Room: st.StorageBytes, Floor: st.FreeFloor}}
 	}
-	terms := group.Terms{Name: c.at, Nonce: hex.EncodeToString(st.Nonce[:]),
-		Capacity: st.StorageBytes}
+	terms := group.Terms{Name: name, Nonce: st.Nonce[:], Capacity: st.StorageBytes}
 	for _, r := range roots {
 		terms.Directories = append(terms.Directories, group.Capacity{Bytes: r.Room, Floor: r.Floor})
 	}
@@ -281,15 +278,7 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	}
 	// All ranks use one nonce. Content depends on the nonce and on the rank, so no two ranks write the
 	// same bytes.
-	nonce, err := hex.DecodeString(agreed.Nonce)
-	if err != nil || len(nonce) != len(st.Nonce) {
-		return fmt.Errorf("the ranks agreed about a nonce that is none: %q", agreed.Nonce)
-	}
-	if n := len(agreed.Directories); n != len(roots) {
-		return fmt.Errorf("the ranks agreed about the capacity of %d directories, and this one has %d",
-			n, len(roots))
-	}
-	copy(st.Nonce[:], nonce)
+	copy(st.Nonce[:], agreed.Nonce)
 	for i, r := range agreed.Directories {
 		roots[i].Room, roots[i].Floor = r.Bytes, r.Floor
 	}
@@ -318,18 +307,13 @@ func (c *clients) publish(r *result.Result, keep func() error) error {
 
 // keep writes the result of a rank when it arrives at the coordinator.
 func (c *clients) keep(rank int, doc []byte, ahead time.Duration) {
-	c.saving.Lock()
-	defer c.saving.Unlock()
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	t := c.trial
-	c.mu.Unlock()
 	if t == nil {
 		return
 	}
 	r, err := result.Parse(doc)
-	if err == nil && r.Rank != rank {
-		err = fmt.Errorf("it is of rank %d", r.Rank)
-	}
 	if err == nil {
 		r.ClockOffsetNS = new(int64(ahead))
 		t.results = append(t.results, r)
@@ -389,20 +373,16 @@ func (c *clients) show(rank int, show func(kvbench.Snapshot),
 	observe func(rank int, now kvbench.Snapshot)) func(kvbench.Snapshot) {
 	if !c.coordinates() {
 		return func(now kvbench.Snapshot) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.shown, _ = json.Marshal(progress{c.at, now})
+			text, _ := json.Marshal(progress{*c.at.Load(), now})
+			c.shown.Store(&text)
 		}
 	}
 	return func(now kvbench.Snapshot) {
 		observe(rank, now)
 		if c != nil {
-			c.mu.Lock()
-			at := c.at
-			c.mu.Unlock()
 			for other, text := range c.leader.Live() {
 				var p progress
-				if other != rank && json.Unmarshal(text, &p) == nil && p.Trial == at {
+				if other != rank && json.Unmarshal(text, &p) == nil && p.Trial == *c.at.Load() {
 					observe(other, p.Snapshot)
 					add(&now, p.Snapshot)
 				}
@@ -425,7 +405,5 @@ func add(now *kvbench.Snapshot, other kvbench.Snapshot) {
 }
 
 func (c *clients) lastShown() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.shown
+	return units.OrZero(c.shown.Load())
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,18 +185,13 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 	return nil
 }
 
-// stampForm matches a run's stamp, which becomes the name of a directory.
-var stampForm = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9]+$`)
-
 // adopt gives the default results directory of this rank the name that the coordinator's has. On one
 // filesystem all ranks then have one directory. adopt also opens the log file of this rank. log is nil
 // for a rank that the coordinator started, because the coordinator opened its log.
 func (c *clients) adopt() (log *os.File, err error) {
-	if stampForm.MatchString(c.gathered.Stamp) {
-		for _, v := range c.s.points {
-			if !v.Typed("results-dir") { // the user's -results-dir may differ between hosts
-				v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), c.gathered.Stamp)
-			}
+	for _, v := range c.s.points {
+		if !v.Typed("results-dir") { // the user's -results-dir may differ between hosts
+			v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), filepath.Base(c.gathered.Stamp))
 		}
 	}
 	if c.Started {

@@ -18,12 +18,10 @@ import (
 // merged merges the ranks' results into one and writes it next to them. The error says why there is no
 // merged result, or why the merged result is incomplete.
 func (c *clients) merged(t group.Trial) (o outcome) {
-	c.saving.Lock()
-	defer c.saving.Unlock()
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	all := c.trial
 	c.trial = nil
-	c.mu.Unlock()
 	// The results are in order of arrival.
 	slices.SortFunc(all.results, func(a, b *result.Result) int { return a.Rank - b.Rank })
 	errs := slices.Clone(all.failed)

@@ -8,7 +8,6 @@ import (
 
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/result"
 )
 
 // TestShare: the free space is divided by the directories that share it, and by all where the
@@ -34,25 +33,4 @@ func TestShare(t *testing.T) {
 		return nil
 	}))
 	assert.Zero(t, checked, "nothing was a guess")
-}
-
-// TestBeatsDoNotWaitForResults: rank 0 is lost when it sends nothing for seconds, and a thousand
-// results take longer than that to be written.
-func TestBeatsDoNotWaitForResults(t *testing.T) {
-	c := &clients{leader: group.NewLeader(group.LeaderConfig{Hello: group.Hello{Ranks: 1}})}
-	doc, err := (&result.Result{SchemaVersion: result.SchemaVersion}).Encode()
-	require.NoError(t, err)
-	var saved []string
-	c.trial = &collection{paths: map[int]string{}, save: func(whose string, _ *result.Result) (string, error) {
-		saved = append(saved, whose)
-		free := c.mu.TryLock() // lastShown takes it
-		assert.True(t, free)
-		if free {
-			c.mu.Unlock()
-		}
-		return "", nil
-	}}
-	c.keep(0, doc, 0)
-	assert.Equal(t, []string{"rank_0"}, saved)
-	assert.Empty(t, c.trial.failed)
 }

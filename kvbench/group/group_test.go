@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -159,12 +158,12 @@ func TestATrial(t *testing.T) {
 			var begun [4]time.Time
 			got := g.trial("", func(m *Member) {
 				least := int64(100 - m.Rank())
-				terms, err := m.Enter(t.Context(), Terms{Name: "X", Nonce: fmt.Sprint(m.Rank()),
+				terms, err := m.Enter(t.Context(), Terms{Name: "X", Nonce: []byte{byte(m.Rank())},
 					Capacity: least, Directories: []Capacity{{Bytes: least, Floor: 7}}})
 				require.NoError(t, err)
 				// Ranks 0 and 1 are on one host, 2 and 3 on the other.
 				least = []int64{99, 99, 97, 97}[m.Rank()]
-				assert.Equal(t, Terms{Name: "X", Nonce: "0", Capacity: least,
+				assert.Equal(t, Terms{Name: "X", Nonce: []byte{0}, Capacity: least,
 					Directories: []Capacity{{Bytes: least, Floor: 7}}}, terms)
 				time.Sleep(time.Duration(m.Rank()) * time.Minute) // of virtual time: it prepares
 				require.NoError(t, m.Barrier(t.Context()))
@@ -321,6 +320,7 @@ func TestADeadRank(t *testing.T) {
 			require.NoError(t, g.leader.await(t.Context(), func() bool {
 				return g.leader.clients[1].lost != nil
 			}))
+			g.leader.mu.Unlock()
 			assert.LessOrEqual(t, time.Since(began), c.within)
 			synctest.Wait()
 			if c.goOn {
@@ -361,7 +361,7 @@ func TestTheCoordinatorGoes(t *testing.T) {
 		}()
 		synctest.Wait()
 		for _, c := range g.leader.clients {
-			c.link.conn.Close()
+			c.link.Close()
 		}
 		assert.ErrorIs(t, <-waits, errGone)
 		synctest.Wait()
@@ -436,13 +436,12 @@ func TestWhoIsNotTaken(t *testing.T) {
 		// Of another binary, with other parameters.
 		other := hello(2, 3)
 		other.Parameters = map[string]string{"num-users": "17"}
-		var refused Refused
-		require.True(t, errors.As(join(l, other), &refused))
+		require.ErrorAs(t, join(l, other), &refused{})
 		assert.EqualError(t, l.Gather(t.Context()), "rank 2 on h1 (pid 102) was refused: its "+
 			`parameters are others: -num-users: "" here, "17" there`)
 		for _, c := range l.clients {
 			if c != nil {
-				c.link.conn.Close()
+				c.link.Close()
 			}
 		}
 		synctest.Wait()
@@ -460,7 +459,7 @@ func TestAProcessThatEndsAtOnce(t *testing.T) {
 		bad := hello(2, 3)
 		bad.Refused = "no such file"
 		_, err := Join(t.Context(), theirs, bad, MemberConfig{})
-		require.ErrorAs(t, err, &Refused{})
+		require.ErrorAs(t, err, &refused{})
 		close(p.ended)
 		synctest.Wait()
 		assert.EqualError(t, l.Gather(t.Context()),

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
+	"net/rpc"
+	"net/rpc/jsonrpc"
 	"os"
 	"slices"
 	"time"
@@ -25,9 +28,8 @@ type LeaderConfig struct {
 	// Shared says whether hosts share the filesystems of their cache directories. With nil the leader
 	// compares the filesystems in the hellos.
 	Shared *bool
-	// Result receives a rank's result as soon as the message arrives, and the time by which the rank's clock
-	// is ahead of the leader's. The goroutine that reads the rank's connection calls it, so the calls for
-	// several ranks may overlap.
+	// Result receives a rank's result as soon as it arrives, and the time by which the rank's clock is ahead of
+	// the leader's. The calls for several ranks may overlap.
 	Result func(rank int, doc []byte, ahead time.Duration)
 }
 
@@ -39,14 +41,18 @@ type Leader struct {
 	clients     []*client        // by rank; nil until the rank is admitted
 	processes   map[int]*process // the ranks that this process has started, by rank
 	stopped     string           // why the run was stopped, "" while it goes on
+	gathered    bool             // all ranks are connected, and filesystems is set
 	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
+	outcome     string // of the last trial that has ended
 }
 
-// client is a rank, as the leader sees it.
+// client is a rank, as the leader sees it. Its exported methods serve the calls of the rank.
 type client struct {
+	leader  *Leader
 	hello   Hello
 	link    *link
+	ctx     context.Context // ends with the connection
 	lost    *result.LostClient
 	left    bool      // the rank has sent that it leaves
 	live    []byte    // the text of its last heartbeat, for the live line
@@ -57,8 +63,8 @@ type client struct {
 
 // NewLeader returns the leader of a run to which no rank is connected yet.
 func NewLeader(cfg LeaderConfig) *Leader {
-	return &Leader{LeaderConfig: cfg, state: newState(), processes: map[int]*process{},
-		clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
+	return &Leader{LeaderConfig: cfg, state: state{changed: make(chan struct{})},
+		processes: map[int]*process{}, clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
 // Listen opens the port of address (HOST:PORT) for the other ranks. If HOST is an IP address, it
@@ -96,37 +102,44 @@ func (l *Leader) Serve(listener net.Listener) {
 	}
 }
 
-// helloTimeout is how long a new connection may take to send its hello.
-const helloTimeout = 10 * time.Second
-
-// Accept serves a connection until it ends. It closes a connection without an answer if the first message
-// is not a hello of this job.
+// Accept serves a connection until it ends.
 func (l *Leader) Accept(conn net.Conn) {
-	c := &client{link: newLink(conn), stage: "before the first trial"}
-	defer close(c.link.over)
-	// Until its hello has arrived, a connection has little time, and takes memory only for the bytes that
-	// the other side sends.
-	late := time.AfterFunc(helloTimeout, func() { _ = conn.Close() })
-	first, err := c.link.get(maxHello)
-	late.Stop()
-	if err != nil || first.Kind != kindHello || first.Hello == nil || first.Hello.Job != l.Hello.Job {
-		_ = conn.Close()
-		return
+	ctx, end := context.WithCancelCause(context.Background())
+	c := &client{leader: l, link: &link{Conn: conn, ended: end}, ctx: ctx, stage: "before the first trial"}
+	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
+	server := rpc.NewServer()
+	_ = server.RegisterName("Door", &door{c, server}) // fails only for a type without such methods
+	server.ServeCodec(jsonrpc.NewServerCodec(c.link))
+}
+
+// door serves a connection until its rank is admitted.
+type door struct {
+	c      *client
+	server *rpc.Server
+}
+
+// Hello admits a rank, or returns why it does not. It closes the connection of another job.
+func (d *door) Hello(hello Hello, _ *struct{}) error {
+	c, l := d.c, d.c.leader
+	if hello.Job != l.Hello.Job {
+		return c.link.Close()
 	}
-	c.hello = *first.Hello
-	c.hello.Host = cmp.Or(printable(c.hello.Host), "none")
-	go c.link.write(func() *message { return &message{Kind: kindHeartbeat} })
-	if why, fatal := l.admit(c); why != "" {
-		c.link.send(&message{Kind: kindRefusal, Text: why})
-		// Stop may end this process. Before that, this waits until the rank has read the refusal and
-		// closed the connection. A rank whose connection ends without a refusal would connect again.
-		_ = c.link.read(func(*message) {})
-		if fatal {
-			l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
-		}
-		return
+	c.hello = hello
+	c.hello.Host = cmp.Or(printable(hello.Host), "none")
+	why, fatal := l.admit(c)
+	if why != "" {
+		// Stop may end this process. Before that, the rank reads the refusal and closes the connection. A rank
+		// whose connection ends without a refusal would connect again.
+		context.AfterFunc(c.ctx, func() {
+			if fatal {
+				l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
+			}
+		})
+		return errors.New(why)
 	}
-	l.ended(c, c.link.read(func(m *message) { l.receive(c, m) }))
+	c.link.left.Store(math.MaxInt64)
+	context.AfterFunc(c.ctx, func() { l.ended(c, context.Cause(c.ctx)) })
+	return d.server.RegisterName("Rank", c)
 }
 
 // admit takes a rank into the run, or returns why it does not, and whether that stops the run. A rank that
@@ -149,7 +162,6 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 		return l.stopped, false
 	}
 	l.clients[c.hello.Rank] = c
-	c.link.send(&message{Kind: kindWelcome})
 	return "", false
 }
 
@@ -160,7 +172,6 @@ func (l *Leader) Gather(ctx context.Context) error {
 	err := l.await(ctx, func() bool {
 		return l.stopped != "" || !slices.Contains(l.clients, nil)
 	})
-	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.stopped != "":
@@ -179,15 +190,54 @@ func (l *Leader) Gather(ctx context.Context) error {
 		return err
 	}
 	l.share()
-	for _, c := range l.here() {
-		g := &Gathering{Stamp: l.Hello.Stamp, Sharing: c.sharing}
-		for _, other := range l.clients {
-			if c.hello.OneHost(&other.hello) {
-				g.Local++
-			}
-		}
-		c.link.send(&message{Kind: kindGathered, Gathering: g})
+	l.gathered = true
+	l.notify()
+	return nil
+}
+
+// Gathered returns when all ranks are connected.
+func (c *client) Gathered(_ int, g *Gathering) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return l.stopped != "" || l.gathered })
+	defer l.mu.Unlock()
+	if err != nil || !l.gathered {
+		return cmp.Or(err, errors.New(l.stopped))
 	}
+	g.Stamp, g.Sharing = l.Hello.Stamp, c.sharing
+	for _, other := range l.clients {
+		if c.hello.OneHost(&other.hello) {
+			g.Local++
+		}
+	}
+	return nil
+}
+
+// Beat is the heartbeat of a rank.
+func (c *client) Beat(live []byte, _ *struct{}) error {
+	c.leader.mu.Lock()
+	defer c.leader.mu.Unlock()
+	c.live = live
+	return nil
+}
+
+// Stopped returns when the run is stopped.
+func (c *client) Stopped(_ int, why *string) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return l.stopped != "" })
+	defer l.mu.Unlock()
+	*why = l.stopped
+	return err
+}
+
+// Leave is the last call of a rank. A rank that leaves early, without a stop of the run, counts as lost.
+func (c *client) Leave(why string, _ *struct{}) error {
+	c.leader.mu.Lock()
+	defer c.leader.mu.Unlock()
+	if why != "" && c.leader.stopped == "" {
+		c.leader.lose(c, "was ended: "+printable(why))
+	}
+	c.left = true
+	c.leader.notify()
 	return nil
 }
 
@@ -239,9 +289,6 @@ func (l *Leader) stop(why string) {
 		return
 	}
 	l.stopped = why
-	for _, c := range l.here() {
-		c.link.send(&message{Kind: kindStop, Text: why})
-	}
 	l.notify()
 }
 
@@ -278,7 +325,6 @@ func (l *Leader) ended(c *client, err error) {
 		l.mu.Lock()
 	}
 	l.lose(c, why)
-	l.notify()
 }
 
 // lose records that a rank is lost, and stops the run unless Continue is set. It is called with mu.
@@ -294,7 +340,7 @@ func (l *Leader) lose(c *client, why string) {
 	if !l.Continue {
 		l.stop(c.lost.String())
 	}
-	l.progress()
+	l.notify()
 }
 
 // Start starts this binary with the arguments of this process as rank m.Rank. Its stdout and stderr go to
@@ -327,10 +373,9 @@ func (l *Leader) started(rank int, p *process) {
 // ended. If ctx ends first, it closes all connections and kills the processes.
 func (l *Leader) Close(ctx context.Context) {
 	_ = l.await(ctx, func() bool { return len(l.here()) == 0 })
-	l.mu.Lock()
 	for _, c := range l.clients {
 		if c != nil {
-			_ = c.link.conn.Close()
+			_ = c.link.Close()
 		}
 	}
 	processes := maps.Clone(l.processes)

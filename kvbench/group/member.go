@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
+	"net/rpc"
+	"net/rpc/jsonrpc"
 	"time"
 )
 
-// Refused is the error of a rank that the coordinator refuses.
-type Refused struct{ Why string }
+// refused is the error of a rank that the coordinator refuses.
+type refused struct{ why string }
 
-func (r Refused) Error() string { return "the coordinator refused this rank: " + r.Why }
+func (r refused) Error() string { return "the coordinator refused this rank: " + r.why }
 
 // MemberConfig is a member's configuration, apart from its connection.
 type MemberConfig struct {
@@ -27,18 +30,19 @@ type MemberConfig struct {
 }
 
 // Member is a rank's connection to the leader. A nil *Member stands for a run with one rank: its
-// methods Rank, Size, Barrier and Opened do not wait for another rank. The goroutine that runs the trial
-// calls the methods that send or wait.
+// methods Rank, Size, Barrier and Opened do not wait for another rank. One goroutine at a time calls the
+// methods.
 type Member struct {
 	MemberConfig
-	hello   Hello
-	link    *link
-	replies chan *message
-	run     context.Context // ends when the coordinator stops the run or is gone; the cause says why
-	stop    context.CancelCauseFunc
-	forget  func() bool // removes the call of Stop
-	trial   int
-	begun   time.Time // the start of the last phase
+	hello  Hello
+	client *rpc.Client
+	open   context.Context // ends with the connection
+	run    context.Context // ends with open, or when the coordinator stops the run; the cause says why
+	stop   context.CancelCauseFunc
+	forget func() bool // removes the call of Stop
+	at     Step        // of the trial
+	begun  time.Time   // the start of the last phase
+	done   *rpc.Call   // that ends the last trial
 }
 
 // dialTime is the timeout of one attempt to connect to rank 0. The pause between attempts grows
@@ -61,7 +65,7 @@ func Dial(ctx context.Context, address string, once bool, hello Hello, cfg Membe
 		if err == nil {
 			var m *Member
 			m, err = Join(ctx, conn, hello, cfg)
-			if err == nil || errors.As(err, &Refused{}) {
+			if err == nil || errors.As(err, &refused{}) {
 				return m, err
 			}
 			// The port may belong to another job, or to another service.
@@ -90,33 +94,24 @@ func Dial(ctx context.Context, address string, once bool, hello Hello, cfg Membe
 // errGone is wrapped by the error that ends a rank whose coordinator is gone.
 var errGone = errors.New("the coordinator is gone")
 
-// Join sends a hello and waits for the welcome. It takes over conn, also if it fails. It fails with
-// Refused, or because the other end does not coordinate this run.
+// Join sends a hello and waits for the answer. It takes over conn, also if it fails. It fails with
+// refused, or because the other end does not coordinate this run.
 func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
-	m := &Member{MemberConfig: cfg, hello: hello, link: newLink(conn), replies: make(chan *message, 16)}
+	m := &Member{MemberConfig: cfg, hello: hello}
 	if m.Now == nil {
 		m.Now = time.Now
 	}
-	m.run, m.stop = context.WithCancelCause(context.Background())
-	m.link.send(&message{Kind: kindHello, Hello: &hello})
-	go m.link.write(func() *message {
-		beat := &message{Kind: kindHeartbeat}
-		if m.Live != nil {
-			beat.Doc = m.Live()
+	open, end := context.WithCancelCause(context.Background())
+	m.open = open
+	m.run, m.stop = context.WithCancelCause(open)
+	l := &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
+	l.left.Store(math.MaxInt64)
+	m.client = jsonrpc.NewClient(l)
+	if err := m.call(ctx, "Door.Hello", hello, nil); err != nil {
+		_ = m.client.Close()
+		if _, answered := errors.AsType[rpc.ServerError](err); answered {
+			err = refused{err.Error()}
 		}
-		return beat
-	})
-	go func() {
-		err := m.link.read(m.handle)
-		m.stop(fmt.Errorf("%w: %w", errGone, err))
-		close(m.link.over)
-	}()
-	got, err := m.receive(ctx, kindWelcome)
-	if err == nil && got.Kind == kindRefusal {
-		err = Refused{got.Text}
-	}
-	if err != nil {
-		_ = conn.Close()
 		return nil, err
 	}
 	m.forget = context.AfterFunc(m.run, func() {
@@ -124,60 +119,62 @@ func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 			m.Stop(context.Cause(m.run))
 		}
 	})
+	go m.heartbeat()
+	go func() {
+		var why string
+		if m.call(m.run, "Rank.Stopped", 0, &why) == nil {
+			m.stop(errors.New(why))
+		}
+	}()
 	return m, nil
 }
 
-// handle handles a message of the leader. It runs in the goroutine that reads.
-func (m *Member) handle(got *message) {
-	switch got.Kind {
-	case kindPing:
-		// Answer at once, because the leader takes the time until the answer for network time.
-		m.link.send(&message{Kind: kindPong, Trial: got.Trial, At: got.At, Clock: m.Now().UnixNano()})
-	case kindHeartbeat:
-	case kindStop:
-		m.stop(errors.New(got.Text))
-	default:
+// heartbeat sends heartbeats until the connection ends.
+func (m *Member) heartbeat() {
+	tick := time.NewTicker(heartbeatInterval)
+	defer tick.Stop()
+	for m.open.Err() == nil {
+		var live []byte
+		if m.Live != nil {
+			live = m.Live()
+		}
+		m.send("Rank.Beat", live, nil) // the connection shows whether the leader answers
 		select {
-		case m.replies <- got:
-		default: // this rank waits for none of the replies
+		case <-tick.C:
+		case <-m.open.Done():
 		}
 	}
 }
 
-// receive waits for the reply of kind k to this rank's last message. It returns an error when the run is
-// stopped. For an outcome or a welcome it returns an error only when the connection ends.
-func (m *Member) receive(ctx context.Context, k kind) (*message, error) {
-	stopped := m.run.Done()
-	if k == kindOutcome || k == kindWelcome {
-		stopped = m.link.over
+// send calls a method of the leader and does not wait for the answer.
+func (m *Member) send(method string, in, out any) *rpc.Call {
+	if out == nil {
+		out = new(struct{})
 	}
-	for {
-		var got *message
-		select {
-		case got = <-m.replies:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-stopped:
-			select {
-			case got = <-m.replies: // it arrived before the end
-			default:
-				return nil, context.Cause(m.run)
-			}
+	return m.client.Go(method, in, out, make(chan *rpc.Call, 1))
+}
+
+// await waits for the answer of a call.
+func (m *Member) await(ctx context.Context, call *rpc.Call) error {
+	select {
+	case <-call.Done:
+		if _, answered := errors.AsType[rpc.ServerError](call.Error); !answered && call.Error != nil {
+			return cmp.Or(context.Cause(m.open), call.Error)
 		}
-		// A reply of an earlier trial, or one that this rank has not waited for, is dropped.
-		if got.Kind == kindRefusal || got.Kind == k && got.Trial == m.trial {
-			return got, nil
-		}
+		return call.Error
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+}
+
+func (m *Member) call(ctx context.Context, method string, in, out any) error {
+	return m.await(ctx, m.send(method, in, out))
 }
 
 // Gathered waits until all ranks are connected.
-func (m *Member) Gathered(ctx context.Context) (Gathering, error) {
-	got, err := m.receive(ctx, kindGathered)
-	if err != nil {
-		return Gathering{}, err
-	}
-	return *got.Gathering, nil
+func (m *Member) Gathered(ctx context.Context) (g Gathering, err error) {
+	err = m.call(ctx, "Rank.Gathered", 0, &g)
+	return g, err
 }
 
 // Rank is this rank's number, from 0.
@@ -198,18 +195,15 @@ func (m *Member) Size() int {
 
 // Enter starts the next trial. terms are the values that this rank proposes. It returns the values
 // for this rank that all ranks agreed on. Every rank enters the same trials in the same order.
-func (m *Member) Enter(ctx context.Context, terms Terms) (Terms, error) {
-	m.trial++
-	m.link.send(&message{Kind: kindEnter, Trial: m.trial, Terms: &terms})
-	got, err := m.receive(ctx, kindAgreed)
-	if err == nil && got.Terms == nil {
-		err = errors.New(got.Text)
-	}
-	if err != nil {
-		return Terms{}, err
-	}
-	return *got.Terms, nil
+func (m *Member) Enter(ctx context.Context, terms Terms) (agreed Terms, err error) {
+	m.at = Step{Trial: m.at.Trial + 1, Number: 1, Terms: terms}
+	err = m.call(ctx, "Rank.Enter", m.at, &agreed)
+	return agreed, err
 }
+
+// pings is how often a rank reads the leader's clock before a phase. The answer with the shortest round trip
+// counts. A slower answer waited somewhere, perhaps in one direction only.
+const pings = 8
 
 // Barrier waits until every rank has called it, and then until the start time that the leader set
 // for all ranks.
@@ -217,19 +211,29 @@ func (m *Member) Barrier(ctx context.Context) error {
 	if m == nil {
 		return context.Cause(ctx)
 	}
-	m.link.send(&message{Kind: kindReady, Trial: m.trial})
-	got, err := m.receive(ctx, kindBegin)
-	if err != nil {
-		return err
+	m.at.Number++
+	err := m.call(ctx, "Rank.Ready", m.at, nil)
+	m.at.Clock = Offset{}
+	for i := 0; i < pings && err == nil; i++ {
+		sent := m.Now()
+		var leader int64
+		err = m.call(ctx, "Rank.Clock", 0, &leader)
+		roundTrip := m.Now().Sub(sent)
+		if i == 0 || roundTrip < m.at.Clock.RoundTrip {
+			m.at.Clock = Offset{sent.Add(roundTrip/2).UnixNano() - leader, roundTrip}
+		}
 	}
-	if got.Text != "" {
-		// If the run has ended, report the reason of that end. It is the reason why another rank did not
-		// reach the barrier.
-		return cmp.Or(context.Cause(m.run), errors.New(got.Text))
+	var start int64
+	if err == nil {
+		m.at.Number++
+		err = m.call(ctx, "Rank.Begin", m.at, &start)
+	}
+	if err != nil {
+		return cmp.Or(context.Cause(m.run), err) // the run may have ended because of that error
 	}
 	// From here on the monotonic clock counts. It does not step.
-	wait := time.Duration(got.At - m.Now().UnixNano())
-	m.begun = time.Now().Add(wait)
+	wait := time.Duration(start - m.Now().UnixNano())
+	m.begun, m.at.Late = time.Now().Add(wait), append(m.at.Late, nil)
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():
@@ -237,45 +241,44 @@ func (m *Member) Barrier(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Opened sends that this rank's window opens now. It does not wait.
+// Opened notes that this rank's window opens now.
 func (m *Member) Opened() {
-	if m != nil {
-		m.link.send(&message{Kind: kindOpened, Trial: m.trial, At: int64(time.Since(m.begun))})
+	if m != nil && len(m.at.Late) > 0 {
+		m.at.Late[len(m.at.Late)-1] = new(int64(time.Since(m.begun)))
 	}
 }
 
-// Publish queues the result of the trial for sending. If Publish returns an error, it has not sent
-// the result.
+// Publish sends the result of the trial. If Publish returns an error, it has not sent the result.
 func (m *Member) Publish(doc []byte) error {
-	select {
-	case <-m.link.over:
-		return errGone
-	default:
-		m.link.send(&message{Kind: kindResult, Trial: m.trial, Doc: doc})
-		return nil
+	if err := context.Cause(m.open); err != nil {
+		return err
 	}
+	m.at.Published = true
+	m.send("Rank.Result", Step{Trial: m.at.Trial, Doc: doc}, nil)
+	return nil
 }
 
 // Done sends that this rank has ended the trial. failure is its error, "" for none.
 func (m *Member) Done(failure string) {
-	m.link.send(&message{Kind: kindDone, Trial: m.trial, Text: failure})
+	m.at.Text = failure
+	m.done = m.send("Rank.Done", m.at, nil)
 }
 
 // Outcome waits for the outcome of this rank's trial. text is why the trial failed, "" if it
 // succeeded on all ranks.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
-	got, err := m.receive(ctx, kindOutcome)
-	if err != nil {
-		return "", err
-	}
-	return got.Text, nil
+	err = m.call(ctx, "Rank.Outcome", m.at.Trial, &text)
+	return text, err
 }
 
 // Leave sends the last message of this rank. why is the reason if the rank ends early. Without this
-// message the coordinator counts the rank as lost. Leave returns when the coordinator has read all
+// message the coordinator counts the rank as lost. Leave returns when the coordinator has handled all
 // messages, or after the timeout Silence.
 func (m *Member) Leave(why string) {
 	m.forget() // the coming end of the connection is no error
-	m.link.send(&message{Kind: kindLeave, Text: why})
-	<-m.link.over
+	if m.done != nil {
+		_ = m.await(m.open, m.done)
+	}
+	_ = m.call(m.open, "Rank.Leave", why, nil)
+	_ = m.client.Close()
 }

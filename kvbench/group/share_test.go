@@ -76,7 +76,7 @@ func capacities(a, aFloor, b, bFloor int64) []Capacity {
 func TestCapacityOfTwoFilesystems(t *testing.T) {
 	c := &client{sharing: []Sharing{{Filesystem: 1}, {Filesystem: 2}}}
 	o := &client{sharing: []Sharing{{Filesystem: 3}, {Filesystem: 2}},
-		part: part{terms: &Terms{Capacity: 7, Directories: capacities(3, 1, 4, 1)}}}
+		part: part{Step: Step{Terms: Terms{Capacity: 7, Directories: capacities(3, 1, 4, 1)}}}}
 	terms := Terms{Capacity: 9, Directories: capacities(5, 2, 5, 2)}
 	smallest(&terms, c, o)
 	assert.Equal(t, Terms{Capacity: 7, Directories: capacities(5, 2, 4, 1)}, terms)

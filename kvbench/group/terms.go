@@ -21,7 +21,7 @@ type Sharing struct {
 type Terms struct {
 	Name string `json:"name"` // of the trial; all ranks must have the same
 	// Nonce is the nonce of the written content. All ranks use the lowest rank's.
-	Nonce string `json:"nonce,omitempty"`
+	Nonce []byte `json:"nonce,omitempty"`
 	// Capacity is the capacity of the storage tier in bytes. Directories has the capacity of each
 	// directory. Ranks read the free space of a shared filesystem at different times, so the
 	// smallest of their values holds.
@@ -95,14 +95,14 @@ func smallest(terms *Terms, c, o *client) {
 				continue
 			}
 			shared = true
-			if i < len(terms.Directories) && j < len(o.part.terms.Directories) {
-				own, found := &terms.Directories[i], o.part.terms.Directories[j]
+			if i < len(terms.Directories) && j < len(o.part.Terms.Directories) {
+				own, found := &terms.Directories[i], o.part.Terms.Directories[j]
 				own.Bytes = min(own.Bytes, found.Bytes)
 				own.Floor = min(own.Floor, found.Floor)
 			}
 		}
 	}
 	if shared {
-		terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
+		terms.Capacity = min(terms.Capacity, o.part.Terms.Capacity)
 	}
 }

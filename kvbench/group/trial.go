@@ -1,7 +1,9 @@
 package group
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,214 +12,207 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// step is the progress of the ranks in a trial.
+// Step is where a rank is in a trial: what it sends with each call.
+type Step struct {
+	Trial int // number in the run, from 1
+	// Number is the number of the step: 1 when the rank enters the trial, then 2 and 3 when it is ready for the
+	// first phase and has compared clocks, 4 and 5 for the next phase.
+	Number int
+	Terms  Terms  // of step 1
+	Clock  Offset // of an odd step
+	Doc    []byte // the result, in no step
+
+	// Of the end of the trial: the rank's error, whether it has sent a result, and for each phase how many ns
+	// after the start its window opened, nil if no window opened.
+	Text      string
+	Published bool
+	Late      []*int64
+}
+
+// Offset compares a rank's clock with the leader's, in ns.
+type Offset struct {
+	Ahead     int64
+	RoundTrip time.Duration // the maximum error of Ahead is half of it
+}
+
+// step is the progress of all ranks in their trials.
 type step struct {
 	trial   int       // number of the current or next trial, from 1
 	name    string    // set when all ranks have entered the trial
 	agreed  time.Time // when all had entered; zero before
-	pinging bool      // all ranks are ready for a phase; the leader compares clocks
-	unready string    // why a rank will not come to the barrier, "" for none
-
-	skew, uncertainty *int64 // see Trial
+	begun   int       // the step of the last phase
+	at      time.Time // when that phase begins
+	unready string    // why a rank will not come to the next step, "" for none
 }
 
 // part is what a rank has sent in the current trial.
 type part struct {
-	terms  *Terms
-	waits  bool // at a barrier
-	pongs  int  // answered pings of this phase
-	offset offset
-	opened *int64 // ns from the start of this phase to the opening of its window
-	saved  bool   // its result has arrived, and LeaderConfig.Result has returned
-	done   bool
-	text   string // its error with done, "" for none
+	Step
+	saved   bool // its result has arrived, and LeaderConfig.Result has returned
+	done    bool
+	offsets []Offset // that hold for the phases
 }
-
-// offset compares a rank's clock with the leader's, by the ping with the shortest round trip. A slower ping
-// waited somewhere, perhaps in one direction only. The maximum error of ahead is half of the round trip.
-type offset struct{ ahead, roundTrip time.Duration }
-
-// pings is the number of pings per rank before a phase.
-const pings = 8
 
 // clock identifies the clock of a rank. All processes of a kernel read one clock.
-func (c *client) clock() string {
-	if c.hello.Boot == "" {
-		return c.hello.place()
-	}
-	return c.hello.Boot
-}
+func (h *Hello) clock() string { return cmp.Or(h.Boot, h.place()) }
 
-func (c *client) ping(trial int) {
-	c.link.send(&message{Kind: kindPing, Trial: trial, At: time.Now().UnixNano()})
-}
-
-// receive handles a message of a rank.
-func (l *Leader) receive(c *client, m *message) {
-	came := time.Now().UnixNano()
+// meet waits until all ranks have come to the step of s. It returns an error if the run was stopped, or if a
+// rank has ended its trial before that step. It locks mu.
+func (c *client) meet(s Step, stage string) error {
+	l := c.leader
 	l.mu.Lock()
+	if s.Trial == l.step.trial {
+		c.part.Step, c.stage = s, stage
+		l.notify()
+	}
+	l.mu.Unlock()
+	why := ""
+	err := l.await(c.ctx, func() bool {
+		here := l.here()
+		i := slices.IndexFunc(here, func(o *client) bool { return o.part.done && o.part.Number < s.Number })
+		if i >= 0 && l.step.unready == "" { // the error of the first failed rank is the cause of later ones
+			l.step.unready = fmt.Sprintf("%s was not ready: %s", here[i].hello.place(), here[i].part.Text)
+		}
+		switch {
+		case l.stopped != "":
+			why = l.stopped
+		case !slices.Contains(here, c):
+			why = c.hello.place() + " has gone"
+		case s.Trial != l.step.trial:
+			why = "the trial has ended"
+		case i >= 0:
+			why = l.step.unready
+		}
+		return why != "" ||
+			!slices.ContainsFunc(here, func(o *client) bool { return o.part.Number < s.Number })
+	})
+	if err == nil && why != "" {
+		err = errors.New(why)
+	}
+	return err
+}
+
+// Enter returns this rank's terms of the trial when all ranks have entered it.
+func (c *client) Enter(s Step, terms *Terms) error {
+	l := c.leader
+	err := c.meet(s, "before "+s.Terms.Name)
 	defer l.mu.Unlock()
-	defer l.notify()
-	p := &c.part
-	switch {
-	case m.Kind == kindHeartbeat:
-		c.live = m.Doc
-		return
-	case m.Kind == kindLeave:
-		// A rank that leaves early, without a stop of the run, counts as lost.
-		if m.Text != "" && l.stopped == "" {
-			l.lose(c, "was ended: "+printable(m.Text))
-		}
-		c.left = true
-		_ = c.link.conn.Close()
-	case m.Trial != l.step.trial:
-		return // the trial has ended without this rank
-	case m.Kind == kindEnter && m.Terms != nil:
-		*p, c.stage = part{terms: m.Terms}, "before "+m.Terms.Name
-	case m.Kind == kindReady:
-		p.waits, c.stage = true, "at the start of "+l.step.name
-	case m.Kind == kindPong:
-		roundTrip := time.Duration(came - m.At)
-		if p.pongs++; p.pongs == 1 || roundTrip < p.offset.roundTrip {
-			p.offset = offset{time.Duration(m.Clock - (m.At+came)/2), roundTrip}
-		}
-		if p.pongs < pings {
-			c.ping(m.Trial)
-			return
-		}
-	case m.Kind == kindOpened:
-		p.opened = &m.At
-	case m.Kind == kindResult:
-		// Pass the result on at once, so that it is saved. That takes long, so unlock.
-		if ahead := p.offset.ahead; l.Result != nil && !p.done {
-			l.mu.Unlock()
-			l.Result(c.hello.Rank, m.Doc, ahead)
-			l.mu.Lock()
-		}
-		p.saved = m.Trial == l.step.trial
-	case m.Kind == kindDone:
-		p.done, p.text = true, printable(m.Text)
-		if m.Text == "" { // after an error the stage in which it occurred counts
-			c.stage = "after " + l.step.name
-		}
+	if err != nil {
+		return err
 	}
-	l.progress()
-}
-
-// progress does the steps of the trial for which all ranks are ready. It is called with mu.
-func (l *Leader) progress() {
 	here := l.here()
-	all := func(has func(p *part) bool) bool { // not if the last rank has gone
-		return len(here) > 0 && !slices.ContainsFunc(here, func(c *client) bool { return !has(&c.part) })
-	}
-	if l.step.agreed.IsZero() && all(func(p *part) bool { return p.terms != nil }) {
-		l.agree(here)
-	}
-	if all(func(p *part) bool { return p.opened != nil }) {
-		l.compare(here)
-	}
-	failed := slices.IndexFunc(here, func(c *client) bool { return c.part.done })
-	switch {
-	case failed >= 0:
-		// A rank that has ended its trial never comes to the barrier, so the waiting ranks get an error. The
-		// error of the first failed rank is the cause of later ones.
-		if l.step.unready == "" {
-			l.step.unready = fmt.Sprintf("%s was not ready: %s", here[failed].hello.place(),
-				here[failed].part.text)
-		}
-		for _, c := range here {
-			if c.part.waits {
-				c.part.waits = false
-				c.link.send(&message{Kind: kindBegin, Trial: l.step.trial, Text: l.step.unready})
-			}
-		}
-	case !all(func(p *part) bool { return p.waits }):
-	case !l.step.pinging:
-		l.step.pinging = true
-		for _, c := range here {
-			c.part.pongs = 0
-			c.ping(l.step.trial)
-		}
-	case all(func(p *part) bool { return p.pongs >= pings }):
-		l.begin(here)
-	}
-}
-
-// agree sends all ranks the terms of the trial, or an error. It is called with mu.
-func (l *Leader) agree(here []*client) {
-	first, problem := here[0], ""
-	l.step.agreed, l.step.name = time.Now(), first.part.terms.Name
-	for _, c := range here {
-		if c.part.terms.Name != l.step.name {
-			problem = fmt.Sprintf("%s came to %s, %s to %s: what they were asked to run differs",
-				first.hello.place(), l.step.name, c.hello.place(), c.part.terms.Name)
-		}
+	first := here[0]
+	if l.step.agreed.IsZero() {
+		l.step.agreed, l.step.name = time.Now(), first.part.Terms.Name
 	}
 	// The capacity on a filesystem is the smallest that any rank proposes. All ranks use the nonce
 	// of the lowest rank; any rank's nonce would do.
-	for _, c := range here {
-		terms := *c.part.terms
-		terms.Nonce, terms.Directories = first.part.terms.Nonce, slices.Clone(terms.Directories)
-		for _, o := range here {
-			// A rank that failed proposes capacity 0. The other ranks get its error at the barrier.
-			if o.part.terms.Capacity > 0 {
-				smallest(&terms, c, o)
-			}
+	*terms = s.Terms
+	terms.Nonce, terms.Directories = first.part.Terms.Nonce, slices.Clone(terms.Directories)
+	for _, o := range here {
+		if name := o.part.Terms.Name; name != l.step.name {
+			return fmt.Errorf("%s came to %s, %s to %s: what they were asked to run differs",
+				first.hello.place(), l.step.name, o.hello.place(), name)
 		}
-		m := &message{Kind: kindAgreed, Trial: l.step.trial, Terms: &terms}
-		if problem != "" {
-			m.Terms, m.Text = nil, problem
+		// A rank that failed proposes capacity 0. The other ranks get its error at the barrier.
+		if o.part.Terms.Capacity > 0 {
+			smallest(terms, c, o)
 		}
-		c.stage = "while preparing " + l.step.name
-		c.link.send(m)
 	}
+	c.stage = "while preparing " + l.step.name
+	return nil
+}
+
+// Ready returns when all ranks are ready for the next phase.
+func (c *client) Ready(s Step, _ *struct{}) error {
+	err := c.meet(s, "at the start of "+s.Terms.Name)
+	c.leader.mu.Unlock()
+	return err
+}
+
+// Clock returns the leader's clock in ns since 1970.
+func (c *client) Clock(_ int, now *int64) error {
+	*now = time.Now().UnixNano()
+	return nil
 }
 
 // A phase begins at least margin, and at least roundTrips round trips of the slowest rank, after
-// the last rank is ready. The message with the start time must arrive before.
+// all clocks are compared. The answer with the start time must arrive before.
 const (
 	margin     = 50 * time.Millisecond
 	roundTrips = 4
 )
 
-// begin sends each rank the time to begin, by the rank's clock. For ranks with one clock the shortest round
-// trip of all these ranks counts. It is called with mu.
-func (l *Leader) begin(here []*client) {
-	l.step.pinging = false
-	after, clocks := margin, map[string]offset{}
-	for _, c := range here {
-		o, known := clocks[c.clock()]
-		if !known || c.part.offset.roundTrip < o.roundTrip {
-			clocks[c.clock()] = c.part.offset
+// Begin returns the time at which the next phase begins, by the rank's clock, when all ranks have compared
+// their clocks.
+func (c *client) Begin(s Step, at *int64) error {
+	l := c.leader
+	err := c.meet(s, c.stage)
+	defer l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	// For ranks with one clock the shortest round trip of all these ranks counts.
+	after, clocks := margin, map[string]Offset{}
+	for _, o := range l.here() {
+		have, known := clocks[o.hello.clock()]
+		if found := o.part.Clock; !known || found.RoundTrip < have.RoundTrip {
+			clocks[o.hello.clock()] = found
 		}
-		after = max(after, roundTrips*c.part.offset.roundTrip)
+		after = max(after, roundTrips*o.part.Clock.RoundTrip)
 	}
-	clocks[l.Hello.Boot] = offset{} // the leader's own
-	at := time.Now().Add(after).UnixNano()
-	for _, c := range here {
-		c.part = part{terms: c.part.terms, offset: clocks[c.clock()]}
-		c.stage = "in the window of " + l.step.name
-		c.link.send(&message{Kind: kindBegin, Trial: l.step.trial, At: at + int64(c.part.offset.ahead)})
+	clocks[l.Hello.Boot] = Offset{} // the leader's own
+	if l.step.begun != s.Number {
+		l.step.begun, l.step.at = s.Number, time.Now().Add(after)
 	}
+	c.part.offsets = append(c.part.offsets, clocks[c.hello.clock()])
+	*at = l.step.at.UnixNano() + clocks[c.hello.clock()].Ahead
+	c.stage = "in the window of " + l.step.name
+	return nil
 }
 
-// compare notes the time between the first and the last opening of a window, if it is the largest of the
-// trial. It is called with mu.
-func (l *Leader) compare(here []*client) {
-	var opened []int64
-	errs := map[string]int64{} // by clock
-	for _, c := range here {
-		opened = append(opened, *c.part.opened)
-		errs[c.clock()] = int64(c.part.offset.roundTrip+1) / 2
-		c.part.opened = nil
+// Result passes a result on at once, so that it is saved.
+func (c *client) Result(s Step, _ *struct{}) error {
+	l, ahead := c.leader, time.Duration(0)
+	l.mu.Lock()
+	if n := len(c.part.offsets); n > 0 {
+		ahead = time.Duration(c.part.offsets[n-1].Ahead)
 	}
-	apart, uncertainty := slices.Max(opened)-slices.Min(opened), int64(0)
-	if most := slices.Sorted(maps.Values(errs)); len(most) > 1 { // ranks with one clock have no error
-		uncertainty = most[len(most)-1] + most[len(most)-2]
+	current := s.Trial == l.step.trial
+	l.mu.Unlock()
+	if current {
+		l.Result(c.hello.Rank, s.Doc, ahead)
 	}
-	if len(here) > 1 && (l.step.skew == nil || apart > *l.step.skew) {
-		l.step.skew, l.step.uncertainty = &apart, &uncertainty
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.part.saved = s.Trial == l.step.trial
+	l.notify()
+	return nil
+}
+
+// Done is the end of the trial for a rank. Its result may still be in flight.
+func (c *client) Done(s Step, _ *struct{}) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return !s.Published || c.part.saved || s.Trial != l.step.trial })
+	defer l.mu.Unlock()
+	if err == nil && s.Trial == l.step.trial {
+		s.Text = printable(s.Text)
+		c.part.Step, c.part.done = s, true
+		if s.Text == "" { // after an error the stage in which it occurred counts
+			c.stage = "after " + l.step.name
+		}
+		l.notify()
 	}
+	return err
+}
+
+// Outcome returns the outcome of a trial when it has one.
+func (c *client) Outcome(trial int, text *string) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return l.step.trial > trial })
+	defer l.mu.Unlock()
+	*text = l.outcome
+	return err
 }
 
 // Trial is a trial that has ended, before its outcome is sent.
@@ -240,32 +235,57 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 		}
 	}
 	if l.await(ctx, all(func(p *part) bool { return p.done })) != nil {
+		l.mu.Unlock()
 		// A rank that has not entered the trial has no result to wait for.
 		_ = l.await(context.WithoutCancel(ctx), all(func(p *part) bool {
-			return p.done || p.saved || p.terms == nil
+			return p.done || p.saved || p.Number == 0
 		}))
 	}
-	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := Trial{Skew: l.step.skew, Uncertainty: l.step.uncertainty}
+	t := Trial{}
 	for _, c := range l.clients {
-		t.Text = append(t.Text, c.part.text)
+		t.Text = append(t.Text, c.part.Text)
 		if c.lost != nil {
 			t.Lost = append(t.Lost, *c.lost)
 		}
 	}
+	if here := l.here(); len(here) > 1 {
+		t.compare(here)
+	}
 	return t
+}
+
+// compare sets the skew of the phase with the largest skew.
+func (t *Trial) compare(ranks []*client) {
+	for phase := range ranks[0].part.Late {
+		var opened []int64
+		errs := map[string]int64{} // of each clock
+		for _, c := range ranks {
+			if p := &c.part; phase < min(len(p.Late), len(p.offsets)) && p.Late[phase] != nil {
+				opened = append(opened, *p.Late[phase])
+				errs[c.hello.clock()] = int64(p.offsets[phase].RoundTrip+1) / 2
+			}
+		}
+		if len(opened) < max(2, len(ranks)) {
+			continue
+		}
+		apart, uncertainty := slices.Max(opened)-slices.Min(opened), int64(0)
+		if most := slices.Sorted(maps.Values(errs)); len(most) > 1 { // ranks with one clock have no error
+			uncertainty = most[len(most)-1] + most[len(most)-2]
+		}
+		if t.Skew == nil || apart > *t.Skew {
+			t.Skew, t.Uncertainty = &apart, &uncertainty
+		}
+	}
 }
 
 // Conclude sends all ranks the outcome of the trial, "" for success, and starts the next trial.
 func (l *Leader) Conclude(outcome string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	trial := l.step.trial
-	l.step = step{trial: trial + 1}
-	for _, c := range l.here() {
+	l.step, l.outcome = step{trial: l.step.trial + 1}, outcome
+	for _, c := range l.clients {
 		c.part, c.stage = part{}, "between two trials"
-		c.link.send(&message{Kind: kindOutcome, Trial: trial, Text: outcome})
 	}
 	l.notify()
 }
