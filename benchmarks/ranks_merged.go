@@ -43,11 +43,8 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 		o.err = errors.Join(append(errs, errors.New("no rank has a result"))...)
 		return o
 	}
-	if o.res, o.err = merge.Ranks(all.results, c.describe(all, t)); o.err != nil {
-		o.err = errors.Join(append(errs, o.err)...)
-		return o
-	}
-	r := o.res
+	r := merge.Ranks(all.results, c.describe(all, t))
+	o.res = r
 	// The merged result must show that it lacks ranks.
 	for _, e := range errs {
 		if !strings.Contains(r.Error, e.Error()) { // otherwise an error of a rank quotes it

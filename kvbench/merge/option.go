@@ -60,7 +60,7 @@ func option(group string, files []File, s *Summary) *Option {
 			s.TrialFailures[group] = append(s.TrialFailures[group], TrialFailure{trial, rank, why})
 		}
 		if len(ranks) > 0 {
-			o.Trials = append(o.Trials, o.sum(trial, ranks, s))
+			o.Trials = append(o.Trials, o.sum(trial, ranks))
 		}
 	}
 	o.PartialFailure = len(o.MissingFiles) > 0
@@ -103,7 +103,7 @@ func (o *Option) judge(f File, s *Summary) {
 }
 
 // sum adds the numbers of the given ranks of one trial, as MLPerf Storage's tools do.
-func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
+func (o *Option) sum(trial int, ranks []File) Trial {
 	t := Trial{Trial: trial}
 	var results []*result.Result
 	for _, f := range ranks {
@@ -118,10 +118,7 @@ func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
 	// The slowest accelerator of all ranks decides the rate of a checkpoint. Its window has pauses,
 	// so window rates do not count.
 	if results[0].Checkpoint != nil {
-		all, err := Ranks(results, nil)
-		if err != nil { // impossible in a Tree
-			s.Warnings = append(s.Warnings, fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
-		} else if c := all.Checkpoint; c != nil {
+		if c := Ranks(results, nil).Checkpoint; c != nil {
 			read, write := c.Rates()
 			t.ReadBandwidth, t.WriteBandwidth = read/gib, write/gib
 			return t

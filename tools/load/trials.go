@@ -158,12 +158,8 @@ func (rec *Record) merge() (err error) {
 	for _, rank := range rec.Ranks {
 		results = append(results, rank.Result)
 	}
-	if rec.Result, err = merge.Ranks(results, nil); err == nil {
-		rec.Raw, err = json.Marshal(rec.Result)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", rec.Path, err)
-	}
+	rec.Result = merge.Ranks(results, nil)
+	rec.Raw, err = json.Marshal(rec.Result)
 	return err
 }
 
