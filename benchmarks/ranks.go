@@ -1,12 +1,12 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,7 +34,6 @@ type clients struct {
 	s        *session
 	member   *group.Member
 	leader   *group.Leader
-	listener net.Listener // of the leader
 	gathered group.Gathering
 
 	shown   atomic.Pointer[[]byte] // JSON of progress, for the coordinator's live line
@@ -114,19 +113,19 @@ func (c *clients) meetAll() (err error) {
 		c.Meeting = &group.Meeting{Address: "127.0.0.1:0", Job: rand.Text(), Launcher: "kvbench",
 			Ranks: v.Ranks}
 	}
+	h := hello(c.Meeting, c.s.points, c.dirs())
 	if c.Rank == 0 {
-		if c.listener, err = group.Listen(c.Address); err != nil {
+		h.Stamp = c.s.inputs.Stamp
+		cfg := group.LeaderConfig{Hello: h, Continue: v.RankFailure == "continue", Result: c.keep}
+		if v.SharedDir != "auto" {
+			cfg.Shared = new(v.SharedDir == "true")
+		}
+		if c.leader, err = group.Lead(c.Address, cfg); err != nil {
 			return err
 		}
 	}
 	if starts {
-		c.Address = c.listener.Addr().String()
-	}
-	h := hello(c.Meeting, c.s.points, c.dirs())
-	if c.Rank == 0 {
-		c.lead(h)
-	}
-	if starts {
+		c.Address = c.leader.Address()
 		if err := c.start(); err != nil {
 			return err
 		}
@@ -135,26 +134,17 @@ func (c *clients) meetAll() (err error) {
 		group.MemberConfig{Live: c.lastShown, Stop: func(why error) {
 			c.s.cancel(kvbench.Interrupted{Why: endedByOther{why}})
 		}})
-	if err == nil && c.leader != nil {
-		err = c.leader.Gather(ctx)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		// Only the coordinator's clock decides which rank is late.
-		c.gathered, err = c.member.Gathered(c.s.ctx)
+	if c.leader == nil {
+		ctx = c.s.ctx // only the coordinator's clock decides which rank is late
+	}
+	c.gathered, err = c.member.Gathered(ctx)
+	if c.leader != nil && errors.Is(err, context.DeadlineExceeded) {
+		err = cmp.Or(c.leader.Missing(v.RendezvousTimeout), err)
 	}
 	return err
-}
-
-// lead makes this process the coordinator.
-func (c *clients) lead(h group.Hello) {
-	v := c.s.points[0]
-	h.Stamp = c.s.inputs.Stamp
-	cfg := group.LeaderConfig{Hello: h, Continue: v.RankFailure == "continue", Result: c.keep}
-	if v.SharedDir != "auto" {
-		cfg.Shared = new(v.SharedDir == "true")
-	}
-	c.leader = group.NewLeader(cfg)
-	go c.leader.Serve(c.listener)
 }
 
 // start starts the other ranks on this host.
@@ -230,17 +220,10 @@ func (c *clients) leave() {
 	if c.member != nil {
 		c.member.Leave(why)
 	}
-	c.close()
-}
-
-// close closes the coordinator's connections and waits for the ranks that it started, at most patience.
-// Then it kills them. A second call does nothing.
-func (c *clients) close() {
-	if c.leader != nil {
+	if c.leader != nil { // it kills the ranks that it has started and that do not end
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		c.leader.Close(ctx)
-		_ = c.listener.Close()
 	}
 	// The ranks create these directories together, and no rank removes them. Rmdir removes only empty
 	// ones.

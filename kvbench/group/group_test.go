@@ -87,12 +87,12 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []ahead,
 		g.docs[rank] += string(doc)
 		g.ahead[rank] = ahead
 	}
-	g.leader = NewLeader(cfg)
+	g.leader = newLeader(cfg)
 	for rank, clock := range clocks {
 		ours, theirs := connect(rank)
-		go g.leader.Accept(ours)
+		go g.leader.accept(ours)
 		g.conns = append(g.conns, theirs)
-		m, err := Join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Now: clock.now,
+		m, err := join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Now: clock.now,
 			Stop: func(err error) {
 				g.mu.Lock()
 				defer g.mu.Unlock()
@@ -101,7 +101,10 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []ahead,
 		require.NoError(t, err)
 		g.members = append(g.members, m)
 	}
-	require.NoError(t, g.leader.Gather(t.Context()))
+	g.each(func(m *Member) {
+		_, err := m.Gathered(t.Context())
+		require.NoError(t, err)
+	})
 	return g
 }
 
@@ -400,44 +403,42 @@ func TestStopEndsTheRun(t *testing.T) {
 
 func TestWhoIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		join := func(l *Leader, h Hello) error {
+		meets := func(l *Leader, h Hello) error {
 			ours, theirs := net.Pipe()
-			go l.Accept(ours)
+			go l.accept(ours)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			_, err := Join(ctx, theirs, h, MemberConfig{})
+			_, err := join(ctx, theirs, h, MemberConfig{})
 			if err == nil {
 				t.Cleanup(func() { theirs.Close() })
 			}
 			return err
 		}
 		first := hello(1, 3)
-		l := NewLeader(LeaderConfig{Hello: hello(0, 3)})
-		require.NoError(t, join(l, first))
+		l := newLeader(LeaderConfig{Hello: hello(0, 3)})
+		require.NoError(t, meets(l, first))
 		// A rank that was restarted changes nothing for the one that is there.
 		again := first
 		again.PID = 999
-		assert.EqualError(t, join(l, again),
+		assert.EqualError(t, meets(l, again),
 			"the coordinator refused this rank: rank 1 on h0 (pid 101) has been here")
 		// A hundred ranks of another job: each is left without a word.
 		for range 100 {
 			other := hello(2, 3)
 			other.Job = "another"
-			assert.ErrorIs(t, join(l, other), errGone)
+			assert.ErrorIs(t, meets(l, other), errGone)
 		}
 		ours, theirs := net.Pipe()
-		go l.Accept(ours)
+		go l.accept(ours)
 		_, _ = theirs.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
 		theirs.Close()
-		// No other rank comes.
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
-		assert.EqualError(t, l.Gather(ctx), "1 of 3 ranks came within 1m0s; missing 0, 2")
+		assert.EqualError(t, l.Missing(time.Minute), "1 of 3 ranks came within 1m0s; missing 0, 2")
 		// Of another binary, with other parameters.
 		other := hello(2, 3)
 		other.Parameters = map[string]string{"num-users": "17"}
-		require.ErrorAs(t, join(l, other), &refused{})
-		assert.EqualError(t, l.Gather(t.Context()), "rank 2 on h1 (pid 102) was refused: its "+
+		require.ErrorAs(t, meets(l, other), &refused{})
+		synctest.Wait()
+		assert.Equal(t, l.Stopped(), "rank 2 on h1 (pid 102) was refused: its "+
 			`parameters are others: -num-users: "" here, "17" there`)
 		for _, c := range l.clients {
 			if c != nil {
@@ -451,18 +452,18 @@ func TestWhoIsNotTaken(t *testing.T) {
 // TestAProcessThatEndsAtOnce: a refusal says more than the end that follows it.
 func TestAProcessThatEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLeader(LeaderConfig{Hello: hello(0, 3)})
+		l := newLeader(LeaderConfig{Hello: hello(0, 3)})
 		p := &process{cmd: &exec.Cmd{Process: &os.Process{Pid: 7}}, ended: make(chan struct{})}
 		l.started(2, p)
 		ours, theirs := net.Pipe()
-		go l.Accept(ours)
+		go l.accept(ours)
 		bad := hello(2, 3)
 		bad.Refused = "no such file"
-		_, err := Join(t.Context(), theirs, bad, MemberConfig{})
+		_, err := join(t.Context(), theirs, bad, MemberConfig{})
 		require.ErrorAs(t, err, &refused{})
 		close(p.ended)
 		synctest.Wait()
-		assert.EqualError(t, l.Gather(t.Context()),
+		assert.Equal(t, l.Stopped(),
 			"rank 2 on h1 (pid 102) was refused: no such file")
 	})
 }

@@ -36,12 +36,12 @@ type LeaderConfig struct {
 // Leader coordinates the ranks of a run.
 type Leader struct {
 	LeaderConfig
+	listener net.Listener // nil in tests
 
 	state
 	clients     []*client        // by rank; nil until the rank is admitted
 	processes   map[int]*process // the ranks that this process has started, by rank
 	stopped     string           // why the run was stopped, "" while it goes on
-	gathered    bool             // all ranks are connected, and filesystems is set
 	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
 	outcome     string // of the last trial that has ended
@@ -61,17 +61,17 @@ type client struct {
 	part    part
 }
 
-// NewLeader returns the leader of a run to which no rank is connected yet.
-func NewLeader(cfg LeaderConfig) *Leader {
+// newLeader returns the leader of a run to which no rank is connected yet.
+func newLeader(cfg LeaderConfig) *Leader {
 	return &Leader{LeaderConfig: cfg, state: state{changed: make(chan struct{})},
 		processes: map[int]*process{}, clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
-// Listen opens the port of address (HOST:PORT) for the other ranks. If HOST is an IP address, it
-// listens only at that address. If HOST is a name, it listens on all interfaces, because the name
-// may resolve to the loopback interface on the host itself (Debian's /etc/hosts has 127.0.1.1), or
-// to an address of another machine that forwards to this host.
-func Listen(address string) (net.Listener, error) {
+// Lead returns the leader of a run, which listens at address (HOST:PORT) until Close is called. If HOST is an
+// IP address, it listens only at that address. If HOST is a name, it listens on all interfaces, because the
+// name may resolve to the loopback interface on the host itself (Debian's /etc/hosts has 127.0.1.1), or to an
+// address of another machine that forwards to this host.
+func Lead(address string, cfg LeaderConfig) (*Leader, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -79,31 +79,34 @@ func Listen(address string) (net.Listener, error) {
 	if net.ParseIP(host) == nil {
 		host = ""
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
-	if err != nil {
+	l := newLeader(cfg)
+	if l.listener, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
 		return nil, fmt.Errorf("waiting for the other ranks at %s: %w (rank 0 has to run on that "+
 			"host; -rendezvous HOST:PORT names another address)", address, err)
 	}
+	go l.serve()
 	return l, nil
 }
 
-// Serve accepts connections until the listener is closed.
-func (l *Leader) Serve(listener net.Listener) {
+// Address returns the address at which the leader listens.
+func (l *Leader) Address() string { return l.listener.Addr().String() }
+
+func (l *Leader) serve() {
 	for {
-		conn, err := listener.Accept()
+		conn, err := l.listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // too many open descriptors, or the other side is gone
 			time.Sleep(retryLeast)
 		default:
-			go l.Accept(conn)
+			go l.accept(conn)
 		}
 	}
 }
 
-// Accept serves a connection until it ends.
-func (l *Leader) Accept(conn net.Conn) {
+// accept serves a connection until it ends.
+func (l *Leader) accept(conn net.Conn) {
 	ctx, end := context.WithCancelCause(context.Background())
 	c := &client{leader: l, link: &link{Conn: conn, ended: end}, ctx: ctx, stage: "before the first trial"}
 	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
@@ -165,43 +168,16 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	return "", false
 }
 
-// Gather waits until all ranks are connected, finds out which ranks share filesystems, and sends a
-// Gathering to each rank. The error names the missing ranks, or says why the run was stopped.
-func (l *Leader) Gather(ctx context.Context) error {
-	began := time.Now()
-	err := l.await(ctx, func() bool {
-		return l.stopped != "" || !slices.Contains(l.clients, nil)
-	})
-	defer l.mu.Unlock()
-	switch {
-	case l.stopped != "":
-		return errors.New(l.stopped)
-	case errors.Is(err, context.DeadlineExceeded):
-		var missing []int
-		for rank, c := range l.clients {
-			if c == nil {
-				missing = append(missing, rank)
-			}
-		}
-		return fmt.Errorf("%d of %d ranks came within %v; missing %s",
-			len(l.clients)-len(missing), len(l.clients), time.Since(began).Round(time.Second/10),
-			units.List(missing))
-	case err != nil:
-		return err
-	}
-	l.share()
-	l.gathered = true
-	l.notify()
-	return nil
-}
-
 // Gathered returns when all ranks are connected.
 func (c *client) Gathered(_ int, g *Gathering) error {
 	l := c.leader
-	err := l.await(c.ctx, func() bool { return l.stopped != "" || l.gathered })
+	err := l.await(c.ctx, func() bool { return l.stopped != "" || !slices.Contains(l.clients, nil) })
 	defer l.mu.Unlock()
-	if err != nil || !l.gathered {
+	if err != nil || l.stopped != "" {
 		return cmp.Or(err, errors.New(l.stopped))
+	}
+	if l.filesystems == nil {
+		l.share()
 	}
 	g.Stamp, g.Sharing = l.Hello.Stamp, c.sharing
 	for _, other := range l.clients {
@@ -210,6 +186,23 @@ func (c *client) Gathered(_ int, g *Gathering) error {
 		}
 	}
 	return nil
+}
+
+// Missing returns an error that names the ranks that did not come in a time, nil if all came.
+func (l *Leader) Missing(within time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var missing []int
+	for rank, c := range l.clients {
+		if c == nil {
+			missing = append(missing, rank)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return fmt.Errorf("%d of %d ranks came within %v; missing %s", len(l.clients)-len(missing),
+		len(l.clients), within, units.List(missing))
 }
 
 // Beat is the heartbeat of a rank.
@@ -372,6 +365,9 @@ func (l *Leader) started(rank int, p *process) {
 // Close waits until every rank has left or is lost, and until the processes that this process started have
 // ended. If ctx ends first, it closes all connections and kills the processes.
 func (l *Leader) Close(ctx context.Context) {
+	if l.listener != nil {
+		_ = l.listener.Close()
+	}
 	_ = l.await(ctx, func() bool { return len(l.here()) == 0 })
 	for _, c := range l.clients {
 		if c != nil {

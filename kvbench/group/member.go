@@ -64,7 +64,7 @@ func Dial(ctx context.Context, address string, once bool, hello Hello, cfg Membe
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
 			var m *Member
-			m, err = Join(ctx, conn, hello, cfg)
+			m, err = join(ctx, conn, hello, cfg)
 			if err == nil || errors.As(err, &refused{}) {
 				return m, err
 			}
@@ -94,9 +94,9 @@ func Dial(ctx context.Context, address string, once bool, hello Hello, cfg Membe
 // errGone is wrapped by the error that ends a rank whose coordinator is gone.
 var errGone = errors.New("the coordinator is gone")
 
-// Join sends a hello and waits for the answer. It takes over conn, also if it fails. It fails with
+// join sends a hello and waits for the answer. It takes over conn, also if it fails. It fails with
 // refused, or because the other end does not coordinate this run.
-func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
+func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
 	m := &Member{MemberConfig: cfg, hello: hello}
 	if m.Now == nil {
 		m.Now = time.Now

@@ -39,7 +39,7 @@ func TestShare(t *testing.T) {
 			"8 9/nfs/s:x"}, nil, "1:3 1:3|2:1 1:3"},
 		{"one is unknown", "ab", []string{"1 -", "1 2"}, nil, "1:1 0:0|2:1 3:1"},
 	} {
-		l := NewLeader(LeaderConfig{Hello: hello(0, len(c.ranks)), Shared: c.shared})
+		l := newLeader(LeaderConfig{Hello: hello(0, len(c.ranks)), Shared: c.shared})
 		for rank, dirs := range c.ranks {
 			h := hello(rank, len(c.ranks))
 			h.Boot, h.Filesystems = strings.Trim(c.boots[rank:rank+1], "-"), nil
