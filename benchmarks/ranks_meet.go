@@ -85,7 +85,7 @@ func hello(m *group.Meeting, plans []*params.Values, dirs []string) group.Hello 
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // Linux
 	h.Boot = strings.TrimSpace(string(boot))
 	for _, dir := range dirs {
-		h.Filesystems = append(h.Filesystems, group.Filesystem(host.IdentityOf(dir)))
+		h.Filesystems = append(h.Filesystems, host.IdentityOf(dir))
 	}
 	return h
 }
@@ -160,11 +160,8 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 ) error {
 	var wrong params.Violations
 	for _, v := range plans {
-		if sharing := c.gathered.Sharing; len(sharing) > 0 {
-			v.Filesystems, v.FilesystemShares = sharing[0].Filesystems, nil
-			for _, s := range sharing {
-				v.FilesystemShares = append(v.FilesystemShares, s.Directories)
-			}
+		if shares := c.gathered.Shares; len(shares) > 0 {
+			v.Filesystems, v.FilesystemShares = c.gathered.Filesystems, shares
 			// The filesystems are unknown for a point of the sweep with other directories. Assume that
 			// all ranks share one filesystem, the smallest possible share.
 			if !slices.Equal(v.CacheDirs, plans[0].CacheDirs) {

@@ -13,9 +13,7 @@ import (
 // TestShare: the free space is divided by the directories that share it, and by all where the
 // filesystem is unknown.
 func TestShare(t *testing.T) {
-	c := &clients{gathered: group.Gathering{Sharing: []group.Sharing{
-		{Filesystem: 1, Filesystems: 3, Directories: 2},
-		{Filesystem: 3, Filesystems: 3, Directories: 5}}}}
+	c := &clients{gathered: group.Gathering{Filesystems: 3, Shares: []int{2, 5}}}
 	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a", "/b"}},
 		{Ranks: 4, CacheDirs: []string{"/a", "/b"}}, {Ranks: 4, CacheDirs: []string{"/a", "/c"}}}
 	require.NoError(t, c.share(plans, nil))

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tracing/host"
 )
 
 // ahead is a clock in virtual time that goes before the bubble's.
@@ -73,7 +75,7 @@ type party struct {
 func hello(rank, ranks int) Hello {
 	return Hello{Job: "j", Rank: rank, Ranks: ranks,
 		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2),
-		Filesystems: []Filesystem{{Device: "1"}}, PID: 100 + rank, Build: "x"}
+		Filesystems: []host.Identity{{Device: "1"}}, PID: 100 + rank, Build: "x"}
 }
 
 // meet lets as many ranks meet as there are clocks, each over its own connection.

@@ -6,53 +6,34 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"kvbench/tracing/host"
 )
 
 // Hello is a rank's first message to the leader.
 type Hello struct {
-	Job   string `json:"job"` // identifies the run; not secret under a launcher
-	Rank  int    `json:"rank"`
-	Ranks int    `json:"ranks"`
-	Host  string `json:"host"`
+	Job   string // identifies the run; not secret under a launcher
+	Rank  int
+	Ranks int
+	Host  string
 	// Boot is the kernel's boot id. Processes with the same Boot have the same clock. "" is unknown.
-	Boot string `json:"boot"`
+	Boot string
 	// Filesystems has one entry per cache directory of the rank.
-	Filesystems []Filesystem `json:"filesystems,omitempty"`
-	PID         int          `json:"pid"`
-	Build       string       `json:"build"`
+	Filesystems []host.Identity
+	PID         int
+	Build       string
 	// Stamp names the run, by the coordinator's start time and process id.
-	Stamp string `json:"stamp,omitempty"`
+	Stamp string
 	// Parameters are the parameters that decide what the selected benchmarks measure. Directories
 	// and parameters of the output are not among them.
-	Parameters map[string]string `json:"parameters"`
+	Parameters map[string]string
 	// Refused is why the rank cannot run: an error in its parameters on its host. "" is none.
-	Refused string `json:"refused,omitempty"`
-}
-
-// Filesystem identifies a filesystem to other hosts.
-type Filesystem struct {
-	Device string `json:"device"` // device number on this kernel, "" is unknown
-	// Type and source in the mount table, and f_fsid of statfs(2). Empty if other hosts cannot
-	// mount the filesystem.
-	Type   string `json:"type,omitempty"`
-	Source string `json:"source,omitempty"`
-	ID     string `json:"id,omitempty"`
-}
-
-// same reports whether two kernels mount the same filesystem: same type, and same source or f_fsid.
-// It may miss some, because a server's name may differ between hosts, and many types have no
-// f_fsid.
-func (f *Filesystem) same(o *Filesystem) bool {
-	return f.Type != "" && f.Type == o.Type &&
-		(f.Source != "" && f.Source == o.Source || f.ID != "" && f.ID == o.ID)
+	Refused string
 }
 
 // OneHost reports whether two ranks are on one host: same boot id and same host name. Containers of
 // one machine share the boot id. Cloned machines may share the host name.
 func (h *Hello) OneHost(o *Hello) bool { return h.Boot == o.Boot && h.Host == o.Host }
-
-// oneKernel reports whether two ranks are known to run on one kernel, which gives them one clock.
-func (h *Hello) oneKernel(o *Hello) bool { return h.Boot != "" && h.Boot == o.Boot }
 
 // objection returns why the leader with hello h refuses the rank with hello o, "" if it does not.
 func (h *Hello) objection(o *Hello) string {

@@ -49,16 +49,17 @@ type Leader struct {
 
 // client is a rank, as the leader sees it. Its exported methods serve the calls of the rank.
 type client struct {
-	leader  *Leader
-	hello   Hello
-	link    *link
-	ctx     context.Context // ends with the connection
-	lost    *result.LostClient
-	left    bool      // the rank has sent that it leaves
-	live    []byte    // the text of its last heartbeat, for the live line
-	stage   string    // what the rank does, for the message that it is lost
-	sharing []Sharing // by cache directory of the rank
-	part    part
+	leader *Leader
+	hello  Hello
+	link   *link
+	ctx    context.Context // ends with the connection
+	lost   *result.LostClient
+	left   bool   // the rank has sent that it leaves
+	live   []byte // the text of its last heartbeat, for the live line
+	stage  string // what the rank does, for the message that it is lost
+	part   part
+
+	filesystems []int // indices in Leader.filesystems, by cache directory of the rank
 }
 
 // newLeader returns the leader of a run to which no rank is connected yet.
@@ -179,7 +180,14 @@ func (c *client) Gathered(_ int, g *Gathering) error {
 	if l.filesystems == nil {
 		l.share()
 	}
-	g.Stamp, g.Sharing = l.Hello.Stamp, c.sharing
+	g.Stamp, g.Filesystems = l.Hello.Stamp, len(l.filesystems)
+	for _, at := range c.filesystems {
+		n := 0
+		if at != unknown {
+			n = len(l.filesystems[at])
+		}
+		g.Shares = append(g.Shares, n)
+	}
 	for _, other := range l.clients {
 		if c.hello.OneHost(&other.hello) {
 			g.Local++

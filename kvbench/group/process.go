@@ -13,17 +13,16 @@ const Variable = "KVBENCH_AGENT"
 
 // Meeting is what a rank needs to connect to rank 0 of its run.
 type Meeting struct {
-	Address  string `json:"address"`  // HOST:PORT of rank 0
-	Job      string `json:"job"`      // identifies the run
-	Launcher string `json:"launcher"` // that starts the ranks
-	Rank     int    `json:"rank"`     // of this process
-	Ranks    int    `json:"ranks"`
+	Address  string // HOST:PORT of rank 0
+	Job      string // identifies the run
+	Launcher string // that starts the ranks
+	Rank     int    // of this process
+	Ranks    int
 	// Started is true if rank 0 started this process and listens. Then Base is the working
 	// directory of the user's command, and Stamp is the timestamp in the name of the default
 	// results directory.
-	Started bool   `json:"started"`
-	Base    string `json:"base"`
-	Stamp   string `json:"stamp"`
+	Started     bool
+	Base, Stamp string
 }
 
 // TakeMeeting returns the Meeting from the environment and removes the variable. It returns nil if

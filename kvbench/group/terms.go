@@ -2,76 +2,69 @@ package group
 
 import "slices"
 
-// Gathering is what the leader sends to a rank when all ranks are connected.
+// Gathering is what each rank gets when all ranks are connected.
 type Gathering struct {
-	Stamp   string    `json:"stamp"`   // name of the run; see Hello.Stamp
-	Sharing []Sharing `json:"sharing"` // by cache directory of this rank
-	Local   int       `json:"local"`   // ranks on this rank's host, including this rank
-}
-
-// Sharing describes how many directories share the filesystem of a rank's directory. It is zero if
-// the filesystem is unknown.
-type Sharing struct {
-	Filesystem  int `json:"filesystem"`  // its number from 1, ordered by lowest rank
-	Filesystems int `json:"filesystems"` // number of filesystems in the run
-	Directories int `json:"directories"` // of all ranks on this filesystem
+	Stamp       string // name of the run; see Hello.Stamp
+	Local       int    // ranks on this rank's host, including this rank
+	Filesystems int    // number of filesystems in the run
+	// Shares has for each cache directory of this rank how many directories of all ranks are on its
+	// filesystem, 0 if the filesystem is unknown.
+	Shares []int
 }
 
 // Terms are the values that all ranks of a trial agree on before it starts.
 type Terms struct {
-	Name string `json:"name"` // of the trial; all ranks must have the same
+	Name string // of the trial; all ranks must have the same
 	// Nonce is the nonce of the written content. All ranks use the lowest rank's.
-	Nonce []byte `json:"nonce,omitempty"`
+	Nonce []byte
 	// Capacity is the capacity of the storage tier in bytes. Directories has the capacity of each
 	// directory. Ranks read the free space of a shared filesystem at different times, so the
 	// smallest of their values holds.
-	Capacity    int64      `json:"capacity,omitempty"`
-	Directories []Capacity `json:"directories,omitempty"`
+	Capacity    int64
+	Directories []Capacity
 }
 
 // Capacity is how many bytes a directory may take, and how many must stay free on its filesystem.
-type Capacity struct {
-	Bytes int64 `json:"bytes"`
-	Floor int64 `json:"floor"`
-}
+type Capacity struct{ Bytes, Floor int64 }
 
 // Directory is one cache directory of a rank. Dir is its index in the rank's list, from 0.
 type Directory struct{ Rank, Dir int }
 
-// share groups the cache directories of all ranks by filesystem. It compares the filesystems in the hellos.
-// It is called with mu.
+// one reports whether two directories are on one filesystem. Device numbers identify the filesystems of one
+// kernel. Two kernels have the same filesystem if its type is the same, and its source or its f_fsid. That may
+// miss some, because a server's name may differ between hosts, and many types have no f_fsid.
+func (l *Leader) one(a, b Directory) bool {
+	first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
+	f, g := first.Filesystems[a.Dir], second.Filesystems[b.Dir]
+	switch {
+	case l.Shared != nil && *l.Shared && a.Dir == b.Dir:
+		return true
+	case first.Boot != "" && first.Boot == second.Boot:
+		return f.Device == g.Device
+	}
+	return l.Shared == nil && f.Type != "" && f.Type == g.Type &&
+		(f.Source != "" && f.Source == g.Source || f.ID != "" && f.ID == g.ID)
+}
+
+// unknown is the index of a filesystem without a device number, and of a bucket.
+const unknown = -1
+
+// share groups the cache directories of all ranks by filesystem. It is called with mu.
 func (l *Leader) share() {
-	one := func(a, b Directory) bool {
-		first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
-		if l.Shared != nil && *l.Shared && a.Dir == b.Dir {
-			return true
-		}
-		f, g := &first.Filesystems[a.Dir], &second.Filesystems[b.Dir]
-		if first.oneKernel(second) {
-			return f.Device == g.Device
-		}
-		return l.Shared == nil && f.same(g)
-	}
 	for rank, c := range l.clients {
-		c.sharing = make([]Sharing, len(c.hello.Filesystems))
+		c.filesystems = nil
 		for dir, f := range c.hello.Filesystems {
-			if f.Device == "" {
-				continue // the filesystem is unknown; objects have none
+			d, at := Directory{rank, dir}, unknown
+			if f.Device != "" {
+				at = slices.IndexFunc(l.filesystems, func(f []Directory) bool {
+					return slices.ContainsFunc(f, func(o Directory) bool { return l.one(o, d) })
+				})
+				if at < 0 {
+					at, l.filesystems = len(l.filesystems), append(l.filesystems, nil)
+				}
+				l.filesystems[at] = append(l.filesystems[at], d)
 			}
-			d := Directory{rank, dir}
-			at := slices.IndexFunc(l.filesystems, func(f []Directory) bool {
-				return slices.ContainsFunc(f, func(o Directory) bool { return one(o, d) })
-			})
-			if at < 0 {
-				at, l.filesystems = len(l.filesystems), append(l.filesystems, nil)
-			}
-			l.filesystems[at] = append(l.filesystems[at], d)
-		}
-	}
-	for i, f := range l.filesystems {
-		for _, d := range f {
-			l.clients[d.Rank].sharing[d.Dir] = Sharing{Filesystem: i + 1,
-				Filesystems: len(l.filesystems), Directories: len(f)}
+			c.filesystems = append(c.filesystems, at)
 		}
 	}
 }
@@ -85,24 +78,22 @@ func (l *Leader) Filesystems() [][]Directory {
 	return l.filesystems
 }
 
-// smallest lowers the terms of rank c to the proposals of rank o for the filesystems that both use.
-func smallest(terms *Terms, c, o *client) {
-	// Without filesystems both ranks use one bucket of an object store.
-	shared := len(c.sharing)+len(o.sharing) == 0
-	for i, s := range c.sharing {
-		for j, other := range o.sharing {
-			if s.Filesystem != other.Filesystem {
-				continue
-			}
-			shared = true
-			if i < len(terms.Directories) && j < len(o.part.Terms.Directories) {
-				own, found := &terms.Directories[i], o.part.Terms.Directories[j]
-				own.Bytes = min(own.Bytes, found.Bytes)
-				own.Floor = min(own.Floor, found.Floor)
+// filesystem returns the index of the filesystem of a directory. All ranks on object stores use one bucket.
+func (c *client) filesystem(dir int) int {
+	if dir < len(c.filesystems) {
+		return c.filesystems[dir]
+	}
+	return unknown
+}
+
+// lower lowers the terms of rank c to the proposals of rank o for the filesystems that both use.
+func (c *client) lower(terms *Terms, o *client) {
+	for j, found := range o.part.Terms.Directories {
+		for i := range terms.Directories {
+			if own := &terms.Directories[i]; c.filesystem(i) == o.filesystem(j) {
+				own.Bytes, own.Floor = min(own.Bytes, found.Bytes), min(own.Floor, found.Floor)
+				terms.Capacity = min(terms.Capacity, o.part.Terms.Capacity)
 			}
 		}
-	}
-	if shared {
-		terms.Capacity = min(terms.Capacity, o.part.Terms.Capacity)
 	}
 }

@@ -116,7 +116,7 @@ func (c *client) Enter(s Step, terms *Terms) error {
 		}
 		// A rank that failed proposes capacity 0. The other ranks get its error at the barrier.
 		if o.part.Terms.Capacity > 0 {
-			smallest(terms, c, o)
+			c.lower(terms, o)
 		}
 	}
 	c.stage = "while preparing " + l.step.name
