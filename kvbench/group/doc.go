@@ -33,7 +33,7 @@
 // connection ends before it has sent that it leaves. Each rank ends its window by itself. During a
 // window the leader and the ranks exchange only heartbeats, so a slow network does not change the numbers.
 //
-// Calls and answers are JSON. No received text is executed or used as a path: files are named
+// No received text is executed or used as a path: files are named
 // by rank numbers. Messages carry no credentials. Messages are not encrypted, and the name of a job is no
 // password, so rank 0 must listen in a closed network only.
 //

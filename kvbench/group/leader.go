@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/rpc"
-	"net/rpc/jsonrpc"
 	"os"
 	"slices"
 	"time"
@@ -113,7 +112,7 @@ func (l *Leader) accept(conn net.Conn) {
 	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
 	server := rpc.NewServer()
 	_ = server.RegisterName("Door", &door{c, server}) // fails only for a type without such methods
-	server.ServeCodec(jsonrpc.NewServerCodec(c.link))
+	server.ServeConn(c.link)
 }
 
 // door serves a connection until its rank is admitted.
@@ -152,7 +151,6 @@ func (d *door) Hello(hello Hello, _ *struct{}) error {
 func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.notify()
 	if why := l.Hello.objection(&c.hello); why != "" {
 		if p := l.processes[c.hello.Rank]; p != nil {
 			p.refused = true
@@ -165,7 +163,9 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	if l.stopped != "" {
 		return l.stopped, false
 	}
-	l.clients[c.hello.Rank] = c
+	if l.clients[c.hello.Rank] = c; !slices.Contains(l.clients, nil) {
+		l.notify() // not for each rank, because a thousand may wait
+	}
 	return "", false
 }
 

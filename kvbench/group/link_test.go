@@ -27,10 +27,10 @@ func TestResultsThatComeLate(t *testing.T) {
 		done := make(chan Trial, 1)
 		go func() { done <- g.leader.Collect(ctx) }()
 		interrupt()
-		for rank, m := range g.members[:2] {
+		for i, m := range []*Member{g.members[1], g.members[0]} {
 			time.Sleep(time.Minute) // of virtual time
 			require.NoError(t, m.Publish([]byte("{}")))
-			if rank == 0 {
+			if i == 1 {
 				m.Done("")
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"net/rpc"
-	"net/rpc/jsonrpc"
 	"time"
 )
 
@@ -106,7 +105,7 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 	m.run, m.stop = context.WithCancelCause(open)
 	l := &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
 	l.left.Store(math.MaxInt64)
-	m.client = jsonrpc.NewClient(l)
+	m.client = rpc.NewClient(l)
 	if err := m.call(ctx, "Door.Hello", hello, nil); err != nil {
 		_ = m.client.Close()
 		if _, answered := errors.AsType[rpc.ServerError](err); answered {
@@ -233,7 +232,7 @@ func (m *Member) Barrier(ctx context.Context) error {
 	}
 	// From here on the monotonic clock counts. It does not step.
 	wait := time.Duration(start - m.Now().UnixNano())
-	m.begun, m.at.Late = time.Now().Add(wait), append(m.at.Late, nil)
+	m.begun, m.at.Late = time.Now().Add(wait), append(m.at.Late, notOpened)
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():
@@ -244,7 +243,7 @@ func (m *Member) Barrier(ctx context.Context) error {
 // Opened notes that this rank's window opens now.
 func (m *Member) Opened() {
 	if m != nil && len(m.at.Late) > 0 {
-		m.at.Late[len(m.at.Late)-1] = new(int64(time.Since(m.begun)))
+		m.at.Late[len(m.at.Late)-1] = max(0, time.Since(m.begun))
 	}
 }
 

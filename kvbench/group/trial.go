@@ -22,12 +22,14 @@ type Step struct {
 	Clock  Offset // of an odd step
 	Doc    []byte // the result, in no step
 
-	// Of the end of the trial: the rank's error, whether it has sent a result, and for each phase how many ns
-	// after the start its window opened, nil if no window opened.
+	// Of the end of the trial: the rank's error, whether it has sent a result, and for each phase how long
+	// after the start its window opened, or notOpened.
 	Text      string
 	Published bool
-	Late      []*int64
+	Late      []time.Duration
 }
+
+const notOpened time.Duration = -1
 
 // Offset compares a rank's clock with the leader's, in ns.
 type Offset struct {
@@ -37,12 +39,14 @@ type Offset struct {
 
 // step is the progress of all ranks in their trials.
 type step struct {
-	trial   int       // number of the current or next trial, from 1
-	name    string    // set when all ranks have entered the trial
-	agreed  time.Time // when all had entered; zero before
-	begun   int       // the step of the last phase
-	at      time.Time // when that phase begins
-	unready string    // why a rank will not come to the next step, "" for none
+	trial   int               // number of the current or next trial, from 1
+	name    string            // set when all ranks have entered the trial
+	agreed  time.Time         // when all had entered; zero before
+	begun   int               // the step before the last phase
+	at      time.Time         // when that phase begins
+	clocks  map[string]Offset // that hold for that phase, by Hello.clock
+	unready string            // why a rank will not come to the next step, "" for none
+	late    bool              // the time of Collect is over
 }
 
 // part is what a rank has sent in the current trial.
@@ -60,16 +64,19 @@ func (h *Hello) clock() string { return cmp.Or(h.Boot, h.place()) }
 // rank has ended its trial before that step. It locks mu.
 func (c *client) meet(s Step, stage string) error {
 	l := c.leader
+	missing := func(o *client) bool { return o.part.Number < s.Number }
 	l.mu.Lock()
 	if s.Trial == l.step.trial {
 		c.part.Step, c.stage = s, stage
-		l.notify()
+		if !slices.ContainsFunc(l.here(), missing) {
+			l.notify() // not for each rank, because a thousand may wait
+		}
 	}
 	l.mu.Unlock()
 	why := ""
 	err := l.await(c.ctx, func() bool {
 		here := l.here()
-		i := slices.IndexFunc(here, func(o *client) bool { return o.part.done && o.part.Number < s.Number })
+		i := slices.IndexFunc(here, func(o *client) bool { return o.part.done && missing(o) })
 		if i >= 0 && l.step.unready == "" { // the error of the first failed rank is the cause of later ones
 			l.step.unready = fmt.Sprintf("%s was not ready: %s", here[i].hello.place(), here[i].part.Text)
 		}
@@ -83,8 +90,7 @@ func (c *client) meet(s Step, stage string) error {
 		case i >= 0:
 			why = l.step.unready
 		}
-		return why != "" ||
-			!slices.ContainsFunc(here, func(o *client) bool { return o.part.Number < s.Number })
+		return why != "" || !slices.ContainsFunc(here, missing)
 	})
 	if err == nil && why != "" {
 		err = errors.New(why)
@@ -152,7 +158,19 @@ func (c *client) Begin(s Step, at *int64) error {
 	if err != nil {
 		return err
 	}
-	// For ranks with one clock the shortest round trip of all these ranks counts.
+	if l.step.begun != s.Number {
+		l.begin(s.Number)
+	}
+	offset := l.step.clocks[c.hello.clock()]
+	c.part.offsets = append(c.part.offsets, offset)
+	*at = l.step.at.UnixNano() + offset.Ahead
+	c.stage = "in the window of " + l.step.name
+	return nil
+}
+
+// begin sets when the phase begins that follows a step. For ranks with one clock the shortest round trip of all
+// these ranks counts. It is called with mu.
+func (l *Leader) begin(number int) {
 	after, clocks := margin, map[string]Offset{}
 	for _, o := range l.here() {
 		have, known := clocks[o.hello.clock()]
@@ -162,13 +180,7 @@ func (c *client) Begin(s Step, at *int64) error {
 		after = max(after, roundTrips*o.part.Clock.RoundTrip)
 	}
 	clocks[l.Hello.Boot] = Offset{} // the leader's own
-	if l.step.begun != s.Number {
-		l.step.begun, l.step.at = s.Number, time.Now().Add(after)
-	}
-	c.part.offsets = append(c.part.offsets, clocks[c.hello.clock()])
-	*at = l.step.at.UnixNano() + clocks[c.hello.clock()].Ahead
-	c.stage = "in the window of " + l.step.name
-	return nil
+	l.step.begun, l.step.clocks, l.step.at = number, clocks, time.Now().Add(after)
 }
 
 // Result passes a result on at once, so that it is saved.
@@ -201,7 +213,12 @@ func (c *client) Done(s Step, _ *struct{}) error {
 		if s.Text == "" { // after an error the stage in which it occurred counts
 			c.stage = "after " + l.step.name
 		}
-		l.notify()
+		// Wake Collect, and the ranks that wait at a later step.
+		here := l.here()
+		if l.step.late || !slices.ContainsFunc(here, func(o *client) bool { return !o.part.done }) ||
+			slices.ContainsFunc(here, func(o *client) bool { return o.part.Number > s.Number }) {
+			l.notify()
+		}
 	}
 	return err
 }
@@ -235,6 +252,7 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 		}
 	}
 	if l.await(ctx, all(func(p *part) bool { return p.done })) != nil {
+		l.step.late = true
 		l.mu.Unlock()
 		// A rank that has not entered the trial has no result to wait for.
 		_ = l.await(context.WithoutCancel(ctx), all(func(p *part) bool {
@@ -258,23 +276,23 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 // compare sets the skew of the phase with the largest skew.
 func (t *Trial) compare(ranks []*client) {
 	for phase := range ranks[0].part.Late {
-		var opened []int64
-		errs := map[string]int64{} // of each clock
+		var opened []time.Duration
+		errs := map[string]time.Duration{} // of each clock
 		for _, c := range ranks {
-			if p := &c.part; phase < min(len(p.Late), len(p.offsets)) && p.Late[phase] != nil {
-				opened = append(opened, *p.Late[phase])
-				errs[c.hello.clock()] = int64(p.offsets[phase].RoundTrip+1) / 2
+			if p := &c.part; phase < min(len(p.Late), len(p.offsets)) && p.Late[phase] != notOpened {
+				opened = append(opened, p.Late[phase])
+				errs[c.hello.clock()] = (p.offsets[phase].RoundTrip + 1) / 2
 			}
 		}
 		if len(opened) < max(2, len(ranks)) {
 			continue
 		}
-		apart, uncertainty := slices.Max(opened)-slices.Min(opened), int64(0)
+		apart, uncertainty := slices.Max(opened)-slices.Min(opened), time.Duration(0)
 		if most := slices.Sorted(maps.Values(errs)); len(most) > 1 { // ranks with one clock have no error
 			uncertainty = most[len(most)-1] + most[len(most)-2]
 		}
-		if t.Skew == nil || apart > *t.Skew {
-			t.Skew, t.Uncertainty = &apart, &uncertainty
+		if t.Skew == nil || int64(apart) > *t.Skew {
+			t.Skew, t.Uncertainty = new(int64(apart)), new(int64(uncertainty))
 		}
 	}
 }
