@@ -203,7 +203,7 @@ func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
 		out.Python().Summary.CacheStats.LatencyMS["storage_read_device_p95_ms"], 1e-9)
 }
 
-// TestByHand: two ranks, each number told in its rule's words.
+// TestByHand: two ranks, each number by its rule.
 func TestByHand(t *testing.T) {
 	a, b := &result.Result{Rank: 0}, &result.Result{Rank: 1}
 	for i, r := range []*result.Result{a, b} {
