@@ -46,6 +46,7 @@ func (l *hicacheFile) start(context.Context) error {
 // batch is how many pages HiCache looks up at once. It stops after a batch with a missing page.
 const batch = 128
 
+// lookUp reads the directory once for each batch of pages.
 func (l *hicacheFile) lookUp(objs []tiers.Object) error {
 	for part := range slices.Chunk(objs, batch) {
 		if err := l.calls.scan(); err != nil {

@@ -55,7 +55,7 @@ var mayImport = map[string]string{
 	"kvbench/verdict": "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
 		"workloads workloads/model workloads/compute",
-	"kvbench/group": "kvbench/units kvbench/result",
+	"kvbench/group": "kvbench/units kvbench/result tracing/host",
 	"kvbench/merge": "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
 		"tiers tiers/evict workloads workloads/model workloads/compute workloads/checkpoint " +
