@@ -11,7 +11,7 @@ package formats
 var dynamo = blockFormat{
 	name: "Dynamo", sign: `JSON lines with "event_type"`, extension: ".jsonl",
 	doc: "[Dynamo](https://github.com/ai-dynamo/dynamo) request traces (`dynamo.request.trace.v1`), lines of " +
-		"`request_end` | `trace_block_size` | the same in all files | ms of receipt",
+		"`request_end` | `trace_block_size` | all files | ms, of receipt",
 	keys: []string{"schema", "event_type", "event"},
 	open: func(path, _ string) (Reader, error) { return openJSONLines(path, dynamoRow) },
 }
