@@ -98,8 +98,8 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 		kind, says string
 		cpu        float64
 	}{
-		{func([]*result.Result) {}, result.StorageLimited, "the run moved 3.73 GiB/s with 16 " +
-			"requests in flight: a request took 4 ms, 4 times the 1 ms of a single one", 0.4},
+		{func([]*result.Result) {}, result.StorageLimited, "the run moved 3.73 GiB/s with 16 I/O " +
+			"requests in flight: an I/O request took 4 ms, 4 times the 1 ms at queue depth 1", 0.4},
 		{func(r []*result.Result) {
 			for _, one := range r {
 				one.Harness.WorkerIdleNS = 40e9
@@ -113,7 +113,7 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 13e9, 13e9 },
 			result.StorageLimited, "waited in the storage", 0.65},
 		{func(r []*result.Result) { r[0].Harness.Unloaded = result.Unloaded{Reason: "so"} },
-			result.Undecided, "the latency of a single request before the window is missing: so",
+			result.Undecided, "the latency at queue depth 1 before the window is missing: so",
 			0.4},
 	} {
 		ranks := []*result.Result{loaded(0, "a"), loaded(1, "a"), loaded(2, "b"),
