@@ -114,7 +114,7 @@ func rank(text *strings.Builder, lines []*rankedLine) {
 	t := report.Section{Topic: "ranking", Columns: []report.Column{{},
 		{Name: "found tok/s", Unit: units.Count}, {Name: "interval"},
 		{Name: "of the first", Unit: units.Share}, {Name: "trials", Unit: units.Count},
-		{Name: "found", Unit: units.Share}, {Name: "a read", Unit: units.Bytes},
+		{Name: "found", Unit: units.Share}, {Name: "read size", Unit: units.Bytes},
 		{Name: "in flight", Unit: units.Number}, {Name: "from memory", Unit: units.Share},
 		{Name: "verdict"}}}
 	partly, paced := 0, ""

@@ -31,9 +31,9 @@ func TestRankingByMedians(t *testing.T) {
 		all = append(all, slow, enginesTrial("engine=b", int(n), 4000+n))
 	}
 	assert.Equal(t, `
-ranking               found tok/s     interval  of the first  trials     found  a read  in flight  from memory                     verdict
-            engine=b        4,002  4,000–4,005         100 %       6   0.381 %       –          0            –
-            engine=a        1,002  1,000–1,005          25 %       6  0.0954 %   1 MiB       2.50         50 %  storage-limited, undecided
+ranking               found tok/s     interval  of the first  trials     found  read size  in flight  from memory                     verdict
+            engine=b        4,002  4,000–4,005         100 %       6   0.381 %          –          0            –
+            engine=a        1,002  1,000–1,005          25 %       6  0.0954 %      1 MiB       2.50         50 %  storage-limited, undecided
             median of the trials, and its 95 % interval, which needs 6 trials (-count 6); differences with p values: benchstat -col /engine
 `, ranking(all))
 }

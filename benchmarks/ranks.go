@@ -1,23 +1,24 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // clients holds what one rank's process knows of all ranks of a run. Every rank runs the same
@@ -33,25 +34,19 @@ type clients struct {
 	s        *session
 	member   *group.Member
 	leader   *group.Leader
-	listener net.Listener // of the leader
 	gathered group.Gathering
 
-	// Hold mu only for moments: rank 0's heartbeat takes it, and the coordinator waits for a heartbeat
-	// only some seconds. Results are parsed and written without mu, one at a time: each takes some MiB,
-	// and there may be a thousand.
-	mu     sync.Mutex
-	shown  []byte // JSON of progress, for the coordinator's live line
-	trial  *collection
-	at     string // the name of the trial that this rank has entered
-	saved  bool   // a merged result was written
-	saving sync.Mutex
+	shown   atomic.Pointer[[]byte] // JSON of progress, for the coordinator's live line
+	at      atomic.Pointer[string] // the name of the trial that this rank has entered
+	missing []string               // directories that did not exist before the run
 
-	started []*group.Process
-	missing []string // directories that did not exist before the run
+	// mu is held while a result is parsed and written: each takes some MiB, and there may be a thousand.
+	mu    sync.Mutex
+	trial *collection
+	saved bool // a merged result was written
 }
 
 // collection holds the results of a trial at the coordinator, until all ranks have finished the trial.
-// Every reader and writer holds clients.saving.
 type collection struct {
 	// save writes a result and returns its path. whose is rank_<N> or all_ranks.
 	save    func(whose string, r *result.Result) (path string, err error)
@@ -118,48 +113,38 @@ func (c *clients) meetAll() (err error) {
 		c.Meeting = &group.Meeting{Address: "127.0.0.1:0", Job: rand.Text(), Launcher: "kvbench",
 			Ranks: v.Ranks}
 	}
+	h := hello(c.Meeting, c.s.points, c.dirs())
 	if c.Rank == 0 {
-		if c.listener, err = group.Listen(c.Address); err != nil {
+		h.Stamp = c.s.inputs.Stamp
+		cfg := group.LeaderConfig{Hello: h, Continue: v.RankFailure == "continue", Result: c.keep}
+		if v.SharedDir != "auto" {
+			cfg.Shared = new(v.SharedDir == "true")
+		}
+		if c.leader, err = group.Lead(c.Address, cfg); err != nil {
 			return err
 		}
 	}
 	if starts {
-		c.Address = c.listener.Addr().String()
-	}
-	h := hello(c.Meeting, c.s.points, c.dirs())
-	if c.Rank == 0 {
-		c.lead(h)
-	}
-	if starts {
+		c.Address = c.leader.Address()
 		if err := c.start(); err != nil {
 			return err
 		}
 	}
 	c.member, err = group.Dial(ctx, c.Address, c.Started || c.leader != nil, h,
-		group.MemberConfig{Clock: group.System{}, Live: c.lastShown, Stop: func(why error) {
+		group.MemberConfig{Live: c.lastShown, Stop: func(why error) {
 			c.s.cancel(kvbench.Interrupted{Why: endedByOther{why}})
 		}})
-	if err == nil && c.leader != nil {
-		err = c.leader.Gather(ctx)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		// Only the coordinator's clock decides which rank is late.
-		c.gathered, err = c.member.Gathered(c.s.ctx)
+	if c.leader == nil {
+		ctx = c.s.ctx // only the coordinator's clock decides which rank is late
+	}
+	c.gathered, err = c.member.Gathered(ctx)
+	if c.leader != nil && errors.Is(err, context.DeadlineExceeded) {
+		err = cmp.Or(c.leader.Missing(v.RendezvousTimeout), err)
 	}
 	return err
-}
-
-// lead makes this process the coordinator.
-func (c *clients) lead(h group.Hello) {
-	v := c.s.points[0]
-	h.Stamp = c.s.inputs.Stamp
-	cfg := group.LeaderConfig{Hello: h, Clock: group.System{},
-		Continue: v.RankFailure == "continue", Result: c.keep}
-	if v.SharedDir != "auto" {
-		cfg.Shared = new(v.SharedDir == "true")
-	}
-	c.leader = group.NewLeader(cfg)
-	go c.leader.Serve(c.listener)
 }
 
 // start starts the other ranks on this host.
@@ -176,13 +161,11 @@ func (c *clients) start() error {
 		}
 		m := *c.Meeting
 		m.Rank, m.Started, m.Base, m.Stamp = rank, true, c.s.inputs.Base, c.s.inputs.Stamp
-		p, err := group.StartRank(m, log)
+		err = c.leader.Start(m, log)
 		_ = log.Close()
 		if err != nil {
 			return err
 		}
-		c.started = append(c.started, p)
-		c.leader.Started(p)
 	}
 	return nil
 }
@@ -237,25 +220,10 @@ func (c *clients) leave() {
 	if c.member != nil {
 		c.member.Leave(why)
 	}
-	c.close()
-}
-
-// close closes the coordinator's connections and waits for the ranks that it started, at most patience.
-// Then it kills them. A second call does nothing.
-func (c *clients) close() {
-	late := time.Now().Add(patience)
-	if c.leader != nil {
-		ctx, stop := context.WithDeadline(context.Background(), late)
+	if c.leader != nil { // it kills the ranks that it has started and that do not end
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		c.leader.Close(ctx)
-	}
-	if c.listener != nil {
-		_ = c.listener.Close()
-	}
-	for _, p := range c.started {
-		if _, ended := p.Ended(time.Until(late)); !ended {
-			p.Kill()
-		}
 	}
 	// The ranks create these directories together, and no rank removes them. Rmdir removes only empty
 	// ones.
@@ -271,8 +239,9 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	if c == nil {
 		return failure
 	}
+	name := fmt.Sprintf("trial %d of %s", t.number, t.name)
+	c.at.Store(&name)
 	c.mu.Lock()
-	c.at = fmt.Sprintf("trial %d of %s", t.number, t.name)
 	if c.leader != nil {
 		c.trial = &collection{save: save, paths: map[int]string{}}
 	}
@@ -282,8 +251,7 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	if len(roots) == 0 {
 		roots = []kvbench.Root{{Room: st.StorageBytes, Floor: st.FreeFloor}}
 	}
-	terms := group.Terms{Name: c.at, Nonce: hex.EncodeToString(st.Nonce[:]),
-		Capacity: st.StorageBytes}
+	terms := group.Terms{Name: name, Nonce: st.Nonce[:], Capacity: st.StorageBytes}
 	for _, r := range roots {
 		terms.Directories = append(terms.Directories, group.Capacity{Bytes: r.Room, Floor: r.Floor})
 	}
@@ -293,15 +261,7 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	}
 	// All ranks use one nonce. Content depends on the nonce and on the rank, so no two ranks write the
 	// same bytes.
-	nonce, err := hex.DecodeString(agreed.Nonce)
-	if err != nil || len(nonce) != len(st.Nonce) {
-		return fmt.Errorf("the ranks agreed about a nonce that is none: %q", agreed.Nonce)
-	}
-	if n := len(agreed.Directories); n != len(roots) {
-		return fmt.Errorf("the ranks agreed about the capacity of %d directories, and this one has %d",
-			n, len(roots))
-	}
-	copy(st.Nonce[:], nonce)
+	copy(st.Nonce[:], agreed.Nonce)
 	for i, r := range agreed.Directories {
 		roots[i].Room, roots[i].Floor = r.Bytes, r.Floor
 	}
@@ -329,21 +289,16 @@ func (c *clients) publish(r *result.Result, keep func() error) error {
 }
 
 // keep writes the result of a rank when it arrives at the coordinator.
-func (c *clients) keep(rank int, doc []byte) {
-	c.saving.Lock()
-	defer c.saving.Unlock()
+func (c *clients) keep(rank int, doc []byte, ahead time.Duration) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	t := c.trial
-	c.mu.Unlock()
 	if t == nil {
 		return
 	}
 	r, err := result.Parse(doc)
-	if err == nil && r.Rank != rank {
-		err = fmt.Errorf("it is of rank %d", r.Rank)
-	}
 	if err == nil {
-		r.ClockOffsetNS = new(c.leader.WallOffset(rank))
+		r.ClockOffsetNS = new(int64(ahead))
 		t.results = append(t.results, r)
 		t.paths[rank], err = t.save("rank_"+strconv.Itoa(rank), r)
 	}
@@ -401,20 +356,16 @@ func (c *clients) show(rank int, show func(kvbench.Snapshot),
 	observe func(rank int, now kvbench.Snapshot)) func(kvbench.Snapshot) {
 	if !c.coordinates() {
 		return func(now kvbench.Snapshot) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.shown, _ = json.Marshal(progress{c.at, now})
+			text, _ := json.Marshal(progress{*c.at.Load(), now})
+			c.shown.Store(&text)
 		}
 	}
 	return func(now kvbench.Snapshot) {
 		observe(rank, now)
 		if c != nil {
-			c.mu.Lock()
-			at := c.at
-			c.mu.Unlock()
 			for other, text := range c.leader.Live() {
 				var p progress
-				if other != rank && json.Unmarshal(text, &p) == nil && p.Trial == at {
+				if other != rank && json.Unmarshal(text, &p) == nil && p.Trial == *c.at.Load() {
 					observe(other, p.Snapshot)
 					add(&now, p.Snapshot)
 				}
@@ -437,7 +388,5 @@ func add(now *kvbench.Snapshot, other kvbench.Snapshot) {
 }
 
 func (c *clients) lastShown() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.shown
+	return units.OrZero(c.shown.Load())
 }

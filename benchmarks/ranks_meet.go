@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +73,7 @@ func decline(m *group.Meeting, why error) {
 	defer stop()
 	h := hello(m, nil, nil)
 	h.Refused = why.Error()
-	_, _ = group.Dial(ctx, m.Address, m.Started, h, group.MemberConfig{Clock: group.System{}})
+	_, _ = group.Dial(ctx, m.Address, m.Started, h, group.MemberConfig{})
 }
 
 // hello returns what identifies this process to the other ranks. plans are the points that it is going
@@ -83,9 +82,10 @@ func hello(m *group.Meeting, plans []*params.Values, dirs []string) group.Hello 
 	h := group.Hello{Job: m.Job, Rank: m.Rank, Ranks: m.Ranks, PID: os.Getpid(), Build: build(),
 		Parameters: decisive(plans)}
 	h.Host, _ = os.Hostname()
-	h.Boot, h.TimeNS = group.WhoseClock()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // Linux
+	h.Boot = strings.TrimSpace(string(boot))
 	for _, dir := range dirs {
-		h.Filesystems = append(h.Filesystems, group.Filesystem(host.IdentityOf(dir)))
+		h.Filesystems = append(h.Filesystems, host.IdentityOf(dir))
 	}
 	return h
 }
@@ -160,11 +160,8 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 ) error {
 	var wrong params.Violations
 	for _, v := range plans {
-		if sharing := c.gathered.Sharing; len(sharing) > 0 {
-			v.Filesystems, v.FilesystemShares = sharing[0].Filesystems, nil
-			for _, s := range sharing {
-				v.FilesystemShares = append(v.FilesystemShares, s.Directories)
-			}
+		if shares := c.gathered.Shares; len(shares) > 0 {
+			v.Filesystems, v.FilesystemShares = c.gathered.Filesystems, shares
 			// The filesystems are unknown for a point of the sweep with other directories. Assume that
 			// all ranks share one filesystem, the smallest possible share.
 			if !slices.Equal(v.CacheDirs, plans[0].CacheDirs) {
@@ -185,18 +182,13 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 	return nil
 }
 
-// stampForm matches a run's stamp, which becomes the name of a directory.
-var stampForm = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9]+$`)
-
 // adopt gives the default results directory of this rank the name that the coordinator's has. On one
 // filesystem all ranks then have one directory. adopt also opens the log file of this rank. log is nil
 // for a rank that the coordinator started, because the coordinator opened its log.
 func (c *clients) adopt() (log *os.File, err error) {
-	if stampForm.MatchString(c.gathered.Stamp) {
-		for _, v := range c.s.points {
-			if !v.Typed("results-dir") { // the user's -results-dir may differ between hosts
-				v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), c.gathered.Stamp)
-			}
+	for _, v := range c.s.points {
+		if !v.Typed("results-dir") { // the user's -results-dir may differ between hosts
+			v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), filepath.Base(c.gathered.Stamp))
 		}
 	}
 	if c.Started {

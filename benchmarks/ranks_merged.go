@@ -18,12 +18,10 @@ import (
 // merged merges the ranks' results into one and writes it next to them. The error says why there is no
 // merged result, or why the merged result is incomplete.
 func (c *clients) merged(t group.Trial) (o outcome) {
-	c.saving.Lock()
-	defer c.saving.Unlock()
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	all := c.trial
 	c.trial = nil
-	c.mu.Unlock()
 	// The results are in order of arrival.
 	slices.SortFunc(all.results, func(a, b *result.Result) int { return a.Rank - b.Rank })
 	errs := slices.Clone(all.failed)
@@ -45,11 +43,8 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 		o.err = errors.Join(append(errs, errors.New("no rank has a result"))...)
 		return o
 	}
-	if o.res, o.err = merge.Ranks(all.results, c.describe(all, t)); o.err != nil {
-		o.err = errors.Join(append(errs, o.err)...)
-		return o
-	}
-	r := o.res
+	r := merge.Ranks(all.results, c.describe(all, t))
+	o.res = r
 	// The merged result must show that it lacks ranks.
 	for _, e := range errs {
 		if !strings.Contains(r.Error, e.Error()) { // otherwise an error of a rank quotes it
@@ -59,7 +54,8 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 	if len(errs) > 0 && r.Status == result.StatusComplete {
 		r.Status = result.StatusIncomplete
 	}
-	if t.Skew != nil && group.TooFarApart(*t.Skew, *t.Uncertainty, r.WindowNS) {
+	// Above 1 % of the window the sum of rates may be off by more than 1 %.
+	if t.Skew != nil && *t.Skew > max(r.WindowNS/100, 2**t.Uncertainty) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the ranks' windows %s, %.2g %% of their "+
 			"length: rates of ranks that did not measure concurrently do not add up",
 			r.Clients.Opened(), 100*float64(*t.Skew)/float64(r.WindowNS)))

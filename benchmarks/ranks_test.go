@@ -8,15 +8,12 @@ import (
 
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/result"
 )
 
 // TestShare: the free space is divided by the directories that share it, and by all where the
 // filesystem is unknown.
 func TestShare(t *testing.T) {
-	c := &clients{gathered: group.Gathering{Sharing: []group.Sharing{
-		{Filesystem: 1, Filesystems: 3, Directories: 2},
-		{Filesystem: 3, Filesystems: 3, Directories: 5}}}}
+	c := &clients{gathered: group.Gathering{Filesystems: 3, Shares: []int{2, 5}}}
 	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a", "/b"}},
 		{Ranks: 4, CacheDirs: []string{"/a", "/b"}}, {Ranks: 4, CacheDirs: []string{"/a", "/c"}}}
 	require.NoError(t, c.share(plans, nil))
@@ -34,25 +31,4 @@ func TestShare(t *testing.T) {
 		return nil
 	}))
 	assert.Zero(t, checked, "nothing was a guess")
-}
-
-// TestBeatsDoNotWaitForResults: rank 0 is lost when it sends nothing for seconds, and a thousand
-// results take longer than that to be written.
-func TestBeatsDoNotWaitForResults(t *testing.T) {
-	c := &clients{leader: group.NewLeader(group.LeaderConfig{Hello: group.Hello{Ranks: 1}})}
-	doc, err := (&result.Result{SchemaVersion: result.SchemaVersion}).Encode()
-	require.NoError(t, err)
-	var saved []string
-	c.trial = &collection{paths: map[int]string{}, save: func(whose string, _ *result.Result) (string, error) {
-		saved = append(saved, whose)
-		free := c.mu.TryLock() // lastShown takes it
-		assert.True(t, free)
-		if free {
-			c.mu.Unlock()
-		}
-		return "", nil
-	}}
-	c.keep(0, doc)
-	assert.Equal(t, []string{"rank_0"}, saved)
-	assert.Empty(t, c.trial.failed)
 }

@@ -154,17 +154,17 @@ func (t *trial) openRoots(ctx context.Context) error {
 	cfg := t.cfg.Storage
 	roots := cfg.roots()
 	n := int64(len(roots))
-	unit := int64(1)
+	slot := int64(1)
 	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
-		unit = cfg.Layout.Bytes // each object takes a whole slot
+		slot = cfg.Layout.Bytes
 	}
-	var all []spread.Config // one per tensor-parallel rank
+	var all [][]spread.Part // one list per tensor-parallel rank
 	for i, r := range roots {
 		where := ""
 		if n > 1 {
 			where = ", in " + r.Dir
 			// A slot file has its full size from the start: the directory's share and one slot.
-			cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + unit
+			cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + slot
 		}
 		dir, err := t.openDir(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
 			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder,
@@ -178,27 +178,30 @@ func (t *trial) openRoots(ctx context.Context) error {
 			t.warn(fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed "+
 				"or kept its files%s", old.Files, float64(old.Bytes)/(1<<30), where))
 		}
-		files, err := t.openFiles(ctx, &cfg, dir)
+		files, err := t.openFiles(ctx, &cfg, dir, i)
 		if err != nil {
 			return err
 		}
 		if n == 1 {
-			t.Dir, t.files = dir, files
+			t.Dir = dir
+			for _, f := range files {
+				t.files = append(t.files, f)
+			}
 			return nil
 		}
 		for rank, f := range files {
 			if i == 0 {
-				all = append(all, spread.Config{Unit: unit})
+				all = append(all, nil)
 			}
-			all[rank].Parts = append(all[rank].Parts, spread.Part{Files: f, Directory: r.Dir,
+			all[rank] = append(all[rank], spread.Part{Tier: f, Directory: r.Dir,
 				Room: r.Room / int64(len(files))})
 		}
 		t.info.IO.Roots = append(t.info.IO.Roots,
 			result.Root{Directory: r.Dir, RoomBytes: r.Room})
 	}
 	t.Rec.Parts(len(roots))
-	for _, c := range all {
-		t.files = append(t.files, spread.New(c))
+	for _, parts := range all {
+		t.files = append(t.files, spread.New(parts...))
 	}
 	return nil
 }
@@ -317,11 +320,12 @@ func (t *trial) emptyBucket(ctx context.Context, place *workdir.Place) error {
 	return err
 }
 
-// openFiles opens the files of a directory, one file tier per tensor-parallel rank.
-func (t *trial) openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir) (
-	list []spread.Files, err error) {
+// openFiles opens the files of a directory, one file tier per tensor-parallel rank. part is the number
+// of the directory.
+func (t *trial) openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir, part int) (
+	list []*filetier.Tier, err error) {
 	c, _ := cfg.filesOfRank()
-	c.Dir, c.Engine = dir, t.engine
+	c.Dir, c.Engine, c.Part = dir, t.engine, part
 	for i := range max(1, cfg.Engine.Ranks) {
 		c.Tensor = i
 		files, err := filetier.New(ctx, c)

@@ -192,7 +192,7 @@ type simulation struct {
 	SimConfig
 	began  time.Time   // wall clock
 	device *sim.Device // unused if no tier takes time
-	gpu    *sim.Link   // nil without a gpu tier, and if no tier takes time
+	gpu    *sim.Device // nil without a gpu tier, and if no tier takes time
 	over   bool        // the window is closed: write no more rows of the I/O trace
 }
 

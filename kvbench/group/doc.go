@@ -6,33 +6,36 @@
 //	launchers.go  the variables that mpirun, srun and others set, and the address of rank 0
 //	process.go    ranks as processes that rank 0 starts on its host
 //	hello.go      Hello: a rank, its host and filesystems, and why it is refused
-//	message.go    the messages between the leader and the members
-//	meet.go       the address at which rank 0 listens and to which all connect
-//	link.go       a connection: a queue of messages, heartbeats, and how silence is detected
-//	member.go     Member: a rank's side
-//	leader.go     Leader: which ranks are connected or lost, and which share filesystems
-//	trial.go      the steps of a trial, as the leader sees them
-//	clock.go      clock offsets from pings, when a phase begins, and the start skew: the time between
+//	link.go       a connection that detects silence
+//	member.go     Member: a rank's side, which calls the leader
+//	leader.go     Leader: which ranks are connected or lost
+//	terms.go      which ranks share filesystems, and on what all ranks of a trial agree
+//	trial.go      the calls of a trial: when a phase begins, and the start skew, which is the time between
 //	              the first and the last opening of a window
 //
 // Bytes/s of several ranks can be added only if the ranks measure at the same time. So a trial has steps:
 //
-//  1. All ranks enter the trial. The leader sends each rank the agreed terms.
-//  2. Each rank prepares, and sends that it is ready.
-//  3. The leader measures the clock offset of each rank. It sends each rank the time to begin, by the
-//     clock of that rank.
-//  4. Each rank sends the time at which its window opened, then its result, then that it has cleaned up.
-//  5. The leader sends the outcome to all ranks. A trial that failed for one rank has failed for all.
+//  1. All ranks enter the trial. Each gets the agreed terms.
+//  2. Each rank prepares, and reports that it is ready.
+//  3. When all are ready, each rank compares its clock with the leader's, and gets the time to begin, by
+//     its own clock.
+//  4. Each rank sends its result, and then how long after that time its window opened.
+//  5. The leader returns the outcome to all ranks. A trial that failed for one rank has failed for all.
 //
-// Both sides send a heartbeat once a second. A rank is lost if it sends nothing for Silence, or if its
+// A rank calls methods of the leader (net/rpc), one for each step. The call returns when all ranks have come
+// to that step. One call of each rank waits for the end of the run.
+//
+// Clocks are wall clocks. All processes of a kernel read the same one. A step of a clock between the
+// comparison and the answer with the time to begin delays a start; later steps do not count, because a
+// rank waits by its monotonic clock.
+//
+// Each rank sends a heartbeat once a second. A rank is lost if it sends nothing for Silence, or if its
 // connection ends before it has sent that it leaves. Each rank ends its window by itself. During a
 // window the leader and the ranks exchange only heartbeats, so a slow network does not change the numbers.
 //
-// Messages are JSON, one after the other. No received text is executed or used as a path: files are named
+// No received text is executed or used as a path: files are named
 // by rank numbers. Messages carry no credentials. Messages are not encrypted, and the name of a job is no
 // password, so rank 0 must listen in a closed network only.
 //
-// Leader and Member are safe for concurrent use. Each connection has a goroutine that reads and one that
-// writes. Both end with the connection. The leader calls LeaderConfig.Result on the goroutine that reads,
-// so the next message of that rank waits until the call returns.
+// Leader is safe for concurrent use. Each call has a goroutine in the leader, which ends with the connection.
 package group

@@ -2,9 +2,10 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,24 +15,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tracing/host"
 )
 
 // ahead is a clock in virtual time that goes before the bubble's.
 type ahead time.Duration
 
-func (a ahead) Now() int64  { return time.Now().UnixNano() + int64(a) }
-func (a ahead) Wall() int64 { return time.Now().UnixNano() + int64(a)/2 }
-func (a ahead) Until(ctx context.Context, at int64) error {
-	wait(ctx, time.Duration(at-a.Now()))
-	return context.Cause(ctx)
-}
-
-// wait waits in the bubble's time.
-func wait(ctx context.Context, d time.Duration) {
-	ctx, stop := context.WithTimeout(ctx, d)
-	defer stop()
-	<-ctx.Done()
-}
+func (a ahead) now() time.Time { return time.Now().Add(time.Duration(a)) }
 
 // network joins two ends with a delay, other for each way.
 func network(there, back time.Duration) (a, b net.Conn) {
@@ -57,7 +48,7 @@ func network(there, back time.Duration) (a, b net.Conn) {
 		go func() {
 			defer to.Close()
 			for p := range way {
-				wait(context.Background(), time.Until(p.at))
+				time.Sleep(time.Until(p.at))
 				if _, err := to.Write(p.data); err != nil {
 					from.Close()
 				}
@@ -78,32 +69,32 @@ type party struct {
 	mu      sync.Mutex
 	docs    map[int]string
 	stops   map[int]error
-	wall    []int64 // clock offsets of the last trial
+	ahead   map[int]time.Duration // of the clock of each rank that has a result
 }
 
 func hello(rank, ranks int) Hello {
 	return Hello{Job: "j", Rank: rank, Ranks: ranks,
-		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2), TimeNS: "t",
-		Filesystems: []Filesystem{{Device: "1"}}, PID: 100 + rank, Build: "x"}
+		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2),
+		Filesystems: []host.Identity{{Device: "1"}}, PID: 100 + rank, Build: "x"}
 }
 
 // meet lets as many ranks meet as there are clocks, each over its own connection.
-func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
+func meet(t *testing.T, cfg LeaderConfig, clocks []ahead,
 	connect func(rank int) (net.Conn, net.Conn)) *party {
-	g := &party{t: t, docs: map[int]string{}, stops: map[int]error{},
-		wall: make([]int64, len(clocks))}
-	cfg.Hello, cfg.Clock = hello(0, len(clocks)), clocks[0]
-	cfg.Result = func(rank int, doc []byte) {
+	g := &party{t: t, docs: map[int]string{}, stops: map[int]error{}, ahead: map[int]time.Duration{}}
+	cfg.Hello = hello(0, len(clocks))
+	cfg.Result = func(rank int, doc []byte, ahead time.Duration) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.docs[rank] += string(doc)
+		g.ahead[rank] = ahead
 	}
-	g.leader = NewLeader(cfg)
+	g.leader = newLeader(cfg)
 	for rank, clock := range clocks {
 		ours, theirs := connect(rank)
-		go g.leader.Accept(ours)
+		go g.leader.accept(ours)
 		g.conns = append(g.conns, theirs)
-		m, err := Join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Clock: clock,
+		m, err := join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Now: clock.now,
 			Stop: func(err error) {
 				g.mu.Lock()
 				defer g.mu.Unlock()
@@ -112,18 +103,16 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 		require.NoError(t, err)
 		g.members = append(g.members, m)
 	}
-	require.NoError(t, g.leader.Gather(t.Context()))
+	g.each(func(m *Member) {
+		_, err := m.Gathered(t.Context())
+		require.NoError(t, err)
+	})
 	return g
 }
 
 func pipe(int) (net.Conn, net.Conn) { return net.Pipe() }
 
-func same(n int) (clocks []Clock) {
-	for range n {
-		clocks = append(clocks, ahead(0))
-	}
-	return clocks
-}
+func same(n int) []ahead { return make([]ahead, n) }
 
 // each runs a part of every rank's trial concurrently.
 func (g *party) each(f func(m *Member)) {
@@ -138,11 +127,7 @@ func (g *party) each(f func(m *Member)) {
 func (g *party) trial(outcome string, f func(m *Member)) Trial {
 	done := make(chan Trial, 1)
 	go func() {
-		trial := g.leader.Collect(g.t.Context())
-		for rank := range g.wall {
-			g.wall[rank] = g.leader.WallOffset(rank)
-		}
-		done <- trial
+		done <- g.leader.Collect(g.t.Context())
 		g.leader.Conclude(outcome)
 	}()
 	g.each(func(m *Member) {
@@ -178,12 +163,12 @@ func TestATrial(t *testing.T) {
 			var begun [4]time.Time
 			got := g.trial("", func(m *Member) {
 				least := int64(100 - m.Rank())
-				terms, err := m.Enter(t.Context(), Terms{Name: "X", Nonce: fmt.Sprint(m.Rank()),
+				terms, err := m.Enter(t.Context(), Terms{Name: "X", Nonce: []byte{byte(m.Rank())},
 					Capacity: least, Directories: []Capacity{{Bytes: least, Floor: 7}}})
 				require.NoError(t, err)
 				// Ranks 0 and 1 are on one host, 2 and 3 on the other.
 				least = []int64{99, 99, 97, 97}[m.Rank()]
-				assert.Equal(t, Terms{Name: "X", Nonce: "0", Capacity: least,
+				assert.Equal(t, Terms{Name: "X", Nonce: []byte{0}, Capacity: least,
 					Directories: []Capacity{{Bytes: least, Floor: 7}}}, terms)
 				time.Sleep(time.Duration(m.Rank()) * time.Minute) // of virtual time: it prepares
 				require.NoError(t, m.Barrier(t.Context()))
@@ -228,12 +213,12 @@ func TestATrialThatBeginsMoreThanOnce(t *testing.T) {
 	})
 }
 
-// TestClocksThatLieApart: 5 ms each way, monotonic clocks an hour apart.
+// TestClocksThatLieApart: 10 ms for both ways, clocks an hour apart.
 func TestClocksThatLieApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, ways := range [][2]time.Duration{{5, 5}, {9, 1}, {1, 9}} {
 			there, back := ways[0]*time.Millisecond, ways[1]*time.Millisecond
-			g := meet(t, LeaderConfig{}, []Clock{ahead(0), ahead(0), ahead(time.Hour)},
+			g := meet(t, LeaderConfig{}, []ahead{0, 0, ahead(time.Hour)},
 				func(rank int) (net.Conn, net.Conn) {
 					if rank == 2 {
 						return network(there, back)
@@ -244,6 +229,7 @@ func TestClocksThatLieApart(t *testing.T) {
 			got := g.trial("", func(m *Member) {
 				begun[m.Rank()] = g.begin(m)
 				m.Opened()
+				require.NoError(t, m.Publish([]byte("{}")))
 				m.Done("")
 			})
 			real := begun[2].Sub(begun[0]).Abs()
@@ -251,8 +237,8 @@ func TestClocksThatLieApart(t *testing.T) {
 			assert.Equal(t, 5*time.Millisecond, time.Duration(*got.Uncertainty))
 			assert.LessOrEqual(t, (real - time.Duration(*got.Skew)).Abs(),
 				time.Duration(*got.Uncertainty))
-			assert.InDelta(t, int64(30*time.Minute), g.wall[2], float64(5*time.Millisecond))
-			assert.Zero(t, g.wall[1])
+			assert.InDelta(t, time.Hour, g.ahead[2], float64(5*time.Millisecond))
+			assert.Zero(t, g.ahead[1])
 			g.leave()
 		}
 	})
@@ -304,9 +290,9 @@ func TestADeadRank(t *testing.T) {
 		within       time.Duration
 		why          string
 	}{
-		{false, false, 0, "has gone: its connection ended"},
+		{false, false, 0, "has gone: its connection ended (EOF)"},
 		{true, false, 5 * time.Second, "has not answered for 4s"},
-		{false, true, 0, "has gone: its connection ended"},
+		{false, true, 0, "has gone: its connection ended (EOF)"},
 		{true, true, 5 * time.Second, "has not answered for 4s"},
 		// By a signal: it still says what it has, which is after its window alone.
 		{false, false, 0, "was ended: terminated"},
@@ -339,6 +325,7 @@ func TestADeadRank(t *testing.T) {
 			require.NoError(t, g.leader.await(t.Context(), func() bool {
 				return g.leader.clients[1].lost != nil
 			}))
+			g.leader.mu.Unlock()
 			assert.LessOrEqual(t, time.Since(began), c.within)
 			synctest.Wait()
 			if c.goOn {
@@ -379,16 +366,16 @@ func TestTheCoordinatorGoes(t *testing.T) {
 		}()
 		synctest.Wait()
 		for _, c := range g.leader.clients {
-			c.link.conn.Close()
+			c.link.Close()
 		}
-		assert.ErrorIs(t, <-waits, ErrCoordinatorGone)
+		assert.ErrorIs(t, <-waits, errGone)
 		synctest.Wait()
-		assert.ErrorIs(t, g.stops[0], ErrCoordinatorGone)
-		assert.ErrorIs(t, g.stops[1], ErrCoordinatorGone)
-		assert.ErrorIs(t, g.members[1].Publish(nil), ErrCoordinatorGone)
+		assert.ErrorIs(t, g.stops[0], errGone)
+		assert.ErrorIs(t, g.stops[1], errGone)
+		assert.ErrorIs(t, g.members[1].Publish(nil), errGone)
 		g.members[0].Done("")
 		_, err := g.members[0].Outcome(t.Context())
-		assert.ErrorIs(t, err, ErrCoordinatorGone)
+		assert.ErrorIs(t, err, errGone)
 		g.leave()
 	})
 }
@@ -418,77 +405,67 @@ func TestStopEndsTheRun(t *testing.T) {
 
 func TestWhoIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		join := func(l *Leader, h Hello) error {
+		meets := func(l *Leader, h Hello) error {
 			ours, theirs := net.Pipe()
-			go l.Accept(ours)
+			go l.accept(ours)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			_, err := Join(ctx, theirs, h, MemberConfig{Clock: ahead(0)})
+			_, err := join(ctx, theirs, h, MemberConfig{})
 			if err == nil {
 				t.Cleanup(func() { theirs.Close() })
 			}
 			return err
 		}
 		first := hello(1, 3)
-		l := NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
-		require.NoError(t, join(l, first))
+		l := newLeader(LeaderConfig{Hello: hello(0, 3)})
+		require.NoError(t, meets(l, first))
 		// A rank that was restarted changes nothing for the one that is there.
 		again := first
 		again.PID = 999
-		assert.EqualError(t, join(l, again),
+		assert.EqualError(t, meets(l, again),
 			"the coordinator refused this rank: rank 1 on h0 (pid 101) has been here")
 		// A hundred ranks of another job: each is left without a word.
 		for range 100 {
 			other := hello(2, 3)
 			other.Job = "another"
-			assert.ErrorIs(t, join(l, other), ErrCoordinatorGone)
+			assert.ErrorIs(t, meets(l, other), errGone)
 		}
 		ours, theirs := net.Pipe()
-		go l.Accept(ours)
+		go l.accept(ours)
 		_, _ = theirs.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
 		theirs.Close()
-		// No other rank comes.
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
-		assert.EqualError(t, l.Gather(ctx), "1 of 3 ranks came within 1m0s; missing 0, 2")
+		assert.EqualError(t, l.Missing(time.Minute), "1 of 3 ranks came within 1m0s; missing 0, 2")
 		// Of another binary, with other parameters.
 		other := hello(2, 3)
 		other.Parameters = map[string]string{"num-users": "17"}
-		var refused Refused
-		require.True(t, errors.As(join(l, other), &refused))
-		assert.EqualError(t, l.Gather(t.Context()), "rank 2 on h1 (pid 102) was refused: its "+
-			"parameters are others: -num-users: none here, 17 there")
+		require.ErrorAs(t, meets(l, other), &refused{})
+		synctest.Wait()
+		assert.Equal(t, l.Stopped(), "rank 2 on h1 (pid 102) was refused: its "+
+			`parameters are others: -num-users: "" here, "17" there`)
 		for _, c := range l.clients {
 			if c != nil {
-				c.link.conn.Close()
+				c.link.Close()
 			}
 		}
 		synctest.Wait()
 	})
 }
 
-// TestAProcessThatEndsAtOnce: nothing waits for a rank whose process has ended, and a refusal says
-// more than the end that follows it.
+// TestAProcessThatEndsAtOnce: a refusal says more than the end that follows it.
 func TestAProcessThatEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ended := make(chan struct{})
-		close(ended)
-		l := NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
-		l.Started(&Process{rank: 2, pid: 7, ended: ended, how: "exit status 2"})
-		assert.EqualError(t, l.Gather(t.Context()), "rank 2 (pid 7) did not come: exit status 2")
-
-		l = NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
-		p := &Process{rank: 2, pid: 7, ended: make(chan struct{}), how: "exit status 2"}
-		l.Started(p)
+		l := newLeader(LeaderConfig{Hello: hello(0, 3)})
+		p := &process{cmd: &exec.Cmd{Process: &os.Process{Pid: 7}}, ended: make(chan struct{})}
+		l.started(2, p)
 		ours, theirs := net.Pipe()
-		go l.Accept(ours)
+		go l.accept(ours)
 		bad := hello(2, 3)
 		bad.Refused = "no such file"
-		_, err := Join(t.Context(), theirs, bad, MemberConfig{Clock: ahead(0)})
-		require.ErrorAs(t, err, &Refused{})
+		_, err := join(t.Context(), theirs, bad, MemberConfig{})
+		require.ErrorAs(t, err, &refused{})
 		close(p.ended)
 		synctest.Wait()
-		assert.EqualError(t, l.Gather(t.Context()),
+		assert.Equal(t, l.Stopped(),
 			"rank 2 on h1 (pid 102) was refused: no such file")
 	})
 }

@@ -1,11 +1,15 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
+	"math"
 	"net"
+	"net/rpc"
+	"os"
 	"slices"
 	"time"
 
@@ -18,99 +22,127 @@ type LeaderConfig struct {
 	// Hello is the leader's own. The leader takes only ranks whose hello has the same job, binary, number
 	// of ranks and parameters. The Rank of this hello is not used.
 	Hello Hello
-	Clock Clock
 	// Continue lets the remaining ranks go on when a rank is lost. Without it the run ends.
 	Continue bool
 	// Shared says whether hosts share the filesystems of their cache directories. With nil the leader
 	// compares the filesystems in the hellos.
 	Shared *bool
-	// Result receives a rank's result as soon as the message arrives. The goroutine that reads the rank's
-	// connection calls it, so the calls for several ranks may overlap.
-	Result func(rank int, doc []byte)
+	// Result receives a rank's result as soon as it arrives, and the time by which the rank's clock is ahead of
+	// the leader's. The calls for several ranks may overlap.
+	Result func(rank int, doc []byte, ahead time.Duration)
 }
 
 // Leader coordinates the ranks of a run.
 type Leader struct {
 	LeaderConfig
+	listener net.Listener // nil in tests
 
 	state
 	clients     []*client        // by rank; nil until the rank is admitted
-	processes   map[int]*Process // the ranks that this process has started, by rank
+	processes   map[int]*process // the ranks that this process has started, by rank
 	stopped     string           // why the run was stopped, "" while it goes on
 	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
+	outcome     string // of the last trial that has ended
 }
 
-// client is a rank, as the leader sees it.
+// client is a rank, as the leader sees it. Its exported methods serve the calls of the rank.
 type client struct {
-	hello   Hello
-	link    *link
-	lost    *result.LostClient
-	left    bool   // the rank has sent that it leaves
-	live    []byte // the text of its last heartbeat, for the live line
-	stage   string // what the rank does, for the message that it is lost; see Leader.stage
-	pongs   chan *message
-	part    part
-	sharing []Sharing // by cache directory of the rank
+	leader *Leader
+	hello  Hello
+	link   *link
+	ctx    context.Context // ends with the connection
+	lost   *result.LostClient
+	left   bool   // the rank has sent that it leaves
+	live   []byte // the text of its last heartbeat, for the live line
+	stage  string // what the rank does, for the message that it is lost
+	part   part
+
+	filesystems []int // indices in Leader.filesystems, by cache directory of the rank
 }
 
-// NewLeader returns the leader of a run to which no rank is connected yet.
-func NewLeader(cfg LeaderConfig) *Leader {
-	return &Leader{LeaderConfig: cfg, state: newState(), processes: map[int]*Process{},
-		clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
+// newLeader returns the leader of a run to which no rank is connected yet.
+func newLeader(cfg LeaderConfig) *Leader {
+	return &Leader{LeaderConfig: cfg, state: state{changed: make(chan struct{})},
+		processes: map[int]*process{}, clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
-// helloTimeout is how long a new connection may take to send its hello.
-const helloTimeout = 10 * time.Second
-
-// Accept serves a connection until it ends. It closes a connection without an answer if the first message
-// is not a hello of this job.
-func (l *Leader) Accept(conn net.Conn) {
-	c := &client{link: newLink(conn), pongs: make(chan *message, pings),
-		stage: "before the first trial"}
-	// Until its hello has arrived, a connection has little time, and takes memory only for the bytes that
-	// the other side sends.
-	late := time.AfterFunc(helloTimeout, func() { _ = conn.Close() })
-	first, err := c.link.get(maxHello)
-	late.Stop()
-	if err != nil || first.Kind != kindHello || first.Hello == nil || first.Hello.Job != l.Hello.Job {
-		_ = conn.Close()
-		return
+// Lead returns the leader of a run, which listens at address (HOST:PORT) until Close is called. If HOST is an
+// IP address, it listens only at that address. If HOST is a name, it listens on all interfaces, because the
+// name may resolve to the loopback interface on the host itself (Debian's /etc/hosts has 127.0.1.1), or to an
+// address of another machine that forwards to this host.
+func Lead(address string, cfg LeaderConfig) (*Leader, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
 	}
-	c.hello = *first.Hello
-	c.hello.Host = named(c.hello.Host)
-	go c.link.write(func() *message { return &message{Kind: kindHeartbeat} })
-	if why, fatal := l.admit(c); why != "" {
-		c.link.send(&message{Kind: kindRefusal, Text: why})
-		c.link.end()
-		// Stop may end this process. Before that, this waits until the rank has read the refusal and
-		// closed the connection. A rank whose connection ends without a refusal would connect again.
-		_ = c.link.read(func(*message) {})
-		if fatal {
-			l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
-		}
-		return
+	if net.ParseIP(host) == nil {
+		host = ""
 	}
-	err = c.link.read(func(m *message) { l.receive(c, m) })
-	c.link.end()
-	l.ended(c, err)
+	l := newLeader(cfg)
+	if l.listener, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
+		return nil, fmt.Errorf("waiting for the other ranks at %s: %w (rank 0 has to run on that "+
+			"host; -rendezvous HOST:PORT names another address)", address, err)
+	}
+	go l.serve()
+	return l, nil
 }
 
-// Started makes the leader watch the process of a rank. If the process ends before its rank is connected,
-// the run is stopped, because that rank cannot come any more.
-func (l *Leader) Started(p *Process) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.processes[p.rank] = p
-	go func() {
-		<-p.ended
-		l.mu.Lock()
-		came := l.clients[p.rank] != nil || l.processes[p.rank] == nil
-		l.mu.Unlock()
-		if !came {
-			l.Stop(fmt.Sprintf("rank %d (pid %d) did not come: %s", p.rank, p.pid, p.how))
+// Address returns the address at which the leader listens.
+func (l *Leader) Address() string { return l.listener.Addr().String() }
+
+func (l *Leader) serve() {
+	for {
+		conn, err := l.listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // too many open descriptors, or the other side is gone
+			time.Sleep(retryLeast)
+		default:
+			go l.accept(conn)
 		}
-	}()
+	}
+}
+
+// accept serves a connection until it ends.
+func (l *Leader) accept(conn net.Conn) {
+	ctx, end := context.WithCancelCause(context.Background())
+	c := &client{leader: l, link: &link{Conn: conn, ended: end}, ctx: ctx, stage: "before the first trial"}
+	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
+	server := rpc.NewServer()
+	_ = server.RegisterName("Door", &door{c, server}) // fails only for a type without such methods
+	server.ServeConn(c.link)
+}
+
+// door serves a connection until its rank is admitted.
+type door struct {
+	c      *client
+	server *rpc.Server
+}
+
+// Hello admits a rank, or returns why it does not. It closes the connection of another job.
+func (d *door) Hello(hello Hello, _ *struct{}) error {
+	c, l := d.c, d.c.leader
+	if hello.Job != l.Hello.Job {
+		return c.link.Close()
+	}
+	c.hello = hello
+	c.hello.Host = cmp.Or(printable(hello.Host), "none")
+	why, fatal := l.admit(c)
+	if why != "" {
+		// Stop may end this process. Before that, the rank reads the refusal and closes the connection. A rank
+		// whose connection ends without a refusal would connect again.
+		context.AfterFunc(c.ctx, func() {
+			if fatal {
+				l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
+			}
+		})
+		return errors.New(why)
+	}
+	c.link.left.Store(math.MaxInt64)
+	context.AfterFunc(c.ctx, func() { l.ended(c, context.Cause(c.ctx)) })
+	return d.server.RegisterName("Rank", c)
 }
 
 // admit takes a rank into the run, or returns why it does not, and whether that stops the run. A rank that
@@ -119,10 +151,11 @@ func (l *Leader) Started(p *Process) {
 func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.notify()
 	if why := l.Hello.objection(&c.hello); why != "" {
-		delete(l.processes, c.hello.Rank) // Started must not report that this process ends
-		return why, slices.Contains(l.clients, nil)
+		if p := l.processes[c.hello.Rank]; p != nil {
+			p.refused = true
+		}
+		return printable(why), slices.Contains(l.clients, nil)
 	}
 	if first := l.clients[c.hello.Rank]; first != nil {
 		return first.hello.place() + " has been here", false
@@ -130,97 +163,83 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	if l.stopped != "" {
 		return l.stopped, false
 	}
-	l.clients[c.hello.Rank] = c
-	c.link.send(&message{Kind: kindWelcome})
+	if l.clients[c.hello.Rank] = c; !slices.Contains(l.clients, nil) {
+		l.notify() // not for each rank, because a thousand may wait
+	}
 	return "", false
 }
 
-// Gather waits until all ranks are connected, finds out which ranks share filesystems, and sends a
-// Gathering to each rank. The error names the missing ranks, or says why the run was stopped.
-func (l *Leader) Gather(ctx context.Context) error {
-	began := time.Now()
-	err := l.await(ctx, func() bool {
-		return l.stopped != "" || !slices.Contains(l.clients, nil)
-	})
-	l.mu.Lock()
+// Gathered returns when all ranks are connected.
+func (c *client) Gathered(_ int, g *Gathering) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return l.stopped != "" || !slices.Contains(l.clients, nil) })
 	defer l.mu.Unlock()
-	switch {
-	case l.stopped != "":
-		return errors.New(l.stopped)
-	case errors.Is(err, context.DeadlineExceeded):
-		var missing []int
-		for rank, c := range l.clients {
-			if c == nil {
-				missing = append(missing, rank)
-			}
-		}
-		return fmt.Errorf("%d of %d ranks came within %v; missing %s",
-			len(l.clients)-len(missing), len(l.clients), time.Since(began).Round(time.Second/10),
-			units.List(missing))
-	case err != nil:
-		return err
+	if err != nil || l.stopped != "" {
+		return cmp.Or(err, errors.New(l.stopped))
 	}
-	l.share()
-	for _, c := range l.here() {
-		g := &Gathering{Stamp: l.Hello.Stamp, Sharing: c.sharing}
-		for _, other := range l.clients {
-			if c.hello.OneHost(&other.hello) {
-				g.Local++
-			}
+	if l.filesystems == nil {
+		l.share()
+	}
+	g.Stamp, g.Filesystems = l.Hello.Stamp, len(l.filesystems)
+	for _, at := range c.filesystems {
+		n := 0
+		if at != unknown {
+			n = len(l.filesystems[at])
 		}
-		c.link.send(&message{Kind: kindGathered, Gathering: g})
+		g.Shares = append(g.Shares, n)
+	}
+	for _, other := range l.clients {
+		if c.hello.OneHost(&other.hello) {
+			g.Local++
+		}
 	}
 	return nil
 }
 
-// Directory is one cache directory of a rank. Dir is its index in the rank's list, from 0.
-type Directory struct{ Rank, Dir int }
-
-// share groups the cache directories of all ranks by filesystem. It compares the filesystems in the hellos.
-// It is called with mu.
-func (l *Leader) share() {
-	one := func(a, b Directory) bool {
-		first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
-		if l.Shared != nil && *l.Shared && a.Dir == b.Dir {
-			return true
-		}
-		f, g := &first.Filesystems[a.Dir], &second.Filesystems[b.Dir]
-		if first.Boot != "" && first.Boot == second.Boot {
-			return f.Device == g.Device
-		}
-		return l.Shared == nil && f.same(g)
-	}
-	for rank, c := range l.clients {
-		c.sharing = make([]Sharing, len(c.hello.Filesystems))
-		for dir, f := range c.hello.Filesystems {
-			if f.Device == "" {
-				continue // the filesystem is unknown; objects have none
-			}
-			d := Directory{rank, dir}
-			at := slices.IndexFunc(l.filesystems, func(f []Directory) bool {
-				return slices.ContainsFunc(f, func(o Directory) bool { return one(o, d) })
-			})
-			if at < 0 {
-				at, l.filesystems = len(l.filesystems), append(l.filesystems, nil)
-			}
-			l.filesystems[at] = append(l.filesystems[at], d)
-		}
-	}
-	for i, f := range l.filesystems {
-		for _, d := range f {
-			l.clients[d.Rank].sharing[d.Dir] = Sharing{Filesystem: i + 1,
-				Filesystems: len(l.filesystems), Directories: len(f)}
-		}
-	}
-}
-
-// Filesystems returns the filesystems of all ranks, each as the list of the cache directories on it.
-// Filesystems are ordered by the lowest rank on each. Objects have no filesystem. The list is empty until
-// all ranks are connected.
-func (l *Leader) Filesystems() [][]Directory {
+// Missing returns an error that names the ranks that did not come in a time, nil if all came.
+func (l *Leader) Missing(within time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.filesystems
+	var missing []int
+	for rank, c := range l.clients {
+		if c == nil {
+			missing = append(missing, rank)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return fmt.Errorf("%d of %d ranks came within %v; missing %s", len(l.clients)-len(missing),
+		len(l.clients), within, units.List(missing))
+}
+
+// Beat is the heartbeat of a rank.
+func (c *client) Beat(live []byte, _ *struct{}) error {
+	c.leader.mu.Lock()
+	defer c.leader.mu.Unlock()
+	c.live = live
+	return nil
+}
+
+// Stopped returns when the run is stopped.
+func (c *client) Stopped(_ int, why *string) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return l.stopped != "" })
+	defer l.mu.Unlock()
+	*why = l.stopped
+	return err
+}
+
+// Leave is the last call of a rank. A rank that leaves early, without a stop of the run, counts as lost.
+func (c *client) Leave(why string, _ *struct{}) error {
+	c.leader.mu.Lock()
+	defer c.leader.mu.Unlock()
+	if why != "" && c.leader.stopped == "" {
+		c.leader.lose(c, "was ended: "+printable(why))
+	}
+	c.left = true
+	c.leader.notify()
+	return nil
 }
 
 // Members returns the hellos of all ranks that have connected, lost ranks included.
@@ -271,9 +290,6 @@ func (l *Leader) stop(why string) {
 		return
 	}
 	l.stopped = why
-	for _, c := range l.here() {
-		c.link.send(&message{Kind: kindStop, Text: why})
-	}
 	l.notify()
 }
 
@@ -287,52 +303,92 @@ func (l *Leader) Stopped() string {
 // ended records the end of a rank's connection: the rank has left, or is lost.
 func (l *Leader) ended(c *client, err error) {
 	l.mu.Lock()
-	process := l.processes[c.hello.Rank]
-	l.mu.Unlock()
-	why := "has gone: its connection ended"
+	defer l.mu.Unlock()
+	if c.left {
+		return
+	}
+	why := fmt.Sprintf("has gone: its connection ended (%v)", err)
+	p := l.processes[c.hello.Rank]
 	switch {
 	case errors.Is(err, errSilent):
 		why = fmt.Sprintf("has not answered for %v", Silence)
-		if process != nil {
-			process.Kill() // a process that SIGSTOP has stopped could continue later
+		if p != nil {
+			_ = p.cmd.Process.Kill() // a process that SIGSTOP has stopped could continue later
 		}
-	case process != nil:
+	case p != nil:
 		// The connection ends before the process does. On a busy host the process may end much later.
-		if how, ended := process.Ended(Silence); ended {
-			why = "died: " + how
+		l.mu.Unlock()
+		select {
+		case <-p.ended:
+			why = "died: " + p.how()
+		case <-time.After(Silence):
 		}
-	case !errors.Is(err, io.EOF):
-		why = fmt.Sprintf("has gone: %v", err)
+		l.mu.Lock()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !c.left {
-		l.lose(c, why)
-	}
-	l.notify()
+	l.lose(c, why)
 }
 
 // lose records that a rank is lost, and stops the run unless Continue is set. It is called with mu.
 func (l *Leader) lose(c *client, why string) {
 	h := &c.hello
-	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: l.stage(c)}
+	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: c.stage}
+	if c.part.saved && !c.part.done {
+		c.lost.Stage = "while cleaning up after " + l.step.name
+	}
 	if !l.step.agreed.IsZero() {
 		c.lost.AfterNS = int64(time.Since(l.step.agreed))
 	}
 	if !l.Continue {
 		l.stop(c.lost.String())
 	}
-	l.progress()
+	l.notify()
 }
 
-// Close waits until every rank has left or is lost, or until ctx ends. Then it closes all connections.
-func (l *Leader) Close(ctx context.Context) {
-	_ = l.await(ctx, func() bool { return len(l.here()) == 0 })
+// Start starts this binary with the arguments of this process as rank m.Rank. Its stdout and stderr go to
+// log, which the caller closes. If the process ends before its rank is connected, the run is stopped,
+// because that rank cannot come any more.
+func (l *Leader) Start(m Meeting, log *os.File) error {
+	p, err := startRank(m, log)
+	if err != nil {
+		return fmt.Errorf("starting rank %d: %w", m.Rank, err)
+	}
+	l.started(m.Rank, p)
+	return nil
+}
+
+func (l *Leader) started(rank int, p *process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.processes[rank] = p
+	go func() {
+		<-p.ended
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.clients[rank] == nil && !p.refused {
+			l.stop(fmt.Sprintf("rank %d (pid %d) did not come: %s", rank, p.cmd.Process.Pid, p.how()))
+		}
+	}()
+}
+
+// Close waits until every rank has left or is lost, and until the processes that this process started have
+// ended. If ctx ends first, it closes all connections and kills the processes.
+func (l *Leader) Close(ctx context.Context) {
+	if l.listener != nil {
+		_ = l.listener.Close()
+	}
+	_ = l.await(ctx, func() bool { return len(l.here()) == 0 })
 	for _, c := range l.clients {
 		if c != nil {
-			_ = c.link.conn.Close()
+			_ = c.link.Close()
+		}
+	}
+	processes := maps.Clone(l.processes)
+	l.mu.Unlock()
+	for _, p := range processes {
+		select {
+		case <-p.ended:
+		case <-ctx.Done():
+			_ = p.cmd.Process.Kill()
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,10 +28,12 @@ func TestStartRank(t *testing.T) {
 	require.NoError(t, err)
 	defer log.Close()
 	o := Meeting{Rank: 3, Ranks: 4, Job: "j", Address: "127.0.0.1:1", Base: "/b", Stamp: "s"}
-	p, err := StartRank(o, log)
-	require.NoError(t, err)
-	how, _ := p.Ended(time.Minute)
-	assert.Equal(t, "exit status 3", how)
+	l := newLeader(LeaderConfig{Hello: hello(0, 4)})
+	require.NoError(t, l.Start(o, log))
+	require.NoError(t, l.await(t.Context(), func() bool { return l.stopped != "" }))
+	l.mu.Unlock()
+	assert.Regexp(t, `^rank 3 \(pid \d+\) did not come: exit status 3$`, l.Stopped())
+	l.Close(t.Context())
 	want, _ := json.Marshal(o)
 	got, err := os.ReadFile(log.Name())
 	require.NoError(t, err)
@@ -42,31 +43,29 @@ func TestStartRank(t *testing.T) {
 	assert.ErrorContains(t, err, `KVBENCH_AGENT: must be what a coordinator sets, given "x"`)
 }
 
-// TestMeeting: a rank finds the coordinator by its address, also when the connection before that
-// went to something else.
+// TestMeeting: a rank finds the coordinator by its address, also where something else listened there before.
 func TestMeeting(t *testing.T) {
-	listener, err := Listen("localhost:0")
+	other, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	address := fmt.Sprint("127.0.0.1:", listener.Addr().(*net.TCPAddr).Port)
-	_, err = Listen(address)
+	address := other.Addr().String()
+	_, err = Lead(address, LeaderConfig{})
 	assert.ErrorContains(t, err, "-rendezvous HOST:PORT names another address")
-	l := NewLeader(LeaderConfig{Hello: hello(0, 1), Clock: System{}})
+	leader := make(chan *Leader, 1)
 	go func() {
-		conn, err := listener.Accept()
-		if err == nil {
-			conn.Close() // by another service
-		}
-		l.Serve(listener)
+		conn, _ := other.Accept()
+		_ = other.Close()
+		l, err := Lead(address, LeaderConfig{Hello: hello(0, 1)})
+		assert.NoError(t, err)
+		conn.Close()
+		leader <- l
 	}()
-	m, err := Dial(t.Context(), address, false, hello(0, 1), MemberConfig{Clock: System{}})
+	m, err := Dial(t.Context(), address, false, hello(0, 1), MemberConfig{})
 	require.NoError(t, err)
-	require.NoError(t, l.Gather(t.Context()))
 	got, err := m.Gathered(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 1, got.Local)
 	m.Leave("")
-	l.Close(t.Context())
-	require.NoError(t, listener.Close())
-	_, err = Dial(t.Context(), address, true, hello(1, 2), MemberConfig{Clock: System{}})
+	(<-leader).Close(t.Context())
+	_, err = Dial(t.Context(), address, true, hello(1, 2), MemberConfig{})
 	assert.ErrorContains(t, err, "rank 1 found no rank 0 at "+address+" within ")
 }

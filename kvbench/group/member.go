@@ -1,80 +1,179 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net"
+	"net/rpc"
+	"time"
 )
 
-// Refused is the error of a rank that the coordinator refuses.
-type Refused struct{ Why string }
+// refused is the error of a rank that the coordinator refuses.
+type refused struct{ why string }
 
-func (r Refused) Error() string { return "the coordinator refused this rank: " + r.Why }
+func (r refused) Error() string { return "the coordinator refused this rank: " + r.why }
 
 // MemberConfig is a member's configuration, apart from its connection.
 type MemberConfig struct {
-	Clock Clock
 	// Stop is called once if the run of a welcomed rank ends early: the coordinator stops the run,
 	// or is gone.
 	Stop func(error)
 	// Live returns this rank's text for the coordinator's live line, empty for none. It is called
 	// once a second. Live may be nil.
 	Live func() []byte
+	// Now reads the clock that ranks compare. nil is time.Now.
+	Now func() time.Time
 }
 
 // Member is a rank's connection to the leader. A nil *Member stands for a run with one rank: its
-// methods Rank, Size, Barrier and Opened do not wait for another rank.
+// methods Rank, Size, Barrier and Opened do not wait for another rank. One goroutine at a time calls the
+// methods.
 type Member struct {
 	MemberConfig
-	hello Hello
-	link  *link
-	over  chan struct{} // closed when the reader has ended
-
-	state
-	welcomed bool
-	trial    int
-	inbox    map[kind]*message // the last message of each kind
-	stopped  error             // why the run ends
-	gone     error             // why the connection ended
+	hello  Hello
+	client *rpc.Client
+	open   context.Context // ends with the connection
+	run    context.Context // ends with open, or when the coordinator stops the run; the cause says why
+	stop   context.CancelCauseFunc
+	forget func() bool // removes the call of Stop
+	at     Step        // of the trial
+	begun  time.Time   // the start of the last phase
+	done   *rpc.Call   // that ends the last trial
 }
 
-// Join sends a hello and waits for the welcome. It takes over conn, also if it fails. It fails with
-// Refused, or because the other end does not coordinate this run.
-func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
-	m := &Member{MemberConfig: cfg, hello: hello, link: newLink(conn), over: make(chan struct{}),
-		state: newState(), inbox: map[kind]*message{}}
-	m.link.send(&message{Kind: kindHello, Hello: &hello})
-	go m.link.write(func() *message {
-		beat := &message{Kind: kindHeartbeat}
-		if m.Live != nil {
-			beat.Doc = m.Live()
+// dialTime is the timeout of one attempt to connect to rank 0. The pause between attempts grows
+// from retryLeast to retryMost.
+const (
+	dialTime   = 4 * time.Second
+	retryLeast = 50 * time.Millisecond
+	retryMost  = time.Second
+)
+
+// Dial connects to the coordinator at address (HOST:PORT) and joins its run. It tries again until
+// ctx ends. With once it tries once, because the coordinator started before this rank.
+func Dial(ctx context.Context, address string, once bool, hello Hello, cfg MemberConfig) (
+	*Member, error) {
+	began := time.Now()
+	var last error // the last error that is not the end of ctx
+	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
+		dialer := net.Dialer{Timeout: dialTime}
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			var m *Member
+			m, err = join(ctx, conn, hello, cfg)
+			if err == nil || errors.As(err, &refused{}) {
+				return m, err
+			}
+			// The port may belong to another job, or to another service.
+			err = fmt.Errorf("the process at that address is not rank 0 of this job (%s): %w",
+				hello.Job, err)
 		}
-		return beat
-	})
-	go m.read()
-	_, err := m.receive(ctx, kindWelcome, 0)
-	m.mu.Lock()
-	refusal := m.inbox[kindRefusal]
-	m.mu.Unlock()
-	if refusal != nil {
-		err = Refused{refusal.Text}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if !once {
+			select {
+			case <-time.After(wait):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause,
+			context.DeadlineExceeded) {
+			return nil, cause
+		}
+		return nil, fmt.Errorf("rank %d found no rank 0 at %s within %v: %w", hello.Rank, address,
+			time.Since(began).Round(time.Second/10), last)
 	}
-	if err != nil {
-		m.link.end()
+}
+
+// errGone is wrapped by the error that ends a rank whose coordinator is gone.
+var errGone = errors.New("the coordinator is gone")
+
+// join sends a hello and waits for the answer. It takes over conn, also if it fails. It fails with
+// refused, or because the other end does not coordinate this run.
+func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
+	m := &Member{MemberConfig: cfg, hello: hello}
+	if m.Now == nil {
+		m.Now = time.Now
+	}
+	open, end := context.WithCancelCause(context.Background())
+	m.open = open
+	m.run, m.stop = context.WithCancelCause(open)
+	l := &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
+	l.left.Store(math.MaxInt64)
+	m.client = rpc.NewClient(l)
+	if err := m.call(ctx, "Door.Hello", hello, nil); err != nil {
+		_ = m.client.Close()
+		if _, answered := errors.AsType[rpc.ServerError](err); answered {
+			err = refused{err.Error()}
+		}
 		return nil, err
 	}
+	m.forget = context.AfterFunc(m.run, func() {
+		if m.Stop != nil {
+			m.Stop(context.Cause(m.run))
+		}
+	})
+	go m.heartbeat()
+	go func() {
+		var why string
+		if m.call(m.run, "Rank.Stopped", 0, &why) == nil {
+			m.stop(errors.New(why))
+		}
+	}()
 	return m, nil
 }
 
-// Gathered waits until all ranks are connected.
-func (m *Member) Gathered(ctx context.Context) (Gathering, error) {
-	got, err := m.receive(ctx, kindGathered, 0)
-	if err != nil {
-		return Gathering{}, err
+// heartbeat sends heartbeats until the connection ends.
+func (m *Member) heartbeat() {
+	tick := time.NewTicker(heartbeatInterval)
+	defer tick.Stop()
+	for m.open.Err() == nil {
+		var live []byte
+		if m.Live != nil {
+			live = m.Live()
+		}
+		m.send("Rank.Beat", live, nil) // the connection shows whether the leader answers
+		select {
+		case <-tick.C:
+		case <-m.open.Done():
+		}
 	}
-	return *got.Gathering, nil
+}
+
+// send calls a method of the leader and does not wait for the answer.
+func (m *Member) send(method string, in, out any) *rpc.Call {
+	if out == nil {
+		out = new(struct{})
+	}
+	return m.client.Go(method, in, out, make(chan *rpc.Call, 1))
+}
+
+// await waits for the answer of a call.
+func (m *Member) await(ctx context.Context, call *rpc.Call) error {
+	select {
+	case <-call.Done:
+		if _, answered := errors.AsType[rpc.ServerError](call.Error); !answered && call.Error != nil {
+			return cmp.Or(context.Cause(m.open), call.Error)
+		}
+		return call.Error
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *Member) call(ctx context.Context, method string, in, out any) error {
+	return m.await(ctx, m.send(method, in, out))
+}
+
+// Gathered waits until all ranks are connected.
+func (m *Member) Gathered(ctx context.Context) (g Gathering, err error) {
+	err = m.call(ctx, "Rank.Gathered", 0, &g)
+	return g, err
 }
 
 // Rank is this rank's number, from 0.
@@ -93,102 +192,17 @@ func (m *Member) Size() int {
 	return m.hello.Ranks
 }
 
-// ErrCoordinatorGone is wrapped by the error that ends a rank whose coordinator is gone.
-var ErrCoordinatorGone = errors.New("the coordinator is gone")
-
-// errLeft is the error of a member that has left.
-var errLeft = errors.New("this rank has left")
-
-func (m *Member) read() {
-	defer close(m.over)
-	err := m.link.read(func(got *message) {
-		switch got.Kind {
-		case kindPing:
-			// Answer at once, in the reader: the leader takes the time until the answer for network
-			// time.
-			m.link.send(&message{Kind: kindPong, Seq: got.Seq, At: m.Clock.Now(),
-				Wall: m.Clock.Wall()})
-		case kindHeartbeat:
-		case kindStop:
-			m.end(errors.New(got.Text), nil)
-		default:
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.inbox[got.Kind] = got
-			m.welcomed = m.welcomed || got.Kind == kindWelcome
-			m.notify()
-		}
-	})
-	why := fmt.Errorf("%w: %w", ErrCoordinatorGone, err)
-	switch {
-	case errors.Is(err, errSilent):
-		why = fmt.Errorf("%w: it has not answered for %v", ErrCoordinatorGone, Silence)
-	case errors.Is(err, io.EOF):
-		why = ErrCoordinatorGone
-	}
-	m.end(why, why)
-	m.link.end()
-}
-
-// end records why the run ends, and calls Stop once.
-func (m *Member) end(stopped, gone error) {
-	m.mu.Lock()
-	// Keep the first reason. Later errors are its consequences.
-	first := m.stopped == nil
-	if first {
-		m.stopped = stopped
-	}
-	if gone != nil {
-		m.gone = gone
-	}
-	welcomed := m.welcomed
-	m.notify()
-	m.mu.Unlock()
-	if first && welcomed && m.Stop != nil {
-		m.Stop(stopped)
-	}
-}
-
-// receive waits for a message of kind k about a trial, and removes it from the inbox. It returns an
-// error when the run is stopped. For an outcome or a welcome it returns an error only when the
-// connection ends.
-func (m *Member) receive(ctx context.Context, k kind, trial int) (got *message, err error) {
-	var why error
-	err = m.await(ctx, func() bool {
-		// Return a message that arrived before the connection ended.
-		if got = m.inbox[k]; got != nil && got.Trial == trial {
-			delete(m.inbox, k)
-			return true
-		}
-		got, why = nil, m.stopped
-		if k == kindOutcome || k == kindWelcome {
-			why = m.gone
-		}
-		return why != nil || m.inbox[kindRefusal] != nil
-	})
-	if got == nil && err == nil {
-		err = why
-	}
-	return got, err
-}
-
 // Enter starts the next trial. terms are the values that this rank proposes. It returns the values
 // for this rank that all ranks agreed on. Every rank enters the same trials in the same order.
-func (m *Member) Enter(ctx context.Context, terms Terms) (Terms, error) {
-	m.mu.Lock()
-	m.trial++
-	trial := m.trial
-	m.mu.Unlock()
-	m.link.send(&message{Kind: kindEnter, Trial: trial, Terms: &terms})
-	got, err := m.receive(ctx, kindAgreed, trial)
-	if err == nil && got.Terms == nil {
-		err = errors.New(got.Text)
-	}
-	if err != nil {
-		return Terms{}, err
-	}
-	return *got.Terms, nil
+func (m *Member) Enter(ctx context.Context, terms Terms) (agreed Terms, err error) {
+	m.at = Step{Trial: m.at.Trial + 1, Number: 1, Terms: terms}
+	err = m.call(ctx, "Rank.Enter", m.at, &agreed)
+	return agreed, err
 }
+
+// pings is how often a rank reads the leader's clock before a phase. The answer with the shortest round trip
+// counts. A slower answer waited somewhere, perhaps in one direction only.
+const pings = 8
 
 // Barrier waits until every rank has called it, and then until the start time that the leader set
 // for all ranks.
@@ -196,69 +210,74 @@ func (m *Member) Barrier(ctx context.Context) error {
 	if m == nil {
 		return context.Cause(ctx)
 	}
-	m.link.send(&message{Kind: kindReady, Trial: m.trial})
-	got, err := m.receive(ctx, kindBegin, m.trial)
-	if err == nil && got.Text != "" {
-		err = errors.New(got.Text)
-		// If the run has ended, report the reason of that end. It is the reason why another rank
-		// did not reach the barrier.
-		m.mu.Lock()
-		if m.stopped != nil {
-			err = m.stopped
+	m.at.Number++
+	err := m.call(ctx, "Rank.Ready", m.at, nil)
+	m.at.Clock = Offset{}
+	for i := 0; i < pings && err == nil; i++ {
+		sent := m.Now()
+		var leader int64
+		err = m.call(ctx, "Rank.Clock", 0, &leader)
+		roundTrip := m.Now().Sub(sent)
+		if i == 0 || roundTrip < m.at.Clock.RoundTrip {
+			m.at.Clock = Offset{sent.Add(roundTrip/2).UnixNano() - leader, roundTrip}
 		}
-		m.mu.Unlock()
 	}
+	var start int64
 	if err == nil {
-		err = m.Clock.Until(ctx, got.At)
+		m.at.Number++
+		err = m.call(ctx, "Rank.Begin", m.at, &start)
 	}
-	return err
+	if err != nil {
+		return cmp.Or(context.Cause(m.run), err) // the run may have ended because of that error
+	}
+	// From here on the monotonic clock counts. It does not step.
+	wait := time.Duration(start - m.Now().UnixNano())
+	m.begun, m.at.Late = time.Now().Add(wait), append(m.at.Late, notOpened)
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
 }
 
-// Opened sends that this rank's window opens now. It does not wait.
+// Opened notes that this rank's window opens now.
 func (m *Member) Opened() {
-	if m != nil {
-		m.link.send(&message{Kind: kindOpened, Trial: m.trial, At: m.Clock.Now()})
+	if m != nil && len(m.at.Late) > 0 {
+		m.at.Late[len(m.at.Late)-1] = max(0, time.Since(m.begun))
 	}
 }
 
-// Publish queues the result of the trial for sending. If Publish returns an error, it has not sent
-// the result.
+// Publish sends the result of the trial. If Publish returns an error, it has not sent the result.
 func (m *Member) Publish(doc []byte) error {
-	m.mu.Lock()
-	gone := m.gone
-	m.mu.Unlock()
-	if gone == nil {
-		m.link.send(&message{Kind: kindResult, Trial: m.trial, Doc: doc})
+	if err := context.Cause(m.open); err != nil {
+		return err
 	}
-	return gone
+	m.at.Published = true
+	m.send("Rank.Result", Step{Trial: m.at.Trial, Doc: doc}, nil)
+	return nil
 }
 
 // Done sends that this rank has ended the trial. failure is its error, "" for none.
 func (m *Member) Done(failure string) {
-	m.link.send(&message{Kind: kindDone, Trial: m.trial, Text: failure})
+	m.at.Text = failure
+	m.done = m.send("Rank.Done", m.at, nil)
 }
 
 // Outcome waits for the outcome of this rank's trial. text is why the trial failed, "" if it
 // succeeded on all ranks.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
-	got, err := m.receive(ctx, kindOutcome, m.trial)
-	if err != nil {
-		return "", err
-	}
-	return got.Text, nil
+	err = m.call(ctx, "Rank.Outcome", m.at.Trial, &text)
+	return text, err
 }
 
 // Leave sends the last message of this rank. why is the reason if the rank ends early. Without this
-// message the coordinator counts the rank as lost. Leave returns when the coordinator has read all
+// message the coordinator counts the rank as lost. Leave returns when the coordinator has handled all
 // messages, or after the timeout Silence.
 func (m *Member) Leave(why string) {
-	m.mu.Lock()
-	if m.stopped == nil { // the coming end of the connection is no error
-		m.stopped = errLeft
+	m.forget() // the coming end of the connection is no error
+	if m.done != nil {
+		_ = m.await(m.open, m.done)
 	}
-	m.mu.Unlock()
-	m.link.send(&message{Kind: kindLeave, Text: why})
-	m.link.end()
-	<-m.link.gone
-	<-m.over
+	_ = m.call(m.open, "Rank.Leave", why, nil)
+	_ = m.client.Close()
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"kvbench/tracing/host"
 )
 
 // TestShare: directories of one kernel have its numbers, those of several kernels are one by type,
@@ -39,13 +41,13 @@ func TestShare(t *testing.T) {
 			"8 9/nfs/s:x"}, nil, "1:3 1:3|2:1 1:3"},
 		{"one is unknown", "ab", []string{"1 -", "1 2"}, nil, "1:1 0:0|2:1 3:1"},
 	} {
-		l := NewLeader(LeaderConfig{Hello: hello(0, len(c.ranks)), Shared: c.shared})
+		l := newLeader(LeaderConfig{Hello: hello(0, len(c.ranks)), Shared: c.shared})
 		for rank, dirs := range c.ranks {
 			h := hello(rank, len(c.ranks))
 			h.Boot, h.Filesystems = strings.Trim(c.boots[rank:rank+1], "-"), nil
 			for dir := range strings.FieldsSeq(dirs) {
 				p := append(strings.SplitN(dir, "/", 3), "", "")
-				f := Filesystem{Device: strings.Trim(p[0], "-"), Type: p[1], Source: p[2]}
+				f := host.Identity{Device: strings.Trim(p[0], "-"), Type: p[1], Source: p[2]}
 				if at := strings.LastIndex(f.Source, "/f"); at >= 0 {
 					f.Source, f.ID = f.Source[:at], f.Source[at+1:]
 				}
@@ -57,8 +59,12 @@ func TestShare(t *testing.T) {
 		var got []string
 		for _, client := range l.clients {
 			var dirs []string
-			for _, s := range client.sharing {
-				dirs = append(dirs, fmt.Sprintf("%d:%d", s.Filesystem, s.Directories))
+			for _, at := range client.filesystems {
+				n := 0
+				if at != unknown {
+					n = len(l.filesystems[at])
+				}
+				dirs = append(dirs, fmt.Sprintf("%d:%d", at+1, n))
 			}
 			got = append(got, strings.Join(dirs, " "))
 		}
@@ -74,14 +80,14 @@ func capacities(a, aFloor, b, bFloor int64) []Capacity {
 // TestCapacityOfTwoFilesystems: what a directory may take is the least that any rank has found on its
 // filesystem, and what a rank may take the least of those with which it shares any.
 func TestCapacityOfTwoFilesystems(t *testing.T) {
-	c := &client{sharing: []Sharing{{Filesystem: 1}, {Filesystem: 2}}}
-	o := &client{sharing: []Sharing{{Filesystem: 3}, {Filesystem: 2}},
-		part: part{terms: &Terms{Capacity: 7, Directories: capacities(3, 1, 4, 1)}}}
+	c := &client{filesystems: []int{1, 2}}
+	o := &client{filesystems: []int{3, 2},
+		part: part{Step: Step{Terms: Terms{Capacity: 7, Directories: capacities(3, 1, 4, 1)}}}}
 	terms := Terms{Capacity: 9, Directories: capacities(5, 2, 5, 2)}
-	smallest(&terms, c, o)
+	c.lower(&terms, o)
 	assert.Equal(t, Terms{Capacity: 7, Directories: capacities(5, 2, 4, 1)}, terms)
-	o.sharing[1].Filesystem = 4
+	o.filesystems[1] = 4
 	terms = Terms{Capacity: 9, Directories: capacities(5, 2, 5, 2)}
-	smallest(&terms, c, o)
+	c.lower(&terms, o)
 	assert.Equal(t, Terms{Capacity: 9, Directories: capacities(5, 2, 5, 2)}, terms)
 }

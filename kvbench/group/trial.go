@@ -1,213 +1,235 @@
 package group
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
 )
 
-// step is the progress of the ranks in their trials.
+// Step is where a rank is in a trial: what it sends with each call.
+type Step struct {
+	Trial int // number in the run, from 1
+	// Number is the number of the step: 1 when the rank enters the trial, then 2 and 3 when it is ready for the
+	// first phase and has compared clocks, 4 and 5 for the next phase.
+	Number int
+	Terms  Terms  // of step 1
+	Clock  Offset // of an odd step
+	Doc    []byte // the result, in no step
+
+	// Of the end of the trial: the rank's error, whether it has sent a result, and for each phase how long
+	// after the start its window opened, or notOpened.
+	Text      string
+	Published bool
+	Late      []time.Duration
+}
+
+const notOpened time.Duration = -1
+
+// Offset compares a rank's clock with the leader's, in ns.
+type Offset struct {
+	Ahead     int64
+	RoundTrip time.Duration // the maximum error of Ahead is half of it
+}
+
+// step is the progress of all ranks in their trials.
 type step struct {
-	trial     int       // number of the current or next trial, from 1
-	name      string    // set when all ranks have entered the trial
-	agreed    time.Time // when all had entered; zero before
-	comparing bool      // all ranks are ready for a phase; the leader compares clocks
-	skew      *skew     // the largest skew of earlier phases
-	unready   string    // why a rank will not come to the barrier, "" for none
+	trial   int               // number of the current or next trial, from 1
+	name    string            // set when all ranks have entered the trial
+	agreed  time.Time         // when all had entered; zero before
+	begun   int               // the step before the last phase
+	at      time.Time         // when that phase begins
+	clocks  map[string]Offset // that hold for that phase, by Hello.clock
+	unready string            // why a rank will not come to the next step, "" for none
+	late    bool              // the time of Collect is over
 }
 
 // part is what a rank has sent in the current trial.
 type part struct {
-	terms  *Terms
-	waits  bool  // at a barrier
-	opened int64 // by the rank's clock, 0 = not yet
-	sent   bool  // its result has arrived
-	saved  bool  // and LeaderConfig.Result has returned
-	done   bool
-	text   string // its error with done, "" for none
-	offset offset
+	Step
+	saved   bool // its result has arrived, and LeaderConfig.Result has returned
+	done    bool
+	offsets []Offset // that hold for the phases
 }
 
-// receive handles a message of a rank.
-func (l *Leader) receive(c *client, m *message) {
+// clock identifies the clock of a rank. All processes of a kernel read one clock.
+func (h *Hello) clock() string { return cmp.Or(h.Boot, h.place()) }
+
+// meet waits until all ranks have come to the step of s. It returns an error if the run was stopped, or if a
+// rank has ended its trial before that step. It locks mu.
+func (c *client) meet(s Step, stage string) error {
+	l := c.leader
+	missing := func(o *client) bool { return o.part.Number < s.Number }
 	l.mu.Lock()
+	if s.Trial == l.step.trial {
+		c.part.Step, c.stage = s, stage
+		if !slices.ContainsFunc(l.here(), missing) {
+			l.notify() // not for each rank, because a thousand may wait
+		}
+	}
+	l.mu.Unlock()
+	why := ""
+	err := l.await(c.ctx, func() bool {
+		here := l.here()
+		i := slices.IndexFunc(here, func(o *client) bool { return o.part.done && missing(o) })
+		if i >= 0 && l.step.unready == "" { // the error of the first failed rank is the cause of later ones
+			l.step.unready = fmt.Sprintf("%s was not ready: %s", here[i].hello.place(), here[i].part.Text)
+		}
+		switch {
+		case l.stopped != "":
+			why = l.stopped
+		case !slices.Contains(here, c):
+			why = c.hello.place() + " has gone"
+		case s.Trial != l.step.trial:
+			why = "the trial has ended"
+		case i >= 0:
+			why = l.step.unready
+		}
+		return why != "" || !slices.ContainsFunc(here, missing)
+	})
+	if err == nil && why != "" {
+		err = errors.New(why)
+	}
+	return err
+}
+
+// Enter returns this rank's terms of the trial when all ranks have entered it.
+func (c *client) Enter(s Step, terms *Terms) error {
+	l := c.leader
+	err := c.meet(s, "before "+s.Terms.Name)
 	defer l.mu.Unlock()
-	switch m.Kind {
-	case kindHeartbeat:
-		c.live = m.Doc
-		return
-	case kindPong:
-		select {
-		case c.pongs <- m:
-		default: // more answers than pings
-		}
-		return
-	case kindLeave:
-		// A rank that leaves early, without a stop of the run, counts as lost.
-		if m.Text != "" && l.stopped == "" {
-			l.lose(c, "was ended: "+printableLines(m.Text))
-		}
-		c.left = true
+	if err != nil {
+		return err
 	}
-	defer l.notify()
-	// A trial may end because a rank was lost. Its messages may arrive after the next trial began.
-	if m.Kind != kindLeave && m.Trial != l.step.trial {
-		return
-	}
-	p := &c.part
-	switch m.Kind {
-	case kindEnter:
-		if m.Terms != nil {
-			*p, c.stage = part{terms: m.Terms}, "before "+m.Terms.Name
-		}
-	case kindReady:
-		p.waits, c.stage = true, "at the start of "+l.step.name
-	case kindOpened:
-		p.opened = m.At
-	case kindResult:
-		if p.sent = true; p.done || l.Result == nil {
-			break
-		}
-		// Pass the result on at once, so that it is saved. That takes long, so unlock.
-		l.mu.Unlock()
-		l.Result(c.hello.Rank, m.Doc)
-		l.mu.Lock()
-		c.part.saved = m.Trial == l.step.trial
-	case kindDone:
-		p.done, p.text = true, m.Text
-	}
-	l.progress()
-}
-
-// progress does the steps of the trial for which all ranks are ready. It is called with mu.
-func (l *Leader) progress() {
-	// Count again each time: ranks may be lost, and counting a thousand takes a microsecond.
-	entered, waiting, here := 0, 0, l.here()
-	var failed *client
-	for _, c := range here {
-		if c.part.terms == nil {
-			continue
-		}
-		entered++
-		if c.part.done {
-			failed = c
-		} else if c.part.waits {
-			waiting++
-		}
-	}
-	if len(here) == 0 { // the last rank has gone
-		return
-	}
-	if l.step.agreed.IsZero() && entered == len(here) {
-		l.agree(here)
-	}
-	switch {
-	case waiting == 0 || l.step.comparing:
-	case failed != nil:
-		// A failed rank never comes to the barrier, so the waiting ranks get an error. The error of
-		// the first failed rank is the cause of later ones.
-		if l.step.unready == "" {
-			l.step.unready = fmt.Sprintf("%s was not ready: %s", failed.hello.place(),
-				failed.part.text)
-		}
-		for _, c := range here {
-			if c.part.waits {
-				c.part.waits = false
-				c.link.send(&message{Kind: kindBegin, Trial: l.step.trial, Text: l.step.unready})
-			}
-		}
-	case waiting == len(here):
-		l.step.comparing = true
-		go l.begin(l.step.trial)
-	}
-}
-
-// agree sends all ranks the terms of the trial, or an error. It is called with mu.
-func (l *Leader) agree(here []*client) {
-	first, problem := here[0], ""
-	l.step.agreed, l.step.name = time.Now(), first.part.terms.Name
-	for _, c := range here {
-		if c.part.terms.Name != l.step.name {
-			problem = fmt.Sprintf("%s came to %s, %s to %s: what they were asked to run differs",
-				first.hello.place(), l.step.name, c.hello.place(), c.part.terms.Name)
-		}
+	here := l.here()
+	first := here[0]
+	if l.step.agreed.IsZero() {
+		l.step.agreed, l.step.name = time.Now(), first.part.Terms.Name
 	}
 	// The capacity on a filesystem is the smallest that any rank proposes. All ranks use the nonce
 	// of the lowest rank; any rank's nonce would do.
-	for _, c := range here {
-		terms := *c.part.terms
-		terms.Nonce, terms.Directories = first.part.terms.Nonce, slices.Clone(terms.Directories)
-		for _, o := range here {
-			// A rank that failed proposes capacity 0. The other ranks get its error at the barrier.
-			if o.part.terms.Capacity > 0 {
-				smallest(&terms, c, o)
-			}
+	*terms = s.Terms
+	terms.Nonce, terms.Directories = first.part.Terms.Nonce, slices.Clone(terms.Directories)
+	for _, o := range here {
+		if name := o.part.Terms.Name; name != l.step.name {
+			return fmt.Errorf("%s came to %s, %s to %s: what they were asked to run differs",
+				first.hello.place(), l.step.name, o.hello.place(), name)
 		}
-		m := &message{Kind: kindAgreed, Trial: l.step.trial, Terms: &terms}
-		if problem != "" {
-			m.Terms, m.Text = nil, problem
+		// A rank that failed proposes capacity 0. The other ranks get its error at the barrier.
+		if o.part.Terms.Capacity > 0 {
+			c.lower(terms, o)
 		}
-		c.stage = "while preparing " + l.step.name
-		c.link.send(m)
 	}
+	c.stage = "while preparing " + l.step.name
+	return nil
 }
 
-// smallest lowers the terms of rank c to the proposals of rank o for the filesystems that both use.
-func smallest(terms *Terms, c, o *client) {
-	// Without filesystems both ranks use one bucket of an object store.
-	shared := len(c.sharing)+len(o.sharing) == 0
-	for i, s := range c.sharing {
-		for j, other := range o.sharing {
-			if s.Filesystem != other.Filesystem {
-				continue
-			}
-			shared = true
-			if i < len(terms.Directories) && j < len(o.part.terms.Directories) {
-				own, found := &terms.Directories[i], o.part.terms.Directories[j]
-				own.Bytes = min(own.Bytes, found.Bytes)
-				own.Floor = min(own.Floor, found.Floor)
-			}
-		}
-	}
-	if shared {
-		terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
-	}
+// Ready returns when all ranks are ready for the next phase.
+func (c *client) Ready(s Step, _ *struct{}) error {
+	err := c.meet(s, "at the start of "+s.Terms.Name)
+	c.leader.mu.Unlock()
+	return err
 }
 
-// begin measures the clock offsets of all ranks and sends each rank the time to begin.
-func (l *Leader) begin(trial int) {
+// Clock returns the leader's clock in ns since 1970.
+func (c *client) Clock(_ int, now *int64) error {
+	*now = time.Now().UnixNano()
+	return nil
+}
+
+// A phase begins at least margin, and at least roundTrips round trips of the slowest rank, after
+// all clocks are compared. The answer with the start time must arrive before.
+const (
+	margin     = 50 * time.Millisecond
+	roundTrips = 4
+)
+
+// Begin returns the time at which the next phase begins, by the rank's clock, when all ranks have compared
+// their clocks.
+func (c *client) Begin(s Step, at *int64) error {
+	l := c.leader
+	err := c.meet(s, c.stage)
+	defer l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if l.step.begun != s.Number {
+		l.begin(s.Number)
+	}
+	offset := l.step.clocks[c.hello.clock()]
+	c.part.offsets = append(c.part.offsets, offset)
+	*at = l.step.at.UnixNano() + offset.Ahead
+	c.stage = "in the window of " + l.step.name
+	return nil
+}
+
+// begin sets when the phase begins that follows a step. For ranks with one clock the shortest round trip of all
+// these ranks counts. It is called with mu.
+func (l *Leader) begin(number int) {
+	after, clocks := margin, map[string]Offset{}
+	for _, o := range l.here() {
+		have, known := clocks[o.hello.clock()]
+		if found := o.part.Clock; !known || found.RoundTrip < have.RoundTrip {
+			clocks[o.hello.clock()] = found
+		}
+		after = max(after, roundTrips*o.part.Clock.RoundTrip)
+	}
+	clocks[l.Hello.Boot] = Offset{} // the leader's own
+	l.step.begun, l.step.clocks, l.step.at = number, clocks, time.Now().Add(after)
+}
+
+// Result passes a result on at once, so that it is saved.
+func (c *client) Result(s Step, _ *struct{}) error {
+	l, ahead := c.leader, time.Duration(0)
 	l.mu.Lock()
-	all := slices.DeleteFunc(l.here(), func(c *client) bool { return !c.part.waits })
+	if n := len(c.part.offsets); n > 0 {
+		ahead = time.Duration(c.part.offsets[n-1].Ahead)
+	}
+	current := s.Trial == l.step.trial
 	l.mu.Unlock()
-	answers := l.pingAll(all)
-	found := offsets(&l.Hello, all, answers)
+	if current {
+		l.Result(c.hello.Rank, s.Doc, ahead)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.step.trial != trial {
-		return // the trial has ended
-	}
-	l.step.comparing = false
-	l.step.skew = larger(l.skew(), l.step.skew)
-	// All ranks begin at the same time, each by its own clock. The time is several round trips
-	// ahead, so the message arrives before it.
-	at := l.Clock.Now() + int64(beginAfter(answers))
-	for i, c := range all {
-		c.part.offset, c.part.waits, c.part.opened = found[i], false, 0
-		c.stage = "in the window of " + l.step.name
-		c.link.send(&message{Kind: kindBegin, Trial: trial, At: at + found[i].clock})
-	}
+	c.part.saved = s.Trial == l.step.trial
 	l.notify()
+	return nil
 }
 
-// larger returns the larger of two skews. nil is unknown.
-func larger(a, b *skew) *skew {
-	if a == nil || b != nil && b.apart > a.apart {
-		return b
+// Done is the end of the trial for a rank. Its result may still be in flight.
+func (c *client) Done(s Step, _ *struct{}) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return !s.Published || c.part.saved || s.Trial != l.step.trial })
+	defer l.mu.Unlock()
+	if err == nil && s.Trial == l.step.trial {
+		s.Text = printable(s.Text)
+		c.part.Step, c.part.done = s, true
+		if s.Text == "" { // after an error the stage in which it occurred counts
+			c.stage = "after " + l.step.name
+		}
+		// Wake Collect, and the ranks that wait at a later step.
+		here := l.here()
+		if l.step.late || !slices.ContainsFunc(here, func(o *client) bool { return !o.part.done }) ||
+			slices.ContainsFunc(here, func(o *client) bool { return o.part.Number > s.Number }) {
+			l.notify()
+		}
 	}
-	return a
+	return err
+}
+
+// Outcome returns the outcome of a trial when it has one.
+func (c *client) Outcome(trial int, text *string) error {
+	l := c.leader
+	err := l.await(c.ctx, func() bool { return l.step.trial > trial })
+	defer l.mu.Unlock()
+	*text = l.outcome
+	return err
 }
 
 // Trial is a trial that has ended, before its outcome is sent.
@@ -230,63 +252,58 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 		}
 	}
 	if l.await(ctx, all(func(p *part) bool { return p.done })) != nil {
+		l.step.late = true
+		l.mu.Unlock()
 		// A rank that has not entered the trial has no result to wait for.
 		_ = l.await(context.WithoutCancel(ctx), all(func(p *part) bool {
-			return p.done || p.saved || p.terms == nil
+			return p.done || p.saved || p.Number == 0
 		}))
 	}
-	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := Trial{}
 	for _, c := range l.clients {
-		t.Text = append(t.Text, c.part.text)
+		t.Text = append(t.Text, c.part.Text)
 		if c.lost != nil {
 			t.Lost = append(t.Lost, *c.lost)
 		}
 	}
-	if s := larger(l.skew(), l.step.skew); s != nil {
-		t.Skew, t.Uncertainty = &s.apart, &s.uncertainty
+	if here := l.here(); len(here) > 1 {
+		t.compare(here)
 	}
 	return t
 }
 
-// WallOffset returns how far a rank's wall clock is ahead of the leader's, in ns, measured before
-// the rank's last phase.
-func (l *Leader) WallOffset(rank int) int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c := l.clients[rank]; c != nil {
-		return c.part.offset.wall
+// compare sets the skew of the phase with the largest skew.
+func (t *Trial) compare(ranks []*client) {
+	for phase := range ranks[0].part.Late {
+		var opened []time.Duration
+		errs := map[string]time.Duration{} // of each clock
+		for _, c := range ranks {
+			if p := &c.part; phase < min(len(p.Late), len(p.offsets)) && p.Late[phase] != notOpened {
+				opened = append(opened, p.Late[phase])
+				errs[c.hello.clock()] = (p.offsets[phase].RoundTrip + 1) / 2
+			}
+		}
+		if len(opened) < max(2, len(ranks)) {
+			continue
+		}
+		apart, uncertainty := slices.Max(opened)-slices.Min(opened), time.Duration(0)
+		if most := slices.Sorted(maps.Values(errs)); len(most) > 1 { // ranks with one clock have no error
+			uncertainty = most[len(most)-1] + most[len(most)-2]
+		}
+		if t.Skew == nil || int64(apart) > *t.Skew {
+			t.Skew, t.Uncertainty = new(int64(apart)), new(int64(uncertainty))
+		}
 	}
-	return 0
 }
 
 // Conclude sends all ranks the outcome of the trial, "" for success, and starts the next trial.
 func (l *Leader) Conclude(outcome string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	trial := l.step.trial
-	l.step = step{trial: trial + 1}
-	for _, c := range l.here() {
+	l.step, l.outcome = step{trial: l.step.trial + 1}, outcome
+	for _, c := range l.clients {
 		c.part, c.stage = part{}, "between two trials"
-		c.link.send(&message{Kind: kindOutcome, Trial: trial, Text: outcome})
 	}
 	l.notify()
-}
-
-// stage returns what a rank is doing. After an error it returns the stage in which the error
-// occurred. It is called with mu.
-func (l *Leader) stage(c *client) string {
-	name := l.step.name
-	if name == "" && c.part.terms != nil {
-		name = c.part.terms.Name
-	}
-	switch {
-	case c.part.text != "":
-	case c.part.done:
-		return "after " + name
-	case c.part.sent:
-		return "while cleaning up after " + name
-	}
-	return c.stage
 }

@@ -2,7 +2,6 @@ package merge
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,28 +12,12 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Ranks merges the results of a trial's ranks, in any order. For one rank the numbers do not
-// change. If clients is not nil, Ranks completes it and puts it into the merged result. It returns
-// an error if there are no results, two results of one rank, or results of several benchmarks or
-// trials. It does not check that the ranks have the same settings; the caller has to.
-func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, error) {
+// Ranks merges the results of a trial's ranks, at least one, in any order. For one rank the numbers do not
+// change. If clients is not nil, Ranks completes it and puts it into the merged result. The caller has to
+// check that the results belong to one trial.
+func Ranks(ranks []*result.Result, clients *result.Clients) *result.Result {
 	ranks = slices.SortedFunc(slices.Values(ranks),
 		func(a, b *result.Result) int { return a.Rank - b.Rank })
-	if len(ranks) == 0 {
-		return nil, errors.New("no rank's result to merge")
-	}
-	for i, r := range ranks[1:] {
-		first := ranks[0]
-		if r.Rank == ranks[i].Rank {
-			return nil, fmt.Errorf("two results of rank %d in trial %d of %s", r.Rank, r.Trial,
-				cmp.Or(r.Name, r.Benchmark))
-		}
-		if r.Benchmark != first.Benchmark || r.Name != first.Name || r.Trial != first.Trial {
-			return nil, fmt.Errorf("trial %d of %s and trial %d of %s are no ranks of one trial",
-				first.Trial, cmp.Or(first.Name, first.Benchmark), r.Trial,
-				cmp.Or(r.Name, r.Benchmark))
-		}
-	}
 	// First merge the counted fields, then derive the other fields from the sums.
 	out := merged(ranks)
 	out.StartTime = start(ranks)
@@ -64,7 +47,7 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 		describe(clients, ranks)
 		out.Clients = clients
 	}
-	return out, nil
+	return out
 }
 
 // Limits of the lists in the merged result. A rank has the same limits.

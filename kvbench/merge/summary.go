@@ -68,10 +68,7 @@ type Option struct {
 	// why a file was not used, by path; the paths are also in missing_files
 	Failed map[string]string `json:"failed_files"`
 	Trials []Trial           `json:"trials"`
-	Spread map[string]Spread `json:"spread_over_trials"`
 	Window *Window           `json:"common_window"` // mean over trials
-	// from the histograms of all ranks and trials
-	Merged map[string]Percentile `json:"merged_percentiles"`
 
 	memoryRanks []int // rank numbers of CPUTierRanks
 }
@@ -95,36 +92,14 @@ type Trial struct {
 	Window *Window `json:"common_window"`
 }
 
-// Spread is the spread of a number over the trials of one option.
-type Spread struct {
-	Median float64  `json:"median"`
-	Min    float64  `json:"min"`
-	Max    float64  `json:"max"`
-	CV     *float64 `json:"cv"` // sample standard deviation ÷ mean; null with one trial
-}
-
-// Percentile is a distribution in milliseconds. Percentile p is null with fewer than 10/(1−p)
-// samples.
-type Percentile struct {
-	Count int64    `json:"count"`
-	Mean  *float64 `json:"mean_ms"`
-	P50   *float64 `json:"p50_ms"`
-	P95   *float64 `json:"p95_ms"`
-	P99   *float64 `json:"p99_ms"`
-	P999  *float64 `json:"p999_ms"`
-	P9999 *float64 `json:"p9999_ms"`
-	Max   *float64 `json:"max_ms"`
-}
-
 // Aggregate computes the summary of a result tree. For each group it sums over the ranks of a trial
 // and takes the mean over the trials, as MLPerf Storage does. It adds metrics of the common window.
 //
 // MLPerf Storage's launcher defines the keys aggregated_…: bandwidths and token rates of the
 // storage are summed over the ranks of a trial, and the mean is taken over the trials; the device
-// p95 is the maximum over ranks and trials. The sum is too high if ranks start at different times,
-// and a maximum does not describe a distribution. So the summary also has the bandwidth of the
-// common window (the bytes moved between the last start and the first end, from the timelines) and
-// percentiles of the merged histograms.
+// p95 is the maximum over ranks and trials. The sum is too high if ranks start at different times.
+// So the summary also has the bandwidth of the common window (the bytes moved between the last start
+// and the first end, from the timelines).
 //
 // A missing or failed rank is not in the sums, and the summary is partial. A rank that was served
 // from memory alone is listed. If all ranks were, the option is invalid. Results that differ in a

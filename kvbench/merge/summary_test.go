@@ -128,21 +128,11 @@ func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	assert.Empty(t, o.CPUTierRanks)
 	assert.Equal(t, []any{2, 1, 2, 3, "20260908_120000"},
 		[]any{*s.HostCount, *s.NPerNode, s.TotalRanks, s.TrialsPerOption, s.RunDatetime})
-	// Reads of the trials are 5, 6 and 4: median 5, standard deviation 1.
-	assert.Equal(t, 5.0, o.Spread["read_bandwidth_gbps"].Median)
-	assert.InDelta(t, 0.2, *o.Spread["read_bandwidth_gbps"].CV, 1e-12)
 	// Rank 1 starts 2 s after rank 0, so 8 of 10 s are common, and in them the bandwidths do add
 	// up.
 	assert.InDelta(t, 8, o.Window.DurationS, 1e-9)
 	assert.InDelta(t, 2, o.Window.StartSkewS, 1e-9)
 	assert.InDelta(t, 5.0, o.Window.ReadBandwidth, 1e-6)
-	// 300 values of 1…300 ms and as many of 2…600 ms, thrice: half of all lie up to 200 ms.
-	m := o.Merged["storage_read_device"]
-	assert.EqualValues(t, 1800, m.Count)
-	assert.InDelta(t, 200, *m.P50, 1)
-	assert.InDelta(t, 600, *m.Max, 0.6)
-	assert.NotNil(t, m.P99)
-	assert.Nil(t, m.P999, "1,800 samples cannot carry it")
 }
 
 // changes are what a line of the script testdata/summaries can change of a result.

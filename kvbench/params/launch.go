@@ -23,36 +23,22 @@ func (r *resolver) launched() {
 	r.v.Launcher = from
 	for name, value := range map[string]group.Value{"rank": from.Rank, "ranks": from.Size,
 		"local-ranks": from.Local} {
-		if value.Given() && !(name == "rank" && from.Problem != "") {
+		if value.Given() {
 			r.add(FromLauncher, value.Variable, name, value.Text)
 		}
 	}
-}
-
-// unsized returns the error for a launcher that sets the rank but not the number of ranks. Without the
-// error each of four clients would take all of the free space.
-func unsized(from *group.Launched) string {
-	if from.SizeVariable == "" {
-		return fmt.Sprintf("-ranks: must be given with %s, which says that this is rank %s (%s) "+
-			"and not of how many: give -ranks or KVBENCH_RANKS", from.Launcher, from.Rank.Text,
-			from.Rank.Variable)
-	}
-	return fmt.Sprintf("%s: must be set when %s is: give -rank and -ranks, or start under %s",
-		from.SizeVariable, from.Rank.Variable, from.Launcher)
 }
 
 // place sets rank, ranks and local-ranks if neither the user nor a launcher has set them. The launcher's
 // numbers complete the numbers that the user gives.
 func (r *resolver) place() {
 	v, from := r.v, r.v.Launcher
-	// With -rank given the launcher's variables are not needed.
-	if from != nil && v.Rank == automatic && from.Problem != "" {
-		r.bad = append(r.bad, from.Problem)
-	}
 	if v.Ranks == automatic {
-		if from != nil && !from.Size.Given() && from.Rank.Given() && v.Rank != automatic &&
-			v.Origin("rank").Kind == FromLauncher {
-			r.bad = append(r.bad, unsized(from))
+		// Without the number of ranks each of four clients would take all of the free space.
+		if from != nil && !from.Size.Given() && v.Origin("rank").Kind == FromLauncher {
+			r.bad = append(r.bad, fmt.Sprintf("-ranks: must be given with %s, which says that this is rank "+
+				"%s (%s) and not of how many: give -ranks or KVBENCH_RANKS", from.Launcher, from.Rank.Text,
+				from.Rank.Variable))
 			v.refused["ranks"] = true // what follows from it would only confuse
 		}
 		v.Ranks = 1

@@ -238,10 +238,10 @@ func TestFilesLieInAllDirectoriesAlike(t *testing.T) {
 	for _, of := range []int{1, 2, 3, 4, 8} {
 		var parts []spread.Part
 		for range of {
-			parts = append(parts, spread.Part{Files: tiertest.Files(t, filetier.Config{}),
+			parts = append(parts, spread.Part{Tier: tiertest.Files(t, filetier.Config{}),
 				Room: 1 << 30})
 		}
-		tier := spread.New(spread.Config{Parts: parts})
+		tier := spread.New(parts...)
 		has, keys := make([]int, of), map[string]bool{}
 		for n := range int64(48) {
 			key := evenly(tier, plainKeys, n)

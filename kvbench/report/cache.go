@@ -22,17 +22,18 @@ func prompts(r *result.Result) (s Section) {
 	var kinds []string // of each part of the prompts that is not new
 	for _, k := range result.PromptKinds {
 		if n, some := p.ByKind[k]; some && k != "new" {
-			kinds = append(kinds, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRatio))
+			kinds = append(kinds, fmt.Sprintf("of %s tokens %s",
+				strings.ReplaceAll(k, "_", "-"), percent(n.HitRatio)))
 		}
 	}
 	line := fmt.Sprintf("%s of the %s prompt tokens of %s were found", percent(p.HitRatio),
-		count(p.Tokens), units.Plural(p.Requests, "completed request"))
+		count(p.Tokens), units.Plural(p.Requests, "completed inference request"))
 	if kinds != nil {
 		line += " (" + strings.Join(kinds, ", ") + ")"
 	}
 	created := p.ByKind["new"].Tokens
 	missing := p.Tokens - p.Found - created
-	line += fmt.Sprintf(", %s are new, ", share(created))
+	line += fmt.Sprintf(", %s are new and in no cache, ", share(created))
 	if first, known := firstRequests(r, missing); !known {
 		line += fmt.Sprintf("the other %s were not found", share(missing))
 	} else {

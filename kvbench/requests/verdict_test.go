@@ -54,9 +54,9 @@ func TestVerdictsOfSimulatedDevices(t *testing.T) {
 	few.Storage.MaxWriters, slots.Parallelism = 2, 4
 	// 4 KiB take 39 µs of the medium behind 1 ms: it is full from 27 requests on.
 	says(t, simulate(t, many(5000, 64, 1), device()), result.StorageLimited, "",
-		"and takes 64 requests at a time")
+		"and takes 64 I/O requests at a time")
 	says(t, simulate(t, many(2000, 64, 1), slots), result.StorageLimited, "",
-		"and takes 4 requests at a time")
+		"and takes 4 I/O requests at a time")
 	says(t, simulate(t, many(1000, 1, 1), device()), result.LatencyLimited, verdict.Workers,
 		"the number of workers (1, each with 1 at most")
 	says(t, simulate(t, many(200, 2, 64), device()), result.LatencyLimited, verdict.Depth,

@@ -56,7 +56,7 @@ func (h *Histogram) Record(v int64) {
 
 // Merge adds all values of o to h. o must have the same unit, or be nil.
 func (h *Histogram) Merge(o *Histogram) {
-	if o == nil {
+	if o.Count() == 0 {
 		return
 	}
 	h.h.Merge(o.h)

@@ -22,7 +22,7 @@ func (e *evidence) moved() string {
 		return "the run had no storage tier"
 	}
 	rate := ratio(float64(e.storage.Read.Bytes+e.storage.Write.Bytes)*1e9, float64(e.WindowNS))
-	return fmt.Sprintf("the run moved %s with %s requests in flight",
+	return fmt.Sprintf("the run moved %s with %s I/O requests in flight",
 		units.BytesPerSec.Text(rate), number(e.inFlight))
 }
 
@@ -96,7 +96,7 @@ func (e *evidence) cpuReason() string {
 	case units.OrZero(e.cpu) >= cpuLimit:
 		return fmt.Sprintf("%s (limit %s)", cpu, share(cpuLimit))
 	case e.process <= processLimit:
-		return fmt.Sprintf("the files lie in memory (%s), where a request is copying by this "+
+		return fmt.Sprintf("the files lie in memory (%s), where an I/O request is copying by this "+
 			"process; %s", e.Filesystems()[0].Type, cpu)
 	}
 	b := &e.Harness.Busy
@@ -107,7 +107,7 @@ func (e *evidence) cpuReason() string {
 	parts := []part{
 		{"generating data", e.of(b.GenerationNS)}, {"copying and verifying", e.of(b.HostNS)},
 		{"waiting for buffers", e.of(b.BuffersNS)}, {"dispatching", e.of(b.DispatchNS)},
-		{"handing requests to threads and back", e.of(b.HandoverNS)},
+		{"handing I/O requests to threads and back", e.of(b.HandoverNS)},
 		{"memory tiers", e.of(b.OtherTiersNS)}, {"outside of operations", e.rest},
 	}
 	slices.SortStableFunc(parts, func(x, y part) int { return cmp.Compare(y.share, x.share) })
@@ -125,35 +125,35 @@ func (e *evidence) cpuReason() string {
 func (e *evidence) missing() string {
 	switch {
 	case e.Simulation != nil && e.Simulation.Device == nil:
-		return "the latency of a request is missing: this simulated storage takes no time"
+		return "the latency of an I/O request is missing: this simulated storage takes no time"
 	case e.Simulation != nil:
 		return ""
 	case e.storage.Level == "":
-		return "the latency of its requests is missing"
+		return "the latency of its I/O requests is missing"
 	case e.storage.Read.InFlightNS+e.storage.Write.InFlightNS == 0:
-		return "the latency of a request is missing: the storage tier completed none"
+		return "the latency of an I/O request is missing: the storage tier completed none"
 	case e.slowdown != nil || !e.waiting():
 		return ""
 	}
 	why := cmp.Or(e.Harness.Unloaded.Reason, "it was not measured")
-	return "the latency of a single request before the window is missing: " + why
+	return "the latency at queue depth 1 before the window is missing: " + why
 }
 
 // took returns a text that compares the latency with the unloaded latency.
 func (e *evidence) took() string {
 	if e.slowdown == nil {
-		return "no request waited for another one"
+		return "no I/O request waited for another one"
 	}
-	return fmt.Sprintf("a request took %s, %s times the %s of a single one before the window",
+	return fmt.Sprintf("an I/O request took %s, %s times the %s at queue depth 1 before the window",
 		duration(e.latency), number(units.OrZero(e.slowdown)), duration(e.alone))
 }
 
 func (e *evidence) storageReason() string {
 	if s := e.Simulation; s != nil {
 		return fmt.Sprintf("the simulated device was busy for %s of the window and takes %d "+
-			"requests at a time", units.Percent(s.DeviceBusyShare), s.Device.Parallelism)
+			"I/O requests at a time", units.Percent(s.DeviceBusyShare), s.Device.Parallelism)
 	}
-	text := fmt.Sprintf("%s (limit %s), so requests waited in the storage", e.took(),
+	text := fmt.Sprintf("%s (limit %s), so I/O requests waited in the storage", e.took(),
 		number(queueLimit))
 	if busy := e.DeviceCounters.BusyShare; busy != nil {
 		text += fmt.Sprintf("; the device was busy for %s of the window", units.Percent(busy))
@@ -170,8 +170,8 @@ func (e *evidence) latencyReason(bound string) string {
 			"busy time; -max-concurrent-allocs)", e.IO.MaxConcurrentAllocs,
 			share(e.of(b.WriteLimitNS)))
 	case Engine:
-		why = fmt.Sprintf("the engine's threads (requests waited for one for %s of the workers' "+
-			"busy time; -layout)", share(e.of(b.EngineNS)))
+		why = fmt.Sprintf("the inference engine's threads (I/O requests waited for one for %s of the "+
+			"workers' busy time; -layout)", share(e.of(b.EngineNS)))
 	case Depth:
 		why = fmt.Sprintf("depth (each of %s had %d at most; -io-depth)",
 			units.Plural(e.Workload.Workers, "worker"), e.IO.Depth)

@@ -13,7 +13,7 @@ import (
 const gib = 1 << 30
 
 // limited is a run of 10 s by 4 workers that moved 1 GiB/s with 4 requests in flight, each of which
-// took 4 times as long as a single one: storage-limited.
+// took 4 times as long as at queue depth 1: storage-limited.
 func limited() *result.Result {
 	r := &result.Result{
 		WindowNS: 10e9, Workload: result.Workload{Workers: 4}, Limits: result.Limits{Cores: 2},
@@ -32,7 +32,7 @@ func limited() *result.Result {
 
 type change = func(*result.Result)
 
-// latency is a mean of 4 ms, and that of single requests.
+// latency is a mean of 4 ms, and that at queue depth 1.
 func latency(slowdown float64) change {
 	return func(r *result.Result) {
 		l := result.LevelLatency{}
@@ -129,9 +129,9 @@ func TestVerdict(t *testing.T) {
 		want    string
 		says    string
 	}{
-		{"the base", nil, result.StorageLimited, "the run moved 1 GiB/s with 3.90 requests in flight: a request " +
-			"took 4 ms, 4 times the 1 ms of a single one before the window (limit 2), so requests " +
-			"waited in the storage; the device was busy for 98 % of the window"},
+		{"the base", nil, result.StorageLimited, "the run moved 1 GiB/s with 3.90 I/O requests in flight: an I/O " +
+			"request took 4 ms, 4 times the 1 ms at queue depth 1 before the window (limit 2), so I/O " +
+			"requests waited in the storage; the device was busy for 98 % of the window"},
 		{"no window", []change{func(r *result.Result) { r.WindowNS = 0 }}, result.NoVerdict, ""},
 
 		{"idle workers", []change{idle(.5)}, result.LoadLimited,
@@ -162,7 +162,7 @@ func TestVerdict(t *testing.T) {
 			"workers waited for capacity for 64.1 % of their busy time (limit 30 %)"},
 
 		{"deletions", []change{deleting}, result.DiscardLimited,
-			"deleting entries took 51.3 % of the workers' busy time (limit 30 %); a request took"},
+			"deleting entries took 51.3 % of the workers' busy time (limit 30 %); an I/O request took"},
 		{"parallel discards", []change{discards(15.3e9)}, result.DiscardLimited,
 			"for up to 100 % of the window"},
 		{"discards that slowed nothing", []change{discards(3.05e9), latency(1.4)},
@@ -181,38 +181,38 @@ func TestVerdict(t *testing.T) {
 		{"operations of an interrupted run", []change{nowhere, signal}, result.StorageLimited, ""},
 
 		{"as fast as single requests", []change{latency(1.4)}, result.LatencyLimited,
-			"1.40 times the 2.86 ms of a single one before the window; more in flight is bounded by " +
+			"1.40 times the 2.86 ms at queue depth 1 before the window; more in flight is bounded by " +
 				"depth (each of 4 workers had 1 at most; -io-depth), and -bench Knee shows"},
 		{"one in flight", []change{inFlight(1), workers(1)}, result.LatencyLimited,
 			"the number of workers (1, each with 1 at most; -workers)"},
 		{"one worker that uses its depth", []change{workers(1), latency(1)}, result.LatencyLimited,
 			"the number of workers (1, each with 1 at most; -workers)"},
 		{"one in flight, and no measurement", []change{inFlight(1), unmeasured},
-			result.LatencyLimited, "no request waited for another one; more in flight"},
+			result.LatencyLimited, "no I/O request waited for another one; more in flight"},
 		{"the write limit", []change{writeLimit, latency(1)}, result.LatencyLimited,
 			"the write limit (0 at a time, for which workers waited 64.1 % of their busy time"},
 		{"an engine's threads", []change{engine, latency(1)}, result.LatencyLimited,
-			"the engine's threads (requests waited for one for 64.1 %"},
+			"the inference engine's threads (I/O requests waited for one for 64.1 %"},
 		{"requests of three times the size", []change{larger}, result.LatencyLimited,
 			"1.33 times the 3 ms"},
 		{"requests of a size between the measured ones", []change{between}, result.StorageLimited,
 			"2 times the 2 ms"},
 		{"flushes behind the page cache", []change{buffered}, result.StorageLimited,
-			"a request took 39 ms, 4 times the 9.75 ms"},
+			"an I/O request took 39 ms, 4 times the 9.75 ms"},
 
 		{"no measurement", []change{unmeasured}, result.Undecided,
-			"the run moved 1 GiB/s with 3.90 requests in flight: the latency of a single request " +
+			"the run moved 1 GiB/s with 3.90 I/O requests in flight: the latency at queue depth 1 " +
 				"before the window is missing: so"},
 		{"a measurement of the other direction", []change{fewReads}, result.Undecided,
 			"it was not measured"},
 		{"no storage tier", []change{func(r *result.Result) { r.Tiers = nil }}, result.Undecided,
-			"the run had no storage tier: the latency of its requests is missing"},
+			"the run had no storage tier: the latency of its I/O requests is missing"},
 		{"nothing is known", []change{func(r *result.Result) {
 			*r = result.Result{WindowNS: 1e9}
 		}}, result.Undecided, ""},
 
 		{"a model's medium", []change{simulated(.95, 64)}, result.StorageLimited,
-			"the simulated device was busy for 95 % of the window and takes 64 requests at a time"},
+			"the simulated device was busy for 95 % of the window and takes 64 I/O requests at a time"},
 		{"a model's slots", []change{simulated(.5, 4)}, result.StorageLimited, ""},
 		{"a model with more of both", []change{simulated(.5, 64)}, result.LatencyLimited,
 			"more in flight is bounded by depth"},

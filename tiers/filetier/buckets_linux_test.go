@@ -53,26 +53,15 @@ func TestBucketsReturnTheirMemory(t *testing.T) {
 	assert.Less(t, size()-before, int64(bucket/2))
 }
 
-// never is an engine that passes writes to the test, which completes them.
-type never struct {
-	ioengine.Engine
-	came chan *ioengine.Op
-}
-
-func (n never) Submit(ops ...*ioengine.Op) {
-	for _, op := range ops {
-		n.came <- op
-	}
-}
-
 // While one bucket is written and another one is full no third one begins.
 func TestFullBucketsAreWaitedFor(t *testing.T) {
 	dir := tiertest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
-		n := never{Engine: ioengine.NewPsync(clock.NewWall().Now),
-			came: make(chan *ioengine.Op, 1)}
+		psync := ioengine.NewPsync(clock.NewWall().Now)
+		engine := tiertest.NewEngine(psync)
+		engine.Hold(func(*ioengine.Op) bool { return true })
 		cfg := imitating("mooncake-bucket", tiers.BucketBytes)
-		cfg.Dir, cfg.Engine = dir, n
+		cfg.Dir, cfg.Engine = dir, engine
 		tier := tiertest.Files(t, cfg)
 		create := func(ctx context.Context, key string) (tiers.Writer, error) {
 			return tier.Create(ctx, tiers.Object{Key: key, Gen: 1, Size: 4096})
@@ -95,14 +84,30 @@ func TestFullBucketsAreWaitedFor(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		for range 2 {
-			op := <-n.came
-			op.Moved = op.N
-			op.Done(op)
-		}
+		assert.Equal(t, 1, engine.Held())
+		engine.Release()
 		wait.Wait()
 		require.NoError(t, tier.Close())
+		require.NoError(t, psync.Close(t.Context()))
 	})
+}
+
+// A request creates no more buckets than there is memory for: the next one would wait for its commit.
+func TestARequestDoesNotWaitForItsOwnBuckets(t *testing.T) {
+	cfg := imitating("mooncake-bucket", tiers.BucketBytes)
+	cfg.Depth = 4
+	tier := tiertest.Files(t, cfg)
+	var objs []tiers.Object
+	for i := range 4 { // each fills a bucket
+		objs = append(objs, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 4096})
+	}
+	for range 2 {
+		w, err := tier.Create(t.Context(), objs...)
+		require.NoError(t, err)
+		assert.Equal(t, 2, w.Len())
+		require.NoError(t, w.Commit(t.Context()))
+		objs = objs[2:]
+	}
 }
 
 // A bucket whose write is abandoned stays open until the write completes: the rest of a short write
@@ -151,8 +156,8 @@ func TestWhatIsGivenUpStaysOpen(t *testing.T) {
 	}
 }
 
-// descriptors are the files below a directory that the process has open. Other tests leave files open until the garbage
-// collector closes them.
+// descriptors are the files below a directory that the process has open. Other tests leave files open
+// until the garbage collector closes them.
 func descriptors(t *testing.T, dir string) (all string) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)

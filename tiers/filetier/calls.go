@@ -84,23 +84,19 @@ func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 
 // access reports whether a path exists, by the system call of os.access.
 func (c *calls) access(path string) (there bool, err error) {
-	c.announce("faccessat %s", path)
-	return found(c.call("look-up", path, func() error {
-		return unix.Faccessat(c.root, path, unix.F_OK, 0)
-	}))
+	return c.find("faccessat", path, func() error { return unix.Faccessat(c.root, path, unix.F_OK, 0) })
 }
 
 // stat reports whether a path exists, by the system call of os.stat and os.path.exists.
 func (c *calls) stat(path string) (there bool, err error) {
-	c.announce("newfstatat %s", path)
-	return found(c.call("look-up", path, func() error {
-		var s unix.Stat_t
-		return unix.Fstatat(c.root, path, &s, 0)
-	}))
+	var s unix.Stat_t
+	return c.find("newfstatat", path, func() error { return unix.Fstatat(c.root, path, &s, 0) })
 }
 
-// found returns false for an error that means that the path, or a directory above it, is missing.
-func found(err error) (bool, error) {
+// find returns false, without an error, if the path or a directory above it is missing.
+func (c *calls) find(name, path string, do func() error) (there bool, err error) {
+	c.announce("%s %s", name, path)
+	err = c.call("look-up", path, do)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return false, nil
 	}

@@ -12,8 +12,8 @@
 //	files.go     one file per object, flushed
 //	packed.go    several objects in a file, flushed
 //	slots.go     one file of slots that are reused: the suite's, and kvbm-slots
-//	perfile.go   one file per object, written under a temporary name: the common part of three engines
-//	vllm.go, lmcache.go, hicache.go, mooncake.go, buckets.go  the layouts of engines
+//	perfile.go   one file per object, written under a temporary name: the layouts of three engines
+//	vllm.go, lmcache.go, hicache.go, mooncake.go  the layouts of engines
 //	platform_*.go  differences between operating systems
 //
 // The system calls are those of the engines' main branches of September 2026; testdata/calls has an

@@ -139,18 +139,18 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 			at := t.TempDir()
 			dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test"})
 			require.NoError(t, err)
-			cfg := imitating(l.Name, 0)
+			cfg := imitating(l.Name, 4096)
 			cfg.Dir = dir
 			tier := tiertest.Files(t, cfg)
-			for i := range 300 { // buckets of 256 MiB are full then
+			for i := range tiers.BucketKeys { // a bucket is full then
 				require.NoError(t, store(t, tier, tiers.Object{Key: fmt.Sprint(i), Gen: 1,
-					Size: 1 << 20}))
+					Size: 4096}))
 				if i > 2 && !l.Buckets {
 					break
 				}
 			}
 			if l.LooksUp { // a file per object, perhaps of another process
-				err := store(t, tiertest.Files(t, cfg), tiers.Object{Key: "0", Gen: 1, Size: 1 << 20})
+				err := store(t, tiertest.Files(t, cfg), tiers.Object{Key: "0", Gen: 1, Size: 4096})
 				require.ErrorIs(t, err, tiers.ErrExists)
 			}
 			if l.Ranks == tiers.RanksApart || l.Ranks == tiers.RanksEach {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	goio "io"
 	"io/fs"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +26,8 @@ type extent struct {
 	one   [1]span       // the memory of spans, usually
 	kind  ioengine.Kind // of its requests: Read or Write
 
-	ended atomic.Bool  // closed, committed or aborted
-	users atomic.Int64 // the owner and the requests in flight
+	ended atomic.Bool // closed, committed or aborted
+	users users       // the owner and the requests in flight
 }
 
 // span is the part of an extent that one call moves: adjacent objects in one file.
@@ -80,12 +79,15 @@ func (x *extent) Start(i int) int64 {
 	return x.spans[n].start + x.spans[n].offset(i)
 }
 
+// Part returns the number of the directory.
+func (x *extent) Part() int { return x.t.cfg.Part }
+
 // acquire adds a request to the users of the extent. It returns false if the owner has left.
 func (x *extent) acquire() bool {
-	for n := x.users.Load(); n > 0; n = x.users.Load() {
-		if x.users.CompareAndSwap(n, n+1) {
+	for n := x.users.n.Load(); n > 0; n = x.users.n.Load() {
+		if x.users.n.CompareAndSwap(n, n+1) {
 			if x.ended.Load() {
-				x.completed(nil, nil)
+				x.users.leaveLater()
 				return false
 			}
 			return true
@@ -94,33 +96,23 @@ func (x *extent) acquire() bool {
 	return false
 }
 
-// completed ends the use of the extent by a request, and completes io, if not nil. If the owner has
-// left, the extent ends on a new goroutine: the caller may be a ring's thread, which must not wait for
-// a slow device.
+// completed ends the use of the extent by a request, and completes io. If the owner has left, the extent
+// ends before, on a new goroutine: the caller may be a ring's thread, which must not wait for a slow
+// device.
 func (x *extent) completed(io *tiers.IO, err error) {
-	if x.users.Add(-1) == 0 {
-		go func() {
-			_ = x.end() // no caller is left for its error
-			if io != nil {
-				io.End(err)
-			}
-		}()
-	} else if io != nil {
+	if x.users.n.Add(-1) > 0 {
 		io.End(err)
+		return
 	}
-}
-
-// release ends the use of the extent by its owner. The last user ends the extent.
-func (x *extent) release() error {
-	if x.users.Add(-1) > 0 {
-		return nil
-	}
-	return x.end()
+	go func() {
+		_ = x.end() // no caller is left for its error
+		io.End(err)
+	}()
 }
 
 // end closes a reader, or removes the objects of a writer.
 func (x *extent) end() error {
-	defer func() { _ = x.t.exit() }() // if this closes the tier, Close has returned already
+	defer func() { _ = x.t.users.leave() }() // if this closes the tier, Close has returned already
 	var errs []error
 	for i := range x.spans {
 		s := &x.spans[i]
@@ -159,49 +151,14 @@ func (s *span) undo() error {
 	return nil
 }
 
-// spanAt returns the number of the span that contains an offset.
-func (x *extent) spanAt(off int64) int {
+// Submit makes one call. A request is in one span, because spans begin at multiples of the tier's chunk
+// size.
+func (x *extent) Submit(io *tiers.IO) {
 	i := len(x.spans) - 1
-	for i > 0 && x.spans[i].start > off {
+	for i > 0 && x.spans[i].start > io.Off {
 		i--
 	}
-	return i
-}
-
-// Submit makes one call per span in the range of the request. Requests of the tier's chunk size are in
-// one span. With several spans the last call to complete ends the request.
-func (x *extent) Submit(io *tiers.IO) {
-	end := io.Off + int64(io.N)
-	from := x.spanAt(io.Off)
-	to := max(from, x.spanAt(end-1))
-	if from == to {
-		x.spans[from].submit(io)
-		return
-	}
-	var mu sync.Mutex
-	var failed error
-	left := to - from + 1
-	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0 // unknown with several calls
-	done := func(part *tiers.IO) {
-		mu.Lock()
-		failed = errors.Join(failed, part.Err)
-		io.Memory += part.Memory
-		left--
-		over := left == 0
-		mu.Unlock()
-		if over {
-			io.End(failed)
-		}
-	}
-	for i := from; i <= to; i++ {
-		at, stop := max(io.Off, x.spans[i].start), end
-		if i < to {
-			stop = x.spans[i+1].start
-		}
-		p := io.Buf
-		p.B = p.B[at-io.Off:]
-		x.spans[i].submit(&tiers.IO{Buf: p, Off: at, N: int(stop - at), Done: done})
-	}
+	x.spans[i].submit(io)
 }
 
 // request is the state of an IO. It is reused with the IO, so that a stream of requests allocates
@@ -210,8 +167,6 @@ type request struct {
 	s  *span
 	io *tiers.IO
 	op ioengine.Op
-	// ops contains op as the argument list of Submit, which would allocate for each request otherwise.
-	ops [1]*ioengine.Op
 }
 
 // submit makes one call for a request of the span. Offsets are of the extent.
@@ -219,15 +174,15 @@ func (s *span) submit(io *tiers.IO) {
 	r, ok := io.State.(*request)
 	if !ok {
 		r = &request{}
-		r.op.Done, r.ops[0] = r.done, &r.op
+		r.op.Done = r.done
 		io.State = r
 	}
 	x, t := s.x, s.x.t
 	r.s, r.io = s, io
 	off, size := io.Off-s.start, s.size()
 	end := off + int64(io.N)
-	if s != &x.spans[len(x.spans)-1] { // the bytes up to the next span are padding
-		end = min(end, size)
+	if s != &x.spans[len(x.spans)-1] && end <= int64(t.traits.Chunk) {
+		end = min(end, size) // the bytes up to the next span are padding
 	}
 	switch {
 	case off < 0 || off > end || end > size:
@@ -257,7 +212,7 @@ func (s *span) submit(io *tiers.IO) {
 	if off == 0 && end == size && s.whole != nil {
 		s.whole(op)
 	}
-	t.limits.threads(x.kind).submit(&io.Passed, r.ops[:]...)
+	t.limits.threads(x.kind).submit(&io.Passed, op)
 }
 
 // done completes the request. It first ends the use of the extent, so that a Close in the IO's Done
@@ -294,14 +249,14 @@ func (x *extent) Commit(ctx context.Context) error {
 	}
 	// A request in flight may not have reached the kernel yet, and would use the descriptor's number
 	// after another file has it.
-	if n := x.users.Load() - 1; n > 0 {
+	if n := x.users.n.Load() - 1; n > 0 {
 		return errors.Join(t.error("commit", o, -1, fmt.Errorf("%d of its requests are in flight", n)),
-			x.release())
+			x.users.leave())
 	}
 	for i := range x.spans {
 		s := &x.spans[i]
 		if err := t.layout.commit(ctx, s); err != nil {
-			return errors.Join(t.error("commit", s.run[0].o, -1, err), x.release())
+			return errors.Join(t.error("commit", s.run[0].o, -1, err), x.users.leave())
 		}
 		s.committed = true
 	}
@@ -312,7 +267,7 @@ func (x *extent) Commit(ctx context.Context) error {
 		}
 	}
 	t.mu.Unlock()
-	return t.exit()
+	return t.users.leave()
 }
 
 // Committed returns the number of bytes that Commit wrote. In a bucket only the last object's commit
@@ -336,41 +291,69 @@ func (x *extent) Close() error {
 	if !x.ended.CompareAndSwap(false, true) {
 		return nil
 	}
-	return x.release()
+	return x.users.leave()
 }
 
-// await submits an operation to the threads of a direction and waits for it, as ioengine.Await does.
-// back, if not nil, is called when the kernel no longer uses the operation's memory, which may be long
-// after await has returned.
+// await submits an operation to the threads of a direction and waits for it. After ctx has ended it waits
+// for at most tiers.Grace. back, if not nil, is called when the kernel no longer uses the operation's
+// memory, which may be long after await has returned.
 func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()) error {
+	done := make(chan error, 1)
+	t.users.n.Add(1)
+	op.Done = func(op *ioengine.Op) {
+		l.done(op.Ended)
+		if back != nil {
+			back()
+		}
+		t.users.leaveLater()
+		done <- op.Err
+	}
 	var passed time.Duration // not used: the operation moves none of a request's bytes
-	t.users.Add(1)
-	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(&passed, op) }, op,
-		func() {
-			l.done(op.Ended)
-			if back != nil {
-				back()
-			}
-			if t.users.Add(-1) == 0 { // not on the I/O engine's goroutine
-				go func() { _ = t.layout.close() }()
-			}
-		})
+	l.submit(&passed, op)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(tiers.Grace):
+		return context.Cause(ctx)
+	}
 }
 
 // submitLast submits the last operation of a file. It closes the file when the operation has completed,
 // even after its caller has stopped waiting: otherwise the kernel could write to another file with the
 // descriptor's number.
 func (t *Tier) submitLast(ctx context.Context, path string, op *ioengine.Op, back func()) error {
-	var users atomic.Int64
-	users.Store(2)
+	file := users{end: func() error { return t.calls.close(op.FD, path) }}
+	file.n.Store(2)
 	err := t.await(ctx, &t.limits.stores, op, func() {
 		back()
-		if users.Add(-1) == 0 { // not on the I/O engine's goroutine
-			go func() { _ = t.calls.close(op.FD, path) }()
-		}
+		file.leaveLater()
 	})
-	if users.Add(-1) == 0 {
-		err = errors.Join(err, t.calls.close(op.FD, path))
+	return errors.Join(err, file.leave())
+}
+
+// users counts the users of a resource, which ends with the last one.
+type users struct {
+	n   atomic.Int64
+	end func() error
+}
+
+// leave ends the use of a user, and returns the error of end for the last one.
+func (u *users) leave() error {
+	if u.n.Add(-1) > 0 {
+		return nil
 	}
-	return err
+	return u.end()
+}
+
+// leaveLater is leave for a goroutine that must not wait for a slow device, such as a ring's thread. No
+// caller is left for the error of end.
+func (u *users) leaveLater() {
+	if u.n.Add(-1) == 0 {
+		go func() { _ = u.end() }()
+	}
 }

@@ -13,22 +13,18 @@ import (
 )
 
 func init() {
-	layouts[tiers.LayoutFiles] = func(b base) layout { return newFiles(b, false) }
+	layouts[tiers.LayoutFiles] = func(b base) layout { return &files{base: b} }
 	layouts["block"] = layouts[tiers.LayoutFiles]
-	layouts[tiers.LayoutNamed] = func(b base) layout { return newFiles(b, true) }
+	layouts[tiers.LayoutNamed] = func(b base) layout { return &files{base: b, exact: true} }
 }
 
 // files is the suite's layout of one file per object. The file is preallocated, flushed, and removed
 // when its last reader has closed it.
 type files struct {
-	perFile
+	base
 	// exact means that the file has exactly the object's size, without the padding of direct I/O, for
 	// readers that open files by name. The flush then includes all metadata.
 	exact bool
-}
-
-func newFiles(b base, exact bool) *files {
-	return &files{perFile{base: b, path: b.t.pathOf}, exact}
 }
 
 func (l *files) start(context.Context) error {
@@ -41,7 +37,7 @@ func (l *files) start(context.Context) error {
 func (l *files) takes(o tiers.Object) int64 { return o.Size }
 
 func (l *files) create(_ context.Context, s *span) (err error) {
-	path := l.path(s.run[0].o)
+	path := l.t.pathOf(s.run[0].o)
 	if s.fd, err = l.t.makeFile(path, unix.O_WRONLY); err != nil {
 		return err
 	}
@@ -58,14 +54,12 @@ func (l *files) commit(ctx context.Context, s *span) error {
 }
 
 func (l *files) open(_ context.Context, s *span) (err error) {
-	s.path = l.path(s.run[0].o)
+	s.path = l.t.pathOf(s.run[0].o)
 	s.fd, err = l.t.openRead(s.path)
 	return err
 }
 
-func (l *files) remove(*entry) error { return nil }
-
-func (l *files) free(e *entry) error { return l.t.unlink(l.path(e.o)) }
+func (l *files) free(e *entry) error { return l.t.unlink(l.t.pathOf(e.o)) }
 
 // The rest of this file is common to the suite's own layouts.
 
@@ -156,9 +150,8 @@ func (t *Tier) flush(ctx context.Context, s *span, exact bool) error {
 			return err
 		}
 	}
-	s.x.users.Add(1)
-	err := t.await(ctx, &t.limits.stores, &ioengine.Op{Kind: kind, FD: s.fd},
-		func() { s.x.completed(nil, nil) })
+	s.x.users.n.Add(1)
+	err := t.await(ctx, &t.limits.stores, &ioengine.Op{Kind: kind, FD: s.fd}, s.x.users.leaveLater)
 	if err != nil {
 		return &fs.PathError{Op: "flush", Path: t.calls.path + "/" + s.path, Err: err}
 	}

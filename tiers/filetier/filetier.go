@@ -34,6 +34,7 @@ type Config struct {
 	// layouts.
 	Extent   int64
 	Capacity int64 // bytes for which slots are preallocated
+	Part     int   // number of the directory among several, see tiers.PartOf
 	// Advice is the hint to the kernel for cached files of the suite's own layouts.
 	Advice Advice
 
@@ -101,7 +102,7 @@ type Tier struct {
 	limits     *limits
 	lookups    chan struct{} // a semaphore of one: engines look up on one thread
 	leaves     atomic.Bool   // the work directory removes the files, instead of the tier
-	users      atomic.Int64  // number of users: the owner, open extents and requests in flight
+	users      users         // the owner, open extents and requests in flight
 	dropsCache bool          // requests drop their pages from the page cache, see ioengine.Op.Leaves
 	adjacent   int64         // largest bytes of a span of several objects; 0: one object per span
 
@@ -123,7 +124,8 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		entries: make(map[tiers.ID]*entry)}
 	t.calls = calls{dir: cfg.Dir, root: -1, path: cfg.Dir.Path(), engine: cfg.Engine, note: cfg.Note}
 	t.traits = tiers.Traits{Holds: true, Align: 1}
-	t.users.Store(1)
+	t.users.end = func() error { return t.layout.close() }
+	t.users.n.Store(1)
 	var err error
 	if t.layout, err = newLayout(t); err != nil {
 		return nil, err
@@ -226,6 +228,30 @@ func (t *Tier) Footprint() (held, waste int64) {
 	return t.held, t.used - t.held
 }
 
+// Entries returns the number of objects that are written or being written. Of the layers of an object
+// only the first counts.
+func (t *Tier) Entries() (n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.entries {
+		if id.Layer <= 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// Has reports whether an object, or its first layer, is written or being written.
+func (t *Tier) Has(o tiers.Object) bool {
+	id := o.ID()
+	if t.traits.Layers > 1 {
+		id.Layer = max(1, id.Layer)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entries[id] != nil
+}
+
 // Space returns the filesystem's space.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	f, err := host.FilesystemOf(t.cfg.Dir.Path())
@@ -246,15 +272,7 @@ func (t *Tier) Close() error {
 	if ended {
 		return nil
 	}
-	return t.exit()
-}
-
-// exit ends one use of the layout. The last user closes it.
-func (t *Tier) exit() error {
-	if t.users.Add(-1) > 0 {
-		return nil
-	}
-	return t.layout.close()
+	return t.users.leave()
 }
 
 // unlink removes a file of objects, unless the run ends and the work directory removes it.

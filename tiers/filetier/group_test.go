@@ -62,29 +62,13 @@ func TestConcurrentObjects(t *testing.T) {
 	}
 }
 
-// gate is an engine that passes reads to the test, which submits them.
-type gate struct {
-	ioengine.Engine
-	came chan *ioengine.Op
-}
-
-func (g *gate) Submit(ops ...*ioengine.Op) {
-	for _, op := range ops {
-		if op.Kind != ioengine.Read {
-			g.Engine.Submit(op)
-			continue
-		}
-		g.came <- op
-	}
-}
-
 // A request that waits for the engine's only thread has the end of its wait in Passed: the wait is
 // neither service time of the device nor work of this process.
 func TestTheEnginesThreads(t *testing.T) {
 	const size = 4096
-	g := &gate{tiertest.Psync(t), make(chan *ioengine.Op, 2)}
+	engine := tiertest.NewEngine(tiertest.Psync(t))
 	cfg := imitating("vllm-slots", size)
-	cfg.Engine, cfg.Direct, cfg.Depth = g, false, 2
+	cfg.Engine, cfg.Direct, cfg.Depth = engine, false, 2
 	tier := tiertest.Files(t, cfg)
 	objs := []tiers.Object{{Key: "a", Gen: 1, Size: size}, {Key: "b", Gen: 1, Size: size}}
 	for _, o := range objs {
@@ -99,17 +83,17 @@ func TestTheEnginesThreads(t *testing.T) {
 			Off: off, N: size, Done: func(io *tiers.IO) { done <- io.Err }}
 	}
 	first, second := request(0), request(r.Start(1))
+	engine.Hold(func(*ioengine.Op) bool { return true })
 	r.Submit(first)
 	r.Submit(second)
-	for range 2 {
-		g.Engine.Submit(<-g.came)
-		require.NoError(t, <-done)
-	}
+	assert.Equal(t, 1, engine.Held(), "one thread loads")
+	engine.Release()
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
 	assert.Zero(t, first.Passed)
 	assert.Equal(t, first.Ended, second.Passed)
 	assert.GreaterOrEqual(t, second.Begun, second.Passed)
 	r.Submit(second)
-	g.Engine.Submit(<-g.came)
 	require.NoError(t, <-done)
 	assert.Zero(t, second.Passed, "nothing was in flight")
 	require.NoError(t, r.Close())

@@ -11,8 +11,7 @@ import (
 )
 
 // layout decides where the objects of a tier are, and makes the calls before and after their bytes
-// move. All methods except place are called without a lock and are safe for concurrent use. base has
-// default methods, which make no call.
+// move. All methods except place are called without a lock and are safe for concurrent use.
 type layout interface {
 	// start makes the calls before the first object, and completes the tier's traits.
 	start(ctx context.Context) error
@@ -43,7 +42,7 @@ type layout interface {
 // errApart means that an object cannot be adjacent to the other objects of its request.
 var errApart = errors.New("not adjacent")
 
-// base is the part that layouts have in common.
+// base is the part that layouts have in common. Its defaults are for layouts of one file per object.
 type base struct {
 	t     *Tier
 	calls *calls
@@ -51,13 +50,25 @@ type base struct {
 
 func (base) start(context.Context) error         { return nil }
 func (base) place(*entry, []*entry) error        { return nil }
-func (base) create(context.Context, *span) error { return nil }
 func (base) commit(context.Context, *span) error { return nil }
-func (base) done(*span) error                    { return nil }
 func (base) remove(*entry) error                 { return nil }
 func (base) free(*entry) error                   { return nil }
 func (base) lookUp([]tiers.Object) error         { return nil }
 func (base) close() error                        { return nil }
+
+// done closes the file that was read.
+func (b base) done(s *span) error { return b.calls.close(s.fd, s.path) }
+
+// abandon closes and removes the file of an object, if create has made it.
+func (b base) abandon(s *span) (err error) {
+	if s.path == "" {
+		return nil
+	}
+	if !s.closed {
+		err = b.calls.close(s.fd, s.path)
+	}
+	return errors.Join(err, b.t.unlink(s.path))
+}
 
 // layouts has a function per layout of tiers.Layouts that makes it, by name. Each layout's file adds
 // its own.
@@ -72,16 +83,6 @@ func newLayout(t *Tier) (layout, error) {
 	}
 	t.spec = spec
 	return make(base{t, &t.calls}), nil
-}
-
-// LongestName returns the length in bytes of the longest file name of a whole object that contains the
-// model's name, 0 if the layout has no such name. It needs no directory.
-func LongestName(cfg Config) int {
-	l, _ := newLayout(&Tier{cfg: cfg})
-	if l, ok := l.(interface{ longest() string }); ok {
-		return len(l.longest())
-	}
-	return 0
 }
 
 const hashBytes = 2 * sha256.Size // in hexadecimal digits

@@ -29,7 +29,7 @@ type limit struct {
 // queued is a request that waits for a thread. *passed gets the end of the wait. The engine's server
 // would make it wait as well, so the verdict does not attribute the wait to this process.
 type queued struct {
-	ops    []*ioengine.Op // one
+	op     *ioengine.Op
 	passed *time.Duration
 }
 
@@ -59,9 +59,8 @@ func (l *limit) free() bool {
 }
 
 // submit submits a request, now or when another one has completed. It sets *passed to the end of the
-// wait, or to 0. The wait is not service time: an IO's Begun is the time of its call. The caller passes
-// a slice of one operation, because Submit would allocate it per request.
-func (l *limit) submit(passed *time.Duration, op ...*ioengine.Op) {
+// wait, or to 0. The wait is not service time: an IO's Begun is the time of its call.
+func (l *limit) submit(passed *time.Duration, op *ioengine.Op) {
 	*passed = 0
 	if l.most > 0 {
 		l.all.mu.Lock()
@@ -73,7 +72,7 @@ func (l *limit) submit(passed *time.Duration, op ...*ioengine.Op) {
 		l.busy++
 		l.all.mu.Unlock()
 	}
-	l.all.engine.Submit(op...)
+	l.all.engine.Submit(op)
 }
 
 // done ends a request at the time now and submits the next queued request, in the order of order.
@@ -92,9 +91,9 @@ func (l *limit) done(now time.Duration) {
 		}
 	}
 	l.all.mu.Unlock()
-	if next.ops != nil {
+	if next.op != nil {
 		*next.passed = now
-		l.all.engine.Submit(next.ops...)
+		l.all.engine.Submit(next.op)
 	}
 }
 

@@ -20,10 +20,8 @@ type idleEngine struct {
 	has []string
 }
 
-func (d *idleEngine) Submit(ops ...*ioengine.Op) {
-	for _, op := range ops {
-		d.has = append(d.has, fmt.Sprintf("%v%d", op.Kind, op.FD))
-	}
+func (d *idleEngine) Submit(op *ioengine.Op) {
+	d.has = append(d.has, fmt.Sprintf("%v%d", op.Kind, op.FD))
 }
 
 func (d *idleEngine) Close(context.Context) error { return nil }

@@ -14,17 +14,31 @@ import (
 )
 
 func init() {
-	layouts["lmcache-fs"] = func(b base) layout {
-		l := &lmcacheFS{perFile{base: b, model: strings.ReplaceAll(b.t.cfg.Model, "/", "-SEP-")}}
-		l.path, l.look = l.name, l.calls.stat
-		return l
+	layouts["lmcache-fs"] = newLMCacheFS
+	layouts["lmcache-raw"] = func(b base) layout {
+		return &lmcacheRaw{engineSlots(b, pageSize, "raw_block", 0)}
 	}
-	layouts["lmcache-raw"] = func(b base) layout { return &lmcacheRaw{engineSlots(b, pageSize)} }
 }
 
 // lmcacheFS is LMCache's fs adapter: one file per chunk and rank in a flat directory. It uses the
 // page cache unless use_odirect is set, which accepts only whole pages.
 type lmcacheFS struct{ perFile }
+
+// newLMCacheFS makes names of world size, rank, local world size and local rank, one byte each.
+func newLMCacheFS(b base) layout {
+	model := strings.ReplaceAll(b.t.cfg.Model, "/", "-SEP-")
+	rank, world := b.t.cfg.ranks()
+	name := func(o tiers.Object) string {
+		name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", model, world&0xff, rank&0xff,
+			hash(o))
+		if o.Layer > 0 { // LayerCacheEngineKey counts from 0
+			name += fmt.Sprintf("@%d", o.Layer-1)
+		}
+		return name + ".data"
+	}
+	temporary := func(path string) string { return path + ".tmp" }
+	return &lmcacheFS{perFile{base: b, name: name, look: b.calls.stat, temporary: temporary, mode: 0o666}}
+}
 
 func (l *lmcacheFS) start(context.Context) error {
 	if bytes := l.t.cfg.Layout.Bytes; l.t.direct && bytes%pageSize != 0 {
@@ -32,48 +46,17 @@ func (l *lmcacheFS) start(context.Context) error {
 		l.t.warn("objects of %d bytes are no whole pages: LMCache writes them through the page "+
 			"cache, use_odirect or not", bytes)
 	}
+	if !l.t.direct {
+		l.flags = unix.O_TRUNC
+	}
 	return nil
 }
 
-// name contains world size, rank, local world size and local rank, one byte each.
-func (l *lmcacheFS) name(o tiers.Object) string {
-	rank, world := l.t.cfg.ranks()
-	name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", l.model, world&0xff,
-		rank&0xff, hash(o))
-	if o.Layer > 0 { // LayerCacheEngineKey counts from 0
-		name += fmt.Sprintf("@%d", o.Layer-1)
-	}
-	return name + ".data"
-}
-
-func (l *lmcacheFS) longest() string { return l.name(tiers.Object{}) + ".tmp" }
-
-func (l *lmcacheFS) create(_ context.Context, s *span) error {
-	path, err := l.missing(s.run[0].o)
-	if err != nil {
-		return err
-	}
-	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
-	if l.t.direct {
-		flags = unix.O_WRONLY | unix.O_CREAT | openDirect
-	}
-	return l.begin(s, path+".tmp", flags, 0o666)
-}
-
 // lmcacheRaw is LMCache's raw_block adapter on a file. A slot has a page of header before the chunk;
-// the engine writes it first and reads it only after a restart. The suite omits the index, which the
+// the engine writes it first and reads it only after a restart. The engine's user has to provide the
+// file. The suite omits the index, which the
 // engine saves once a minute.
 type lmcacheRaw struct{ *slots }
-
-// start creates the file, which the engine's user has to provide.
-func (l *lmcacheRaw) start(context.Context) error {
-	const path = "raw_block"
-	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|past(l.t.direct), 0o644)
-	if err != nil {
-		return err
-	}
-	return l.keep(fd, path, l.allocate(fd, path))
-}
 
 // create writes the header, with a call of its own, as the engine does.
 func (l *lmcacheRaw) create(ctx context.Context, s *span) error {

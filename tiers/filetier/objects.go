@@ -14,41 +14,39 @@ type entry struct {
 	o     tiers.Object
 	at    int64 // offset of the object in its file
 	space int64 // bytes from this place to the next one
-	file  any   // *pack or *bucketEntry, where the layout has files of several objects
+	file  any   // *pack or *bucket, where the layout has files of several objects
 
 	// Guarded by Tier.mu.
 	uses    int  // the tier while the object can be opened, and each extent
 	visible bool // committed and not removed
-	counted bool // in Tier.held and used
 }
 
 // Create begins to write the first object and the objects that move together with it: adjacent objects
 // in the suite's layouts, Depth objects concurrently in engines' layouts.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	x, err := t.begin(ctx, ioengine.Write, objs)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return t.begin(ctx, ioengine.Write, objs)
 }
 
 // Open begins to read the objects that Create would begin to write, and keeps their places until Close.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	x, err := t.begin(ctx, ioengine.Read, objs)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return t.begin(ctx, ioengine.Read, objs)
+}
+
+// file is an extent as a writer or a reader.
+type file interface {
+	tiers.Writer
+	Close() error
 }
 
 // begin makes an extent of one span, or of up to Depth spans for objects of the same size. If a later
 // object fails, the extent ends before it without an error: the caller gets the error when that object
 // is the first.
-func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Object) (*extent, error) {
+func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Object) (file, error) {
 	x := &extent{t: t, kind: kind}
 	x.spans = x.one[:0]
-	x.users.Store(1)
-	t.users.Add(1)
+	x.users.end = x.end
+	x.users.n.Store(1)
+	t.users.n.Add(1)
 	spans, size := 1, objs[0].Size
 	if t.imitates() && size <= int64(t.traits.Chunk) {
 		spans = max(1, t.cfg.Depth)
@@ -60,7 +58,7 @@ func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Objec
 			if n > 0 {
 				break
 			}
-			return nil, errors.Join(err, t.exit())
+			return nil, errors.Join(err, t.users.leave())
 		}
 		objs = objs[len(x.spans[n].run):]
 	}
@@ -72,15 +70,14 @@ func (t *Tier) begin(ctx context.Context, kind ioengine.Kind, objs []tiers.Objec
 func (s *span) begin(ctx context.Context, objs []tiers.Object) (err error) {
 	t, op, call := s.x.t, "create", s.x.t.layout.create
 	if s.x.kind == ioengine.Write {
-		s.run, err = t.place(objs)
+		err = s.place(objs)
 	} else {
 		op, call = "open", t.layout.open
-		s.run, err = t.find(objs)
+		err = s.find(objs)
 	}
 	if err != nil {
 		return t.error(op, objs[0], -1, err)
 	}
-	s.at = s.run[0].at
 	if err := call(ctx, s); err != nil {
 		err = t.error(op, objs[0], -1, err)
 		if s.x.kind == ioengine.Write {
@@ -92,7 +89,8 @@ func (s *span) begin(ctx context.Context, objs []tiers.Object) (err error) {
 }
 
 // place reserves adjacent places for the first objects of objs, as many as the layout allows.
-func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
+func (s *span) place(objs []tiers.Object) (err error) {
+	t := s.x.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, o := range objs {
@@ -103,39 +101,48 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 		case t.entries[o.ID()] != nil:
 			err = tiers.ErrExists
 		default:
-			err = t.layout.place(e, run)
+			err = t.layout.place(e, s.run)
 		}
 		if err != nil { // it becomes the first of another extent
 			break
 		}
-		run = append(run, e)
+		s.add(e)
 		t.add(e)
 		if t.adjacent == 0 {
 			break
 		}
 	}
-	if len(run) > 0 {
-		return run, nil
+	if len(s.run) > 0 {
+		return nil
 	}
-	return nil, err
+	return err
 }
 
-// find returns the first adjacent objects of objs and adds a user to each.
-func (t *Tier) find(objs []tiers.Object) (run []*entry, err error) {
+// add adds the next object to the span.
+func (s *span) add(e *entry) {
+	if len(s.run) == 0 {
+		s.at = e.at
+	}
+	s.run = append(s.run, e)
+}
+
+// find finds the first adjacent objects of objs and adds a user to each.
+func (s *span) find(objs []tiers.Object) error {
+	t := s.x.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, o := range objs {
 		e := t.entries[o.ID()]
-		if e == nil || !e.visible || i > 0 && !t.follows(run, e) {
+		if e == nil || !e.visible || i > 0 && !t.follows(s.run, e) {
 			break
 		}
 		e.uses++
-		run = append(run, e)
+		s.add(e)
 	}
-	if len(run) == 0 {
-		return nil, tiers.ErrNotFound
+	if len(s.run) == 0 {
+		return tiers.ErrNotFound
 	}
-	return run, nil
+	return nil
 }
 
 // follows reports whether e directly follows the objects of run and the extent's limit allows it.
@@ -148,20 +155,16 @@ func (t *Tier) follows(run []*entry, e *entry) bool {
 // add adds an object to the table and to the tier's bytes. Callers hold mu.
 func (t *Tier) add(e *entry) {
 	t.entries[e.o.ID()] = e
-	e.counted = true
 	t.held += e.o.Size
 	t.used += e.space
 }
 
-// uncount takes an object out of the tier's bytes, once.
+// uncount takes an object out of the tier's bytes.
 func (t *Tier) uncount(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e.counted {
-		e.counted = false
-		t.held -= e.o.Size
-		t.used -= e.space
-	}
+	t.held -= e.o.Size
+	t.used -= e.space
 }
 
 // Remove removes objects. Their places are free when it returns, or when their last reader closes.
@@ -210,7 +213,9 @@ func (t *Tier) release(run ...*entry) error {
 		if err := t.layout.free(e); err != nil {
 			errs = append(errs, t.error("remove", e.o, -1, err))
 		}
-		t.uncount(e)
+		if !t.imitates() { // else Remove has done it
+			t.uncount(e)
+		}
 	}
 	return errors.Join(errs...)
 }

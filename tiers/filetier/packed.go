@@ -29,7 +29,6 @@ type pack struct {
 	free    int   // places without an object yet
 	writers int   // spans being written
 	live    int   // objects whose place is not freed
-	gone    bool  // it is being unlinked, or could not be created
 
 	once sync.Once // the first writer creates the file, without the lock
 	fd   int       // -1: no more writes follow
@@ -92,9 +91,8 @@ func (l *packed) create(_ context.Context, s *span) error {
 	f.once.Do(func() { f.fd, f.err = l.t.makeFile(f.path, unix.O_WRONLY) })
 	if f.err != nil {
 		l.t.mu.Lock()
+		defer l.t.mu.Unlock()
 		l.fill(f)
-		f.gone = true
-		l.t.mu.Unlock()
 		return f.err
 	}
 	s.fd, s.path = f.fd, f.path
@@ -137,7 +135,7 @@ func (l *packed) abandon(s *span) (err error) {
 		err = l.written(s)
 	}
 	for _, e := range s.run {
-		if failed := l.free(e); !errors.Is(failed, unix.ENOENT) {
+		if failed := l.free(e); !errors.Is(failed, unix.ENOENT) { // create may have failed
 			err = errors.Join(err, failed)
 		}
 	}
@@ -150,42 +148,25 @@ func (l *packed) open(_ context.Context, s *span) (err error) {
 	return err
 }
 
-func (l *packed) done(s *span) error { return l.calls.close(s.fd, s.path) }
-
 // free frees the place of an object: the last place of a file by removing the file, any other place by
-// a hole. When it returns, the space is free.
-//
-// Remove, the Close of the last reader, and Abort call free, possibly concurrently for one file. So it
-// checks twice whether this is the last place: other places may be freed while it makes the hole. Only
-// one caller unlinks the file.
+// a hole. When it returns, the space is free. Remove, the Close of the last reader, and Abort call free,
+// possibly concurrently for one file.
 func (l *packed) free(e *entry) (err error) {
 	f := e.file.(*pack)
 	l.t.mu.Lock()
-	last := l.drop(f, 1)
-	gone := f.gone
-	l.t.mu.Unlock()
-	if !gone {
-		err = l.hole(e)
-	}
-	l.t.mu.Lock()
 	f.live--
-	last = last || l.drop(f, 0)
+	last := f.live == 0
+	if last {
+		l.fill(f)
+	}
 	l.t.mu.Unlock()
 	if last {
-		err = errors.Join(err, l.seal(f), l.t.unlink(f.path))
+		return errors.Join(l.seal(f), l.t.unlink(f.path))
+	}
+	if err = l.hole(e); errors.Is(err, unix.ENOENT) {
+		return nil // the last place was freed concurrently
 	}
 	return err
-}
-
-// drop returns true, once, if at most freed places of the file are in use. Then the file takes no new
-// objects, and the caller unlinks it. Callers hold Tier.mu.
-func (l *packed) drop(f *pack, freed int) bool {
-	if f.gone || f.live > freed {
-		return false
-	}
-	l.fill(f)
-	f.gone = true
-	return true
 }
 
 // hole frees the blocks of a place. It opens the file without direct I/O, because the descriptors may

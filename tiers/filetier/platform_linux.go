@@ -39,14 +39,10 @@ func punch(fd int, off, size int64) error {
 }
 
 // dropCache drops the file from the page cache.
-func dropCache(fd int) error {
-	return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
-}
+func dropCache(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
 // sequential advises the kernel that the file is read from front to back.
-func sequential(fd int) error {
-	return unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL)
-}
+func sequential(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL) }
 
 // directAlign returns the alignment that direct I/O on the file needs, at least 4096.
 func directAlign(fd int) int {

@@ -44,7 +44,7 @@ func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) 
 	if err != nil {
 		return err
 	}
-	s := &w.spans[0]
+	s := &w.(*extent).spans[0]
 	if t.direct && !t.imitates() {
 		t.traits.Align = directAlign(s.fd)
 	}
@@ -53,7 +53,7 @@ func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) 
 	for i := range page.B {
 		page.B[i] = byte(i) | 1 // not zero: a filesystem could store zeros as a hole
 	}
-	move := func(to *extent) error {
+	move := func(to file) error {
 		done := make(chan error, 1)
 		to.Submit(&tiers.IO{Buf: page, N: int(size), Done: func(io *tiers.IO) { done <- io.Err }})
 		return <-done

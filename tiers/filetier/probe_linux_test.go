@@ -20,16 +20,14 @@ type refusing struct {
 	kind ioengine.Kind
 }
 
-func (r refusing) Submit(ops ...*ioengine.Op) {
-	for _, op := range ops {
-		flags, _ := unix.FcntlInt(uintptr(op.FD), unix.F_GETFL, 0)
-		if op.Kind == r.kind && flags&unix.O_DIRECT != 0 {
-			op.Err = unix.EINVAL
-			op.Done(op)
-			continue
-		}
-		r.Engine.Submit(op)
+func (r refusing) Submit(op *ioengine.Op) {
+	flags, _ := unix.FcntlInt(uintptr(op.FD), unix.F_GETFL, 0)
+	if op.Kind == r.kind && flags&unix.O_DIRECT != 0 {
+		op.Err = unix.EINVAL
+		op.Done(op)
+		return
 	}
+	r.Engine.Submit(op)
 }
 
 // The probe fails before anything is measured if names are too long, or if a filesystem accepts

@@ -34,6 +34,7 @@ import (
 //	open a b; close                               a reader that stays
 //	create a=100; commit; abort                   a writer that stays
 func TestScripts(t *testing.T) {
+	tiertest.OneThread(t)
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

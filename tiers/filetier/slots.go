@@ -15,7 +15,7 @@ import (
 
 func init() {
 	layouts[tiers.LayoutSlots] = func(b base) layout { return &ownSlots{slots{base: b, lowest: true}} }
-	layouts["kvbm-slots"] = func(b base) layout { return &kvbmSlots{engineSlots(b, 0)} }
+	layouts["kvbm-slots"] = func(b base) layout { return &kvbmSlots{engineSlots(b, 0, "", 0)} }
 }
 
 // slots is one file of slots of equal size, for the suite's layout and for engines'. No call creates,
@@ -27,7 +27,9 @@ type slots struct {
 	head int64 // bytes of a slot before the object
 	slot int64 // bytes of a slot: whole pages, which direct I/O needs for the file's last object
 	fd   int
-	path string // the path that was opened
+	path string // of the file
+	// flags are additional ones of the call that opens the file.
+	flags int
 	// whole prepares the operation for all bytes of an object: see span.
 	whole func(op *ioengine.Op)
 
@@ -38,9 +40,19 @@ type slots struct {
 }
 
 // engineSlots returns the slots of an engine, with so many bytes before each object.
-func engineSlots(b base, head int64) *slots {
+func engineSlots(b base, head int64, path string, flags int) *slots {
 	bytes := b.t.cfg.Layout.Bytes
-	return &slots{base: b, most: bytes, head: head, slot: head + tiers.AlignUp(bytes, pageSize)}
+	return &slots{base: b, most: bytes, head: head, slot: head + tiers.AlignUp(bytes, pageSize),
+		path: path, flags: flags}
+}
+
+// start creates a preallocated file.
+func (l *slots) start(context.Context) error {
+	fd, err := l.calls.open(l.path, unix.O_RDWR|unix.O_CREAT|l.flags|past(l.t.direct), 0o644)
+	if err != nil {
+		return err
+	}
+	return l.keep(fd, l.path, l.allocate(fd, l.path))
 }
 
 // size returns the size of an engine's file, which holds the capacity in objects.
@@ -101,6 +113,9 @@ func (l *slots) create(_ context.Context, s *span) error {
 
 // open makes no call. The slot is not reused while it is read; engines pin it for the same reason.
 func (l *slots) open(ctx context.Context, s *span) error { return l.create(ctx, s) }
+
+// done makes no call: the file stays open.
+func (l *slots) done(*span) error { return nil }
 
 // abandon frees the slots and leaves their bytes, as engines do: the next object overwrites them.
 func (l *slots) abandon(s *span) error {

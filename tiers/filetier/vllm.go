@@ -19,7 +19,7 @@ import (
 func init() {
 	layouts["vllm-fs"] = newVLLMFS
 	layouts["vllm-slots"] = func(b base) layout {
-		l := &vllmSlots{engineSlots(b, 0)}
+		l := &vllmSlots{engineSlots(b, 0, "", 0)}
 		l.whole = l.layers
 		return l
 	}
@@ -31,17 +31,23 @@ func init() {
 // to another program, so the deletions of this tier have no counterpart in it.
 type vllmFS struct {
 	perFile
-	dir string
+	model, dir string
 }
 
 // newVLLMFS names the directory. The engine hashes its configuration, of which this suite only has
-// the model.
+// the model. The first digits of their hash spread files over directories. Groups of layers count from
+// 0. The temporary name has the process id, where each thread of the engine has a random number.
 func newVLLMFS(b base) layout {
 	model := strings.ReplaceAll(b.t.cfg.Model, "/", "_")
 	sum := sha256.Sum256([]byte(model))
-	l := &vllmFS{perFile: perFile{base: b, model: model},
-		dir: fmt.Sprintf("%s_%s_r0", model, hex.EncodeToString(sum[:])[:12])}
-	l.path, l.look = l.name, l.calls.access
+	l := &vllmFS{model: model, dir: fmt.Sprintf("%s_%s_r0", model, hex.EncodeToString(sum[:])[:12])}
+	l.perFile = perFile{base: b, look: b.calls.access, prepare: l.parents,
+		flags: unix.O_EXCL | unix.O_TRUNC, mode: 0o644,
+		name: func(o tiers.Object) string {
+			h := hash(o)
+			return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", l.dir, h[:3], h[3:5], max(0, o.Layer-1), h)
+		},
+		temporary: func(path string) string { return fmt.Sprintf("%s_%d.tmp", path, os.Getpid()) }}
 	return l
 }
 
@@ -83,29 +89,6 @@ func (l *vllmFS) probe(ctx context.Context) error {
 			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}, func() {})
 	}
 	return errors.Join(err, l.calls.unlink(name))
-}
-
-// name spreads files over directories by the first digits of their hash. Groups of layers count from
-// 0.
-func (l *vllmFS) name(o tiers.Object) string {
-	h := hash(o)
-	return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", l.dir, h[:3], h[3:5], max(0, o.Layer-1), h)
-}
-
-func (l *vllmFS) longest() string { return l.dir }
-
-// create uses the process id in the temporary name, where each thread of the engine has a random
-// number.
-func (l *vllmFS) create(_ context.Context, s *span) error {
-	path, err := l.missing(s.run[0].o)
-	if err == nil {
-		err = l.parents(path)
-	}
-	if err != nil {
-		return err
-	}
-	return l.begin(s, fmt.Sprintf("%s_%d.tmp", path, os.Getpid()),
-		unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_TRUNC|past(l.t.direct), 0o644)
 }
 
 // parents makes the two directories above a file as os.makedirs does with exist_ok: it looks the

@@ -3,6 +3,7 @@ package ioengine
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,8 +19,8 @@ type Engine interface {
 	Register(arena []byte) (slot int32, err error)
 	// Unregister releases a slot. No request in flight may use it.
 	Unregister(slot int32)
-	// Submit begins requests. Done may be called before it returns.
-	Submit(ops ...*Op)
+	// Submit begins a request. Done may be called before it returns.
+	Submit(op *Op)
 	// Call makes another system call that may hang in the device, on the caller's goroutine. What
 	// names the call (create, remove, ...), where is the path. It returns the error of f.
 	Call(what, where string, f func() error) error
@@ -76,12 +77,30 @@ type Op struct {
 	// Begun and Ended are the start and end of service at the device, on the engine's clock.
 	Begun, Ended time.Duration
 
-	// The engine's own fields, under its lock.
-	next, prev *Op
-	own        bool // a worker is inside Done
-	again      bool // submitted by its own Done
+	// The engine's own fields.
+	next, prev *Op // under its lock
+	turn       atomic.Uint32
 	kernel     onRing
 }
+
+// The states of Op.turn, which is atomic so that a chain of requests takes no lock.
+const (
+	elsewhere = iota
+	inDone    // the engine is in the Op's Done, or has just returned from it
+	again     // submitted since Done began
+)
+
+// done calls Done. The caller then calls chained.
+func (op *Op) done() {
+	op.turn.Store(inDone)
+	op.Done(op)
+}
+
+// chained reports whether the Op has been submitted again since done. The caller then continues with it.
+func (op *Op) chained() bool { return op.turn.Swap(elsewhere) == again }
+
+// chain reports, for Submit, whether the caller of done continues with the Op.
+func (op *Op) chain() bool { return op.turn.CompareAndSwap(inDone, again) }
 
 // whole is the progress of a request that takes several calls because of signals or short transfers.
 type whole struct {
@@ -121,29 +140,4 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	over = w.moved >= op.N
 	w.out = over && op.Leaves
 	return over && !w.out, nil
-}
-
-// Await submits an operation and waits for it. After ctx has ended it waits for at most tiers.Grace
-// and then returns ctx's cause; the kernel still uses the operation and its buffer. Over is called
-// when the operation completes, perhaps long after Await has returned.
-func Await(ctx context.Context, submit func(*Op), op *Op, over func()) error {
-	done := make(chan error, 1)
-	op.Done = func(op *Op) {
-		over()
-		done <- op.Err
-	}
-	submit(op)
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(tiers.Grace)
-	defer grace.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-grace.C:
-		return context.Cause(ctx)
-	}
 }

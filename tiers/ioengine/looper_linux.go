@@ -64,15 +64,7 @@ type onRing struct {
 	whole whole
 	going bool // it is in service, perhaps after a part
 	waits bool // it returned EAGAIN: the kernel would have blocked
-	turn  atomic.Uint32
 }
-
-// The states of onRing.turn, which is atomic so that a chain of requests takes no lock.
-const (
-	elsewhere = iota
-	inDone    // the thread is in the Op's Done, or has just returned from it
-	again     // submitted since Done began
-)
 
 // anew resets op for execution from its beginning.
 func (op *Op) anew() {
@@ -310,11 +302,10 @@ func (l *looper) reap() {
 	l.mu.Unlock()
 	for _, op := range l.back {
 		l.e.completed(op)
-		op.kernel.turn.Store(inDone)
-		op.Done(op)
+		op.done()
 	}
-	for i, op := range l.back {
-		if op.kernel.turn.Swap(elsewhere) == again {
+	for i, op := range l.back { // a request may also be submitted again by the Done of another one
+		if op.chained() {
 			op.anew()
 			l.waiting = append(l.waiting, op)
 		} else {
@@ -356,7 +347,7 @@ func (l *looper) take(c ring.Completion) {
 
 // submit queues a request and wakes the thread, if it sleeps.
 func (l *looper) submit(op *Op) {
-	if op.kernel.turn.CompareAndSwap(inDone, again) {
+	if op.chain() {
 		return
 	}
 	l.mu.Lock()

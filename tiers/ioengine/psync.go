@@ -16,13 +16,13 @@ type psync struct {
 	ledger
 	call func(*Op) (moved int, err error)
 
+	work     chan *Op       // to idle workers; closed with the engine
+	inFlight sync.WaitGroup // requests submitted and not done
+	closing  sync.Once
+	over     chan struct{} // closed when no request is in flight after Close
+
 	mu        sync.Mutex
-	work      sync.Cond // wakes idle workers and Close
-	queue     list      // submitted, without a worker yet
-	inService list      // oldest first
-	idle      int
-	inFlight  int // submitted and not done
-	closed    bool
+	inService list // oldest first
 }
 
 // NewPsync returns the psync engine, which works on every system. Now is the clock of the times in an
@@ -30,9 +30,7 @@ type psync struct {
 func NewPsync(now func() time.Duration) Engine { return newPsync(now, perform) }
 
 func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
-	e := &psync{ledger: ledger{now: now}, call: call}
-	e.work.L = &e.mu
-	e.queue.init()
+	e := &psync{ledger: ledger{now: now}, call: call, work: make(chan *Op), over: make(chan struct{})}
 	e.inService.init()
 	return e
 }
@@ -43,54 +41,34 @@ func (e *psync) Register([]byte) (int32, error) { return 0, nil }
 // Unregister does nothing.
 func (e *psync) Unregister(int32) {}
 
-// Submit wakes an idle worker for each request, or starts one. A request that its own Done submits
+// Submit passes the request to an idle worker, or starts one. A request that its own Done submits
 // again stays on the worker that called Done: a chain of requests in one buffer needs no wake-ups,
 // which cost more CPU than the calls.
-func (e *psync) Submit(ops ...*Op) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, op := range ops {
-		op.Err, op.Moved = nil, 0
-		e.inFlight++
-		switch {
-		case op.own:
-			op.again = true
-			continue
-		case e.idle > 0:
-			e.idle-- // here, so that two submissions do not count on one worker
-			e.work.Signal()
-		default:
-			go e.worker()
-		}
-		e.queue.push(op)
+func (e *psync) Submit(op *Op) {
+	if op.chain() {
+		return
+	}
+	e.inFlight.Add(1)
+	select {
+	case e.work <- op:
+	default:
+		go e.worker(op)
 	}
 }
 
-// worker executes requests until the engine is closed.
-func (e *psync) worker() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for {
-		op := e.queue.first()
-		for ; op == nil; op = e.queue.first() {
-			if e.closed {
-				return
-			}
-			e.idle++
-			e.work.Wait()
-			// Submit has subtracted this worker from idle, unless the engine is closed.
+// worker executes requests, first op, until the engine is closed.
+func (e *psync) worker(op *Op) {
+	for ; op != nil; op = <-e.work {
+		for e.serve(op) {
 		}
-		e.queue.remove(op)
-		for more := true; more; {
-			more = e.serve(op)
-		}
+		e.inFlight.Done()
 	}
 }
 
-// serve executes one request and reports whether its Done submitted it again. The lock is held before
-// and after.
+// serve executes one request and reports whether its Done submitted it again.
 func (e *psync) serve(op *Op) (again bool) {
-	op.Begun = e.now()
+	op.Err, op.Moved, op.Begun = nil, 0, e.now()
+	e.mu.Lock()
 	e.inService.push(op)
 	e.mu.Unlock()
 	moved, err := e.call(op)
@@ -98,17 +76,10 @@ func (e *psync) serve(op *Op) (again bool) {
 	e.mu.Lock()
 	op.Moved, op.Err, op.Ended = moved, err, ended
 	e.inService.remove(op)
-	op.own = true
 	e.mu.Unlock()
 	e.completed(op)
-	op.Done(op)
-	e.mu.Lock()
-	again = op.again
-	op.own, op.again = false, false
-	if e.inFlight--; e.inFlight == 0 && e.closed {
-		e.work.Broadcast()
-	}
-	return again
+	op.done()
+	return op.chained()
 }
 
 func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
@@ -122,24 +93,23 @@ func (e *psync) Stalls() Stalls { return e.stalls(e.Stuck(nil, StallAfter)) }
 
 // Close ends the workers. A worker whose call hangs in the device ends when the call completes.
 func (e *psync) Close(ctx context.Context) error {
-	wake := func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.work.Broadcast()
+	e.closing.Do(func() {
+		go func() {
+			e.inFlight.Wait()
+			close(e.work)
+			close(e.over)
+		}()
+	})
+	select {
+	case <-e.over:
+		return nil
+	case <-ctx.Done():
 	}
-	defer context.AfterFunc(ctx, wake)()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closed = true
-	e.work.Broadcast()
-	for e.inFlight > 0 {
-		if ctx.Err() != nil {
-			return fmt.Errorf("close the I/O engine: the device still has %d requests: %w",
-				e.inFlight, context.Cause(ctx))
-		}
-		e.work.Wait()
-	}
-	return nil
+	left := len(e.inService.stuck(nil, e.now(), -1))
+	return fmt.Errorf("close the I/O engine: the device still has %d requests: %w", left,
+		context.Cause(ctx))
 }
 
 // perform executes a request with system calls.
@@ -221,18 +191,10 @@ func vector(op *Op, readv, writev func(fd int, pieces [][]byte, off int64) (int,
 	return n, nil
 }
 
-// list is a FIFO queue from which any Op can be removed: a circular list with root as sentinel.
+// list has Ops in the order of push: a circular list with root as sentinel.
 type list struct{ root Op }
 
 func (l *list) init() { l.root.next, l.root.prev = &l.root, &l.root }
-
-// first returns the oldest Op, or nil.
-func (l *list) first() *Op {
-	if l.root.next == &l.root {
-		return nil
-	}
-	return l.root.next
-}
 
 func (l *list) push(op *Op) {
 	op.prev, op.next = l.root.prev, &l.root

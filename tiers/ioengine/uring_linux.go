@@ -91,13 +91,11 @@ func newURing(now func() time.Duration, rings int, open func() (queue, string, e
 }
 
 // Submit implements Engine. An Op stays on its first ring.
-func (e *uring) Submit(ops ...*Op) {
-	for _, op := range ops {
-		if op.kernel.ring == nil {
-			op.kernel.ring = e.rings[int(e.turn.Add(1))%len(e.rings)]
-		}
-		op.kernel.ring.submit(op)
+func (e *uring) Submit(op *Op) {
+	if op.kernel.ring == nil {
+		op.kernel.ring = e.rings[int(e.turn.Add(1))%len(e.rings)]
 	}
+	op.kernel.ring.submit(op)
 }
 
 // Register implements Engine. Slot n is the rings' buffers from n-1 on.
@@ -120,14 +118,11 @@ func (e *uring) Register(arena []byte) (slot int32, err error) {
 func (e *uring) reserve(parts int) (first int, some bool) {
 	e.slots.Lock()
 	defer e.slots.Unlock()
-	free := 0
-	for i := range e.slots.parts {
-		if free++; e.slots.parts[i] != 0 {
-			first, free = i+1, 0
-		}
-		if free == parts {
-			for j := range parts {
-				e.slots.parts[first+j] = parts - j
+	for ; first+parts <= len(e.slots.parts); first++ {
+		free := e.slots.parts[first : first+parts]
+		if slices.Max(free) == 0 {
+			for i := range free {
+				free[i] = parts - i
 			}
 			return first, true
 		}

@@ -139,20 +139,26 @@ func TestARefusedRingLeavesNothingOpen(t *testing.T) {
 	assert.LessOrEqual(t, count(), before)
 }
 
+// newPipe returns the descriptor of an empty pipe, and its other end.
+func newPipe(t *testing.T) (fd int, end *os.File) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
+	return int(read.Fd()), write
+}
+
 // An empty pipe is a device that hangs. It keeps its requests, which are more than a ring has
 // entries. Other requests complete while there are free entries, and Close stops waiting.
 func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 	e := realRings(t, 2)
-	var pipe [2]int
-	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
-	defer unix.Close(pipe[0])
+	pipe, end := newPipe(t)
 	var back atomic.Int64
 	const stuck = 100
 	var ended sync.WaitGroup
 	ended.Add(stuck)
 	bufs := make([]byte, stuck)
 	for i := range stuck {
-		e.Submit(&Op{FD: pipe[0], N: 1, Buf: tiers.Buffer{B: bufs[i : i+1]}, Done: func(*Op) {
+		e.Submit(&Op{FD: pipe, N: 1, Buf: tiers.Buffer{B: bufs[i : i+1]}, Done: func(*Op) {
 			back.Add(1)
 			ended.Done()
 		}})
@@ -177,9 +183,9 @@ func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 	assert.Regexp(t, "^close the I/O engine: the device still has 10[01] requests: enough$",
 		err.Error())
 	assert.Zero(t, back.Load())
-	_, err = unix.Write(pipe[1], make([]byte, stuck/2))
+	_, err = end.Write(make([]byte, stuck/2))
 	require.NoError(t, err)
-	require.NoError(t, unix.Close(pipe[1])) // the other reads complete with the end of the file
+	require.NoError(t, end.Close()) // the other reads complete with the end of the file
 	ended.Wait()
 	require.NoError(t, e.Close(t.Context()))
 }
@@ -187,23 +193,20 @@ func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 // Requests beyond the entries of a ring wait in the process.
 func TestARingHasMoreRequestsThanPlaces(t *testing.T) {
 	e := realRings(t, 1)
-	var pipe [2]int
-	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
-	defer unix.Close(pipe[0])
-	defer unix.Close(pipe[1])
+	pipe, end := newPipe(t)
 	const n = 4*ringEntries - 24
 	var ended sync.WaitGroup
 	ended.Add(n)
 	bufs := make([]byte, n)
 	for i := range n {
-		e.Submit(&Op{FD: pipe[0], N: 1, Buf: tiers.Buffer{B: bufs[i : i+1]},
+		e.Submit(&Op{FD: pipe, N: 1, Buf: tiers.Buffer{B: bufs[i : i+1]},
 			Done: func(op *Op) { assert.NoError(t, op.Err); ended.Done() }})
 	}
 	given := make([]byte, n)
 	for i := range given {
 		given[i] = 1
 	}
-	_, err := unix.Write(pipe[1], given)
+	_, err := end.Write(given)
 	require.NoError(t, err)
 	ended.Wait()
 	assert.Equal(t, given, bufs)
@@ -214,10 +217,7 @@ func TestARingHasMoreRequestsThanPlaces(t *testing.T) {
 // own thread. Unregister must therefore not wait for that thread.
 func TestMemoryComesBackWithALateAnswer(t *testing.T) {
 	e := realRings(t, 2)
-	var pipe [2]int
-	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
-	defer unix.Close(pipe[0])
-	defer unix.Close(pipe[1])
+	pipe, end := newPipe(t)
 	arena := make([]byte, 4096)
 	for range 3 * ring.MaxBuffers { // more than can be registered at a time
 		slot, err := e.Register(arena)
@@ -228,11 +228,11 @@ func TestMemoryComesBackWithALateAnswer(t *testing.T) {
 	late := make(chan struct{})
 	slot, err := e.Register(arena)
 	require.NoError(t, err)
-	e.Submit(&Op{FD: pipe[0], N: 1, Buf: tiers.Buffer{B: arena[:1], Slot: slot}, Done: func(*Op) {
+	e.Submit(&Op{FD: pipe, N: 1, Buf: tiers.Buffer{B: arena[:1], Slot: slot}, Done: func(*Op) {
 		e.Unregister(slot)
 		close(late)
 	}})
-	_, err = unix.Write(pipe[1], []byte{1})
+	_, err = end.Write([]byte{1})
 	require.NoError(t, err)
 	<-late
 	require.NoError(t, e.Close(t.Context()))
@@ -481,7 +481,9 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 			}
 			ops[i] = op
 		}
-		e.Submit(ops...)
+		for _, op := range ops {
+			e.Submit(op)
+		}
 		all.Wait()
 		require.NoError(t, e.Close(t.Context()), "seed %d", seed)
 		// including the read of wakeFD

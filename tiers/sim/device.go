@@ -2,54 +2,123 @@ package sim
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 )
 
-// Device is a tier without bytes that takes the time of a DeviceModel.
+// Device is a tier without bytes that takes the time of a DeviceModel: a drive, or a GPU's memory behind
+// its link to the host.
 type Device struct {
-	bare
 	model  tiers.DeviceModel
 	clock  clock.Clock
+	traits tiers.Traits
+	Free   bool          // requests take no time: for filling before the load, in virtual time only
+	Busy   time.Duration // busy time of the medium, both directions
+
+	mu     sync.Locker
 	places []time.Duration      // when each of the Parallelism servers becomes free, sorted
 	medium [tiers.NumOps]medium // without Duplex only the first is used
-	Busy   time.Duration        // busy time of the medium, both directions
-	Free   bool                 // requests take no time: for filling before the load
-	traits tiers.Traits
+	// held has the existing objects of a link: opening or removing a missing one is an error, as in any
+	// tier. nil: all objects exist.
+	held map[tiers.ID]struct{}
 }
 
 var _ tiers.Files = (*Device)(nil)
 
-// NewDevice returns an idle device. All its users share the thread of a virtual clock.
+// oneThread is the lock of a drive, which only the thread of a virtual clock uses.
+type oneThread struct{}
+
+func (oneThread) Lock()   {}
+func (oneThread) Unlock() {}
+
+// NewDevice returns an idle drive with requests of the run's chunk size. It assumes that all objects
+// exist. All its users share the thread of a virtual clock.
 func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	return &Device{
-		model: m, clock: c, places: make([]time.Duration, m.Parallelism),
+		model: m, clock: c, mu: oneThread{}, places: make([]time.Duration, m.Parallelism),
 		traits: tiers.Traits{Align: 1, Description: description},
 	}
 }
 
-// Traits returns traits of a tier without bytes, with requests of the run's chunk size.
-func (d *Device) Traits() tiers.Traits { return d.traits }
-
-// Create begins an object.
-func (d *Device) Create(context.Context, ...tiers.Object) (tiers.Writer, error) {
-	return &deviceIO{d: d, op: tiers.Write}, nil
+// NewLink returns an empty GPU's memory behind a link with a bandwidth in bytes/s in each direction. All
+// transfers of a direction share its bandwidth in FIFO order. An object is one request. The cache manages
+// the capacity.
+func NewLink(bandwidth float64, c clock.Clock) (*Device, error) {
+	if !(bandwidth > 0) {
+		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: "+
+			"the bandwidth must be positive (-gpu-bandwidth-gbps)", bandwidth)
+	}
+	return &Device{
+		model: tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Duplex: true}, clock: c,
+		mu: new(sync.Mutex), held: make(map[tiers.ID]struct{}),
+		traits: tiers.Traits{Chunk: math.MaxInt, Align: 1,
+			Description: fmt.Sprintf("simulated, %.1f GiB/s each way", bandwidth/(1<<30))},
+	}, nil
 }
 
-// Open begins reading an object. It assumes that the object exists.
-func (d *Device) Open(context.Context, ...tiers.Object) (tiers.Reader, error) {
-	return &deviceIO{d: d, op: tiers.Read}, nil
+// Traits returns traits of a tier without bytes.
+func (d *Device) Traits() tiers.Traits { return d.traits }
+
+// Space returns errors.ErrUnsupported: the capacity has no limit.
+func (d *Device) Space(context.Context) (tiers.Space, error) {
+	return tiers.Space{}, errors.ErrUnsupported
+}
+
+// Close does nothing.
+func (d *Device) Close() error { return nil }
+
+func fail(op string, o tiers.Object, err error) error {
+	return &tiers.OpError{Op: op, Path: "simulated tier", Key: o.Key, Offset: -1, Err: err}
+}
+
+// Create begins an object.
+func (d *Device) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	return &deviceIO{d: d, o: objs[0], op: tiers.Write}, nil
+}
+
+// Open begins reading an object.
+func (d *Device) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	if !d.has(objs[0]) {
+		return nil, fail("open", objs[0], tiers.ErrNotFound)
+	}
+	return &deviceIO{d: d, o: objs[0], op: tiers.Read}, nil
+}
+
+// has reports whether an object exists.
+func (d *Device) has(o tiers.Object) bool {
+	if d.held == nil {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.held[o.ID()]
+	return ok
 }
 
 // Remove takes no time.
-func (d *Device) Remove(context.Context, ...tiers.Object) error { return nil }
+func (d *Device) Remove(_ context.Context, objs ...tiers.Object) error {
+	var errs []error
+	for _, o := range objs {
+		if !d.has(o) {
+			errs = append(errs, fail("remove", o, tiers.ErrNotFound))
+		}
+		d.mu.Lock()
+		delete(d.held, o.ID())
+		d.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
 
 // submit submits one request and returns when it will complete. The device executes requests in FIFO
-// order, so that the time is known at once.
-func (d *Device) submit(op tiers.Op, bytes int64) time.Duration {
+// order, so that the time is known at once. Callers hold mu.
+func (d *Device) submit(op tiers.Op, now time.Duration, bytes int64) time.Duration {
 	latency, medium := d.model.ReadLatency, &d.medium[tiers.Read]
 	if op == tiers.Write {
 		latency = d.model.WriteLatency
@@ -57,10 +126,12 @@ func (d *Device) submit(op tiers.Op, bytes int64) time.Duration {
 			medium = &d.medium[tiers.Write]
 		}
 	}
-	start := max(d.clock.Now(), d.places[0])
 	pass := d.model.Passing(op, bytes)
 	d.Busy += pass
-	done := medium.take(start+latency, pass, d.model.Slice)
+	if len(d.places) == 0 { // a link
+		return medium.take(now+latency, pass, d.model.Slice)
+	}
+	done := medium.take(max(now, d.places[0])+latency, pass, d.model.Slice)
 	// Requests complete nearly in FIFO order, so that the index is near the end.
 	i, _ := slices.BinarySearch(d.places[1:], done)
 	copy(d.places, d.places[1:i+1])
@@ -91,8 +162,9 @@ func (m *medium) take(comes, pass, slice time.Duration) time.Duration {
 type deviceIO struct {
 	tiers.One
 	d           *Device
+	o           tiers.Object
 	op          tiers.Op
-	outstanding []request // in the order of submission and completion
+	outstanding []request // in the order of submission and completion; guarded by Device.mu
 }
 
 // request is a request in flight.
@@ -101,33 +173,51 @@ type request struct {
 	at time.Duration // when it completes
 }
 
-// Submit submits a request. Only an operation's first outstanding request is an event of the clock:
-// many requests complete at the begin of a slice, and the operations alternate then.
+// Submit submits a request. The time in the queue of a link counts as service time. Only an operation's
+// first outstanding request is an event of the clock: many requests complete at the begin of a slice,
+// and the operations alternate then.
 func (x *deviceIO) Submit(io *tiers.IO) {
 	if x.d.Free {
 		io.End(nil)
 		return
 	}
 	io.Begun = x.d.clock.Now()
-	r := request{io, x.d.submit(x.op, int64(io.N))}
-	if x.outstanding = append(x.outstanding, r); len(x.outstanding) == 1 {
+	x.d.mu.Lock()
+	r := request{io, x.d.submit(x.op, io.Begun, int64(io.N))}
+	x.outstanding = append(x.outstanding, r)
+	first := len(x.outstanding) == 1
+	x.d.mu.Unlock()
+	if first {
 		x.d.clock.At(r.at, x.complete)
 	}
 }
 
 // complete completes the first request, whose Done may submit another one, and schedules the next.
 func (x *deviceIO) complete() {
+	x.d.mu.Lock()
 	first := x.outstanding[0]
+	x.d.mu.Unlock()
 	first.io.Ended = first.at
 	first.io.End(nil)
+	x.d.mu.Lock()
+	defer x.d.mu.Unlock()
 	x.outstanding = append(x.outstanding[:0], x.outstanding[1:]...)
 	if len(x.outstanding) > 0 {
 		x.d.clock.At(x.outstanding[0].at, x.complete)
 	}
 }
 
-// Commit takes the time of the model's flush.
+// Commit makes an object visible, and takes the time of the model's flush.
 func (x *deviceIO) Commit(ctx context.Context) error {
+	if x.d.held != nil {
+		x.d.mu.Lock()
+		defer x.d.mu.Unlock()
+		if _, ok := x.d.held[x.o.ID()]; ok {
+			return fail("create", x.o, tiers.ErrExists)
+		}
+		x.d.held[x.o.ID()] = struct{}{}
+		return nil
+	}
 	if x.d.Free || x.d.model.Flush == 0 {
 		return nil
 	}

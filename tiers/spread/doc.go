@@ -1,7 +1,7 @@
 // Package spread combines several storage tiers into one: directories, each of which has whole objects,
 // and ranks, each of which has a part of every object.
 //
-//	spread.go  Config, Tier: the files in several directories, with an account per directory
+//	spread.go  Tier: the files in several directories
 //	ranks.go   Ranks: the tiers of tensor-parallel ranks, or of the groups of layers of a hybrid model
 //
 // # Directories
@@ -15,6 +15,6 @@
 //
 // # Ownership
 //
-// A Tier and Ranks close their parts. One mutex guards a Tier's accounts; it is not held across a call
-// of a part.
+// A Tier and Ranks close their parts. The parts of a Tier know which objects they have. A mutex of the
+// Tier guards what its writers are about to take; it is not held while files are created.
 package spread

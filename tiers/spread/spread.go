@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 
 	"kvbench/tiers"
+	"kvbench/tiers/filetier"
 )
 
-// Files are the files of a storage tier in one directory.
+// Files are the files of a storage tier in one or several directories.
 type Files interface {
 	tiers.Files
 	Direct() bool
@@ -21,18 +23,12 @@ type Files interface {
 	LeaveFiles()
 }
 
-// Part is one directory.
+// Part is one directory. Its readers and writers return its number, filetier.Config.Part, to
+// [tiers.PartOf].
 type Part struct {
-	Files
+	*filetier.Tier
 	Directory string // the name for messages
 	Room      int64  // capacity in bytes of objects
-}
-
-// Config is the configuration of a Tier.
-type Config struct {
-	Parts []Part // at least one; all of the same kind
-	// Unit is the allocation unit of objects in bytes, such as the size of a slot; 0 = 1.
-	Unit int64
 }
 
 // Use is the current content of a directory.
@@ -43,36 +39,22 @@ type Use struct {
 	Elsewhere int64
 }
 
-// Tier is several directories as one tier. Its methods are safe for concurrent use.
+// Tier is several directories as one tier. Its methods are safe for concurrent use. The directories know
+// which objects they have.
 type Tier struct {
 	parts  []Part
-	unit   int64
 	traits tiers.Traits
 
-	mu   sync.Mutex
-	at   map[tiers.ID]*stored
-	uses []use
-}
-
-// use is the account of a part.
-type use struct {
-	Use
-	taken int64 // bytes of capacity in use
-}
-
-// stored is the directory of an object that is written or being written.
-type stored struct {
-	o    tiers.Object
-	part int
-	kept bool // committed
+	mu        sync.Mutex
+	creating  []int64 // bytes of objects that each directory is about to count
+	elsewhere []int64 // see Use
 }
 
 var _ Files = (*Tier)(nil)
 
-// New returns a tier of the parts. Its Close closes them.
-func New(cfg Config) *Tier {
-	t := &Tier{parts: cfg.Parts, unit: max(1, cfg.Unit), at: make(map[tiers.ID]*stored),
-		uses: make([]use, len(cfg.Parts))}
+// New returns a tier of at least one part, all of the same kind. Its Close closes them.
+func New(parts ...Part) *Tier {
+	t := &Tier{parts: parts, creating: make([]int64, len(parts)), elsewhere: make([]int64, len(parts))}
 	t.traits = t.parts[0].Traits()
 	descriptions := []string{t.traits.Description}
 	for _, p := range t.parts[1:] {
@@ -174,8 +156,9 @@ func (t *Tier) Close() error {
 func (t *Tier) Uses() (list []Use) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, u := range t.uses {
-		list = append(list, u.Use)
+	for i, p := range t.parts {
+		held, _ := p.Footprint()
+		list = append(list, Use{p.Entries(), held, t.elsewhere[i]})
 	}
 	return list
 }
@@ -183,124 +166,75 @@ func (t *Tier) Uses() (list []Use) {
 // Create begins to write the first object and the following objects, up to the first one for another
 // directory.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	run, part := t.place(objs)
-	w, err := t.parts[part].Create(ctx, objs[:len(run)]...)
-	took := 0
-	if err == nil {
-		took = w.Len()
-	}
-	t.forget(run[took:]...)
-	if err != nil {
-		return nil, err
-	}
-	return &writer{Writer: w, t: t, part: part, run: run[:took]}, nil
-}
-
-// place records the directory of the first objects that go to the same directory. It does not record an
-// object that already exists: the part refuses it.
-func (t *Tier) place(objs []tiers.Object) (run []*stored, part int) {
+	part, n, bytes := t.place(objs)
+	w, err := t.parts[part].Create(ctx, objs[:n]...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, o := range objs {
-		s := t.at[o.ID()]
-		known := s != nil
-		home := Home(o.Key, len(t.parts))
-		if !known {
-			s = &stored{o: o, part: t.fits(o, home)}
+	t.creating[part] -= bytes
+	if err == nil && part != t.home(objs[0]) {
+		for _, o := range objs[:w.Len()] {
+			if o.Layer <= 1 { // of the layers of an entry only the first counts
+				t.elsewhere[part]++
+			}
 		}
-		switch {
-		case i == 0:
-			part = s.part
-		case known || s.part != part:
-			return run, part
-		}
-		if known {
-			return []*stored{{o: o, part: part}}, part
-		}
-		t.at[o.ID()] = s
-		t.count(s, 1)
-		if s.part != home && entry(o) {
-			t.uses[s.part].Elsewhere++
-		}
-		run = append(run, s)
 	}
-	return run, part
+	return w, err
+}
+
+// place returns the directory for the first n objects, and reserves their bytes there. An object that
+// exists already goes to its directory, which refuses it.
+func (t *Tier) place(objs []tiers.Object) (part, n int, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	part = t.where(objs[0])
+	if !t.parts[part].Has(objs[0]) {
+		part = t.fits(objs[0])
+	}
+	home := t.home(objs[0])
+	for ; n < len(objs) && (n == 0 || t.home(objs[n]) == home && t.fits(objs[n]) == part); n++ {
+		t.creating[part] += objs[n].Size
+		bytes += objs[n].Size
+	}
+	return part, n, bytes
 }
 
 // fits returns the directory for an object: its home, or the next directory with enough capacity. If
 // none has enough, it returns the directory with the most capacity left: the cache limits the sum over
 // all directories. Callers hold mu.
-func (t *Tier) fits(o tiers.Object, home int) (part int) {
-	left := func(i int) int64 { return t.parts[i].Room - t.uses[i].taken }
-	part = home
+func (t *Tier) fits(o tiers.Object) (part int) {
+	home, most := t.home(o), int64(math.MinInt64)
 	for i := range t.parts {
 		next := (home + i) % len(t.parts)
-		if left(next) >= t.room(o) {
+		held, waste := t.parts[next].Footprint()
+		left := t.parts[next].Room - held - waste - t.creating[next]
+		if left >= o.Size {
 			return next
 		}
-		if left(next) > left(part) {
-			part = next
+		if left > most {
+			part, most = next, left
 		}
 	}
 	return part
 }
 
-// room returns the capacity that an object takes in its directory.
-func (t *Tier) room(o tiers.Object) int64 { return tiers.AlignUp(o.Size, t.unit) }
+// home returns the home directory of an object.
+func (t *Tier) home(o tiers.Object) int { return Home(o.Key, len(t.parts)) }
 
-// keep records that objects are committed.
-func (t *Tier) keep(list ...*stored) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, s := range list {
-		s.kept = true
-	}
-}
-
-// forget removes aborted or removed objects from the accounts. It ignores an object without a record: a
-// refused writer must not remove the record of the existing object.
-func (t *Tier) forget(list ...*stored) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, s := range list {
-		if t.at[s.o.ID()] != s {
-			continue
-		}
-		delete(t.at, s.o.ID())
-		t.count(s, -1)
-		// An object that was never committed does not count in Elsewhere.
-		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) && entry(s.o) {
-			t.uses[s.part].Elsewhere--
+// where returns the directory of an object, or the home directory of an unknown object.
+func (t *Tier) where(o tiers.Object) int {
+	home := t.home(o)
+	for i := range t.parts {
+		if at := (home + i) % len(t.parts); t.parts[at].Has(o) {
+			return at
 		}
 	}
+	return home
 }
 
-// count adds an object to the account of its directory, or removes it. Callers hold mu.
-func (t *Tier) count(s *stored, sign int64) {
-	u := &t.uses[s.part]
-	u.Bytes += sign * s.o.Size
-	u.taken += sign * t.room(s.o)
-	if entry(s.o) {
-		u.Entries += sign
-	}
-}
-
-// entry reports whether an object counts as an entry. Of the layers of an entry only the first does.
-func entry(o tiers.Object) bool { return o.Layer <= 1 }
-
-// where returns the directory of the first object, and how many of the first objects are in it. For an
-// unknown object it returns the home directory.
-func (t *Tier) where(objs []tiers.Object) (part, n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	of := func(o tiers.Object) int {
-		if s := t.at[o.ID()]; s != nil {
-			return s.part
-		}
-		return Home(o.Key, len(t.parts))
-	}
-	part, n = of(objs[0]), 1
-	for n < len(objs) && of(objs[n]) == part {
+// together returns the directory of the first object, and how many of the first objects are in it.
+func (t *Tier) together(objs []tiers.Object) (part, n int) {
+	part, n = t.where(objs[0]), 1
+	for n < len(objs) && t.where(objs[n]) == part {
 		n++
 	}
 	return part, n
@@ -309,91 +243,29 @@ func (t *Tier) where(objs []tiers.Object) (part, n int) {
 // Open begins to read the first object and the following objects, up to the first one in another
 // directory.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	part, n := t.where(objs)
-	r, err := t.parts[part].Open(ctx, objs[:n]...)
-	if err != nil {
-		return nil, err
-	}
-	return &reader{Reader: r, part: part}, nil
+	part, n := t.together(objs)
+	return t.parts[part].Open(ctx, objs[:n]...)
 }
 
 // Remove deletes objects in their directories.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	var errs []error
 	for _, o := range objs {
-		part, _ := t.where([]tiers.Object{o})
-		errs = append(errs, t.parts[part].Remove(ctx, o))
-		t.mu.Lock()
-		s := t.at[o.ID()]
-		gone := s != nil && s.kept // before the commit, the writer removes the record
-		t.mu.Unlock()
-		if gone {
-			t.forget(s)
-		}
+		errs = append(errs, t.parts[t.where(o)].Remove(ctx, o))
 	}
 	return errors.Join(errs...)
 }
 
 // Lookup looks up objects in their directories, one directory after the other, up to the first missing
-// object. All parts must implement tiers.Looker.
+// object.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for found < len(objs) {
-		part, n := t.where(objs[found:])
-		looker, ok := t.parts[part].Files.(tiers.Looker)
-		if !ok {
-			return found, errors.ErrUnsupported
-		}
-		there, err := looker.Lookup(ctx, objs[found:found+n]...)
+		part, n := t.together(objs[found:])
+		there, err := t.parts[part].Lookup(ctx, objs[found:found+n]...)
 		found += there
 		if err != nil || there < n {
 			return found, err
 		}
 	}
 	return found, nil
-}
-
-// reader is a reader of one part.
-type reader struct {
-	tiers.Reader
-	part int
-}
-
-// Part returns the number of the directory: see [tiers.PartOf].
-func (r *reader) Part() int { return r.part }
-
-// writer is a writer of one part. Its objects count in the accounts until they are aborted.
-type writer struct {
-	tiers.Writer
-	t    *Tier
-	part int
-	run  []*stored
-	over bool // committed
-}
-
-// Part returns the number of the directory: see [tiers.PartOf].
-func (w *writer) Part() int { return w.part }
-
-// Committed returns the part's count of bytes.
-func (w *writer) Committed(n int64) int64 { return tiers.Committed(w.Writer, n) }
-
-// Commit commits the objects. After an error they no longer count.
-func (w *writer) Commit(ctx context.Context) error {
-	err := w.Writer.Commit(ctx)
-	switch {
-	case err == nil:
-		w.t.keep(w.run...)
-		w.over = true
-	case !w.over:
-		w.t.forget(w.run...)
-	}
-	return err
-}
-
-// Abort aborts the objects and removes them from the accounts, unless they were committed.
-func (w *writer) Abort() error {
-	err := w.Writer.Abort()
-	if !w.over {
-		w.t.forget(w.run...)
-	}
-	return err
 }

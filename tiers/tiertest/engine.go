@@ -53,21 +53,21 @@ func (e *Engine) Release() {
 	held := e.held
 	e.held, e.hold = nil, func(*ioengine.Op) bool { return false }
 	e.mu.Unlock()
-	e.Engine.Submit(held...)
+	for _, op := range held {
+		e.Engine.Submit(op)
+	}
 }
 
 // Submit implements ioengine.Engine. The caller cannot tell a held request from a submitted one.
-func (e *Engine) Submit(ops ...*ioengine.Op) {
-	for _, op := range ops {
-		e.mu.Lock()
-		e.seen(op)
-		held := e.hold(op)
-		if held {
-			e.held = append(e.held, op)
-		}
-		e.mu.Unlock()
-		if !held {
-			e.Engine.Submit(op)
-		}
+func (e *Engine) Submit(op *ioengine.Op) {
+	e.mu.Lock()
+	e.seen(op)
+	held := e.hold(op)
+	if held {
+		e.held = append(e.held, op)
+	}
+	e.mu.Unlock()
+	if !held {
+		e.Engine.Submit(op)
 	}
 }

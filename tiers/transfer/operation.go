@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
 )
 
@@ -200,14 +199,17 @@ func (op *operation) payload(from, to int64) (bytes int64) {
 	return bytes
 }
 
-// admit checks the settings and waits for all buffers at once, so that no operation holds buffers while
+// admit checks the sizes and waits for all buffers at once, so that no operation holds buffers while
 // it waits for more. The tier may move fewer of the objects, and then admit takes a few buffers too
 // many.
 func (op *operation) admit(objs []tiers.Object) (err error) {
 	t := op.Settings
 	op.chunk = int64(cmp.Or(op.traits.Chunk, t.Chunk))
-	if err := op.validate(objs[0]); err != nil {
-		return err
+	if objs[0].Size < 1 {
+		return fmt.Errorf("entry %s has %d bytes: it must have at least one", objs[0].Key, objs[0].Size)
+	}
+	if op.traits.Holds && op.chunk%int64(op.traits.Align) != 0 {
+		return fmt.Errorf("requests of %d bytes must be a multiple of %d", op.chunk, op.traits.Align)
 	}
 	var bytes int64
 	for _, o := range objs {
@@ -227,29 +229,6 @@ func (op *operation) admit(objs []tiers.Object) (err error) {
 	op.waited = t.Clock.Now() - from
 	if err != nil {
 		return fmt.Errorf("wait for the buffers of entry %s: %w", objs[0].Key, err)
-	}
-	return nil
-}
-
-func (op *operation) validate(o tiers.Object) error {
-	t, chunk := op.Settings, op.chunk
-	switch {
-	case t.Clock == nil:
-		return errors.New("a transfer needs a Clock")
-	case t.Depth < 1:
-		return fmt.Errorf("a transfer's Depth (%d) must be at least 1", t.Depth)
-	case chunk < 1:
-		return fmt.Errorf("a transfer's Chunk (%d bytes) must be positive", chunk)
-	case o.Size < 1:
-		return fmt.Errorf("entry %s has %d bytes: it must have at least one", o.Key, o.Size)
-	case !op.traits.Holds:
-		return nil
-	case chunk%buffer.PageSize != 0 || chunk%int64(op.traits.Align) != 0:
-		return fmt.Errorf("a transfer's Chunk (%d bytes) must be a multiple of %d", chunk,
-			max(op.traits.Align, buffer.PageSize))
-	case chunk > int64(t.Pool.Size()):
-		return fmt.Errorf("a transfer's Chunk (%d bytes) must fit the pool's buffers (%d bytes)",
-			chunk, t.Pool.Size())
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (r *Report) hitChart() view.Chart {
 				func(p Point) *float64 { return p.PrefixHitRatio }),
 		}}
 	if r.Knee != nil {
-		c.Marks = append(c.Marks, view.Mark{X: float64(r.Knee.CapacityBytes), Text: "bend"})
+		c.Marks = append(c.Marks, view.Mark{X: float64(r.Knee.CapacityBytes), Text: "knee"})
 	}
 	return c
 }

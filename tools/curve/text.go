@@ -88,7 +88,7 @@ func (r *Report) facts() (list [][2]string) {
 	say("best", "hit ratio %s, of tokens %s, however large the cache",
 		units.HitRatio.Text(r.IdealHitRatio), units.HitRatio.Text(r.IdealTokenHitRatio))
 	if r.Knee != nil {
-		say("bend", "%s: hit ratio %s, %s of the best; beyond it a byte brings fewer hits than "+
+		say("knee", "%s: hit ratio %s, %s of the best; beyond it a byte brings fewer hits than "+
 			"on average", units.Bytes.Text(r.Knee.CapacityBytes),
 			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
 	}

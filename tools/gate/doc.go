@@ -28,7 +28,7 @@
 // Few trials? The smallest p of four against four trials is 1/70, of two blocks 1/36: enough for one or
 // two metrics. A metric whose smallest p after the correction is above alpha is "not enough samples"
 // and does not pass. This depends only on the number of trials. Four trials find only large losses; the
-// column sees says how large.
+// column detects says how large.
 //
 // Drift? Trials are compared only within blocks: old new new old. Linear drift within a block adds the
 // same to both sides. With a random walk neighbouring trials are similar, which makes alarms rarer.

@@ -79,7 +79,7 @@ func (r *Report) answer(row Row) string {
 			return "BLIND: most trials gave the same number: the window or a limit decided it, " +
 				"and no storage; measure with a longer -benchtime"
 		}
-		return fmt.Sprintf("BLIND: sees %s, %s is the limit", share(row.Sees), share(row.Limit))
+		return fmt.Sprintf("BLIND: detects %s, %s is the limit", share(row.Sees), share(row.Limit))
 	case Missing:
 		return "MISSING in new: no such result"
 	case Failed:
@@ -184,7 +184,7 @@ func (r *Report) remarks() []string {
 			"-max-regress will do")
 	}
 	if r.Family > 0 {
-		list = append(list, fmt.Sprintf("sees: the smallest loss that 4 of 5 such gates tell from "+
+		list = append(list, fmt.Sprintf("detects: the smallest loss that 4 of 5 such gates tell from "+
 			"none; power: how many of them call a loss of twice the limit worse; both at p = %.2g",
 			r.Options.Alpha/float64(r.Family)))
 	}
@@ -195,7 +195,7 @@ func (r *Report) remarks() []string {
 const mostAsked = 60
 
 // heads are the columns of the table, in text and in Markdown.
-var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "sees", "power",
+var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "detects", "power",
 	"verdict"}
 
 // cells returns a row's cells in the table. The last one is the verdict.

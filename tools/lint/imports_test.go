@@ -35,7 +35,7 @@ var mayImport = map[string]string{
 	"tiers/ioengine":      "tiers tiers/ioengine/ring",
 	"tiers/workdir":       "tiers tracing/host",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
-	"tiers/spread":        "tiers",
+	"tiers/spread":        "tiers tiers/filetier",
 	"tiers/memtier":       "tiers tiers/buffer",
 	"tiers/sim":           "tiers tiers/clock",
 	"tiers/transfer":      "tiers tiers/clock tiers/buffer",
@@ -55,7 +55,7 @@ var mayImport = map[string]string{
 	"kvbench/verdict": "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
 		"workloads workloads/model workloads/compute",
-	"kvbench/group": "kvbench/units kvbench/result",
+	"kvbench/group": "kvbench/units kvbench/result tracing/host",
 	"kvbench/merge": "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
 		"tiers tiers/evict workloads workloads/model workloads/compute workloads/checkpoint " +

@@ -138,9 +138,7 @@ func joined(ranks []*Record, n int) (*Record, error) {
 		for _, rank := range ranks {
 			results = append(results, rank.Result)
 		}
-		if rec.Result, err = merge.Ranks(results, nil); err != nil {
-			err = fmt.Errorf("%s: %w", rec.Path, err)
-		}
+		rec.Result = merge.Ranks(results, nil)
 		whole = rec.Result
 	}
 	if err != nil {

@@ -36,8 +36,7 @@ func together(t *testing.T) (dir, text string) {
 			put(r, fmt.Sprintf("rank_%d", rank))
 			ranks = append(ranks, r)
 		}
-		all, err := merge.Ranks(ranks, &result.Clients{})
-		require.NoError(t, err)
+		all := merge.Ranks(ranks, &result.Clients{})
 		text += fmt.Sprintf("BenchmarkMaxStorageStress-2 1 %d ns/op\n--- BENCH: "+
 			"BenchmarkMaxStorageStress-2\n    run.go:1: result: %s\n", trial+5,
 			put(all, "all_ranks"))

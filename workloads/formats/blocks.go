@@ -32,7 +32,7 @@ type blockFormat struct {
 	name      string // in help
 	sign      string // by which a person recognises a file
 	extension string // extension of files in a directory, besides .gz and .zst
-	doc       string // columns of the table in README: recording | blocks | ids | times
+	doc       string // columns of the table in README: recording | blocks | scope of block ids | times
 
 	begins *regexp.Regexp // matches the first bytes of a file, nil for a file of JSON objects
 	keys   []string       // keys of the first object that only this format has

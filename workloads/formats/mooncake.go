@@ -12,7 +12,7 @@ import (
 var mooncake = blockFormat{
 	name: "Mooncake", sign: `JSON lines with "hash_ids"`, extension: ".jsonl",
 	doc: "[Mooncake](https://github.com/kvcache-ai/Mooncake) JSON lines; `input_tokens`, `output_tokens`, " +
-		"`created_time` as AIPerf writes them | 512 tokens, or the row's `block_size` | of the file | ms",
+		"`created_time` as AIPerf writes them | 512 tokens, or the row's `block_size` | one file | ms",
 	sharedKeys: []string{"hash_ids", "input_length", "output_length", "timestamp"},
 	open: func(path, scope string) (Reader, error) {
 		return openJSONLines(path, func(out *rowReader, line *mooncakeLine) error {
@@ -63,7 +63,7 @@ type mooncakeLine struct {
 var bailian = blockFormat{
 	name: "Bailian", sign: `JSON lines with "chat_id"`, extension: ".jsonl",
 	doc: "[Bailian](https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon) JSON lines | 16 tokens | " +
-		"of the file; the same id after other blocks is another block | s",
+		"one file; the same id after other blocks is another block | s",
 	keys: []string{"chat_id", "parent_chat_id"},
 	open: func(path, scope string) (Reader, error) {
 		chain := make(map[link]int64) // numbers of blocks by id and the block before

@@ -11,7 +11,7 @@ import (
 
 // TestReadme compares the table of formats in README with the registered ones. -rewrite updates it.
 func TestReadme(t *testing.T) {
-	const path, head = "../README.md", "| recording | blocks | ids | times |\n|---|---|---|---|\n"
+	const path, head = "../README.md", "| recording | blocks | scope of block ids | times |\n|---|---|---|---|\n"
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), head)

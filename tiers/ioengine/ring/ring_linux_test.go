@@ -2,8 +2,6 @@ package ring
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -94,37 +92,6 @@ func TestCompletionsThatOverflowAreNotLost(t *testing.T) {
 	}
 }
 
-func TestRegisteredBuffersMoveBytes(t *testing.T) {
-	r := open(t, 8, 2)
-	mem, err := unix.Mmap(-1, 0, 1<<16, unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_ANON|unix.MAP_PRIVATE)
-	require.NoError(t, err)
-	if err := r.SetBuffer(MaxBuffers-1, mem); errors.Is(err, unix.ENOMEM) {
-		t.Skip("RLIMIT_MEMLOCK is too small: ", err)
-	} else {
-		require.NoError(t, err)
-	}
-	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-	require.NoError(t, err)
-	defer f.Close()
-	do := func(op uint8, at int, n int) int32 {
-		q := r.Next()
-		q.Op, q.FD, q.Buffer, q.Len = op, int32(f.Fd()), MaxBuffers-1, uint32(n)
-		q.Addr = uint64(uintptr(unsafe.Pointer(&mem[at])))
-		require.NoError(t, r.Enter(1))
-		result := int32(-1)
-		r.Reap(func(c Completion) { result = c.Result })
-		return result
-	}
-	copy(mem, "through a registered buffer")
-	assert.EqualValues(t, 27, do(WriteFixed, 0, 27))
-	assert.EqualValues(t, 27, do(ReadFixed, 4096, 4096), "the file ends there")
-	assert.Equal(t, mem[:27], mem[4096:4096+27])
-	require.NoError(t, r.SetBuffer(MaxBuffers-1, nil))
-	assert.EqualValues(t, -int32(unix.EFAULT), do(ReadFixed, 4096, 4096))
-	require.NoError(t, unix.Munmap(mem))
-}
-
 // A signal ends the wait for a completion that never comes, without an error: the Go runtime sends
 // signals at any time.
 func TestASignalEndsAWait(t *testing.T) {
@@ -146,9 +113,4 @@ func TestASignalEndsAWait(t *testing.T) {
 	close(over)
 	ended.Wait()
 	assert.Zero(t, r.Reap(func(Completion) {}))
-}
-
-func TestTheModeIsTold(t *testing.T) {
-	r := open(t, 8, 2)
-	assert.NotContains(t, r.Mode(), "flags", "the names of known flags")
 }
