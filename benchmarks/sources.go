@@ -24,7 +24,7 @@ func source(v *params.Values) (workloads.Source, error) {
 			v.SessionBlock()), nil
 	}
 	if v.Bench.Load == params.LoadUsers {
-		population := users.New(users.Config{
+		return users.New(users.Config{
 			Profile: v.Profile, Users: users.Population(v.Profile, seed, v.Users,
 				v.CPythonPopulation()), Seed: seed,
 			ClosedLoop: v.ClosedLoop(), Overtaking: v.Overtaking(),
@@ -32,11 +32,8 @@ func source(v *params.Values) (workloads.Source, error) {
 			KeepPrompt:  v.CutTokens() > 0,
 			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly, Window: v.ContextWindow(),
 			Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests,
-		})
-		if c := corpus(v); c != nil {
-			return users.WithRAG(population, c), nil
-		}
-		return population, nil
+			Corpus: corpus(v),
+		}), nil
 	}
 	return traceSource(v, seed)
 }

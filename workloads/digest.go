@@ -18,7 +18,7 @@ type Digest struct {
 }
 
 // Add adds a request, its plan, and a number for the decision about each operation of the plan. It
-// takes 16 ns per operation (BenchmarkDigest, one core of an EPYC), and several times that if all cores
+// takes 16 ns per operation on one core of an EPYC, and several times that if all cores
 // fetch keys from memory.
 func (d *Digest) Add(r *Request, plan []Op, decided func(i int) uint8) {
 	h := fold(fold(fold(uint64(r.User), uint64(r.Seq)), uint64(r.Conversation)), uint64(r.Turn))

@@ -56,9 +56,9 @@ func ragConfig(documents, keep int, population int64) runConfig {
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus,
 		Phase: kvbench.Phase{Window: time.Second},
 		Source: func() (workloads.Source, error) {
-			return users.WithRAG(users.New(users.Config{Profile: p,
+			return users.New(users.Config{Profile: p,
 				Users: users.Population(p, 42, 8, false), Seed: 42,
-				MultiTurn: true, MaxRequests: population}), corpus), nil
+				MultiTurn: true, MaxRequests: population, Corpus: corpus}), nil
 		},
 	}}
 }

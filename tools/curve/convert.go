@@ -44,7 +44,7 @@ func (o *ConvertOptions) Check(paths []string) (cfg traces.Config, err error) {
 // field for a session. It returns a summary with one line per item. It reads row by row; memory grows
 // only with the distinct blocks.
 func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, err error) {
-	rows, err := traces.OpenRows(formats.Blocks, cfg)
+	rows, err := traces.Open(formats.Blocks, cfg)
 	if err != nil {
 		return nil, err
 	}

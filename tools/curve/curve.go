@@ -198,7 +198,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := traces.OpenRows(formats.Blocks, q.trace)
+	rows, err := traces.Open(formats.Blocks, q.trace)
 	if err != nil {
 		return nil, err
 	}

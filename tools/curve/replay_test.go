@@ -33,7 +33,7 @@ var smallTokens = model.Sizer{BytesPerToken: 128}
 // counted returns the curve of a block trace, at those capacities among others.
 func counted(t *testing.T, path string, capacities ...int64) *Report {
 	t.Helper()
-	rows, err := traces.OpenRows(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1})
+	rows, err := traces.Open(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1})
 	require.NoError(t, err)
 	c := newCounter(smallTokens, capacities, 0)
 	require.NoError(t, rows.Each(c.add))

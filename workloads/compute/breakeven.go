@@ -1,9 +1,6 @@
 package compute
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Loading is the time to load a number of tokens, as points in ascending order of tokens.
 //
@@ -16,24 +13,22 @@ type Loading []Point
 // Point is one measured length.
 type Point struct{ Tokens, Seconds float64 }
 
-// line returns p and q of the line p + q·n on which the time to load n tokens is. l must have a point.
-func (l Loading) line(n float64) (p, q float64) {
-	through := func(a, b Point) (p, q float64) {
-		q = (b.Seconds - a.Seconds) / (b.Tokens - a.Tokens)
-		return a.Seconds - q*a.Tokens, q
+// seconds returns the time to load n tokens. l must have a point.
+func (l Loading) seconds(n float64) float64 {
+	on := func(a, b Point) float64 { // the line through two points
+		perToken := (b.Seconds - a.Seconds) / (b.Tokens - a.Tokens)
+		return a.Seconds - perToken*a.Tokens + perToken*n
 	}
-	first, last := l[0], l[len(l)-1]
+	near := l[0]
 	switch i := slices.IndexFunc(l, func(x Point) bool { return n <= x.Tokens }); {
 	case i > 0:
-		return through(l[i-1], l[i])
+		return on(l[i-1], l[i])
 	case i < 0:
-		return 0, last.Seconds / last.Tokens
+		near = l[len(l)-1]
 	case len(l) > 1:
-		if p, q = through(first, l[1]); p > 0 {
-			return p, q
-		}
+		return max(on(l[0], l[1]), near.Seconds/near.Tokens*n)
 	}
-	return 0, first.Seconds / first.Tokens
+	return near.Seconds / near.Tokens * n
 }
 
 // BreakEven has the lengths at which loading is faster than computing.
@@ -52,17 +47,8 @@ func (l Loading) BreakEven(c Cost, longest int64) (b BreakEven) {
 	if len(l) == 0 {
 		return b
 	}
-	var p, q, end float64 // the line p + q·n of the current n, and the last n on this line
 	for n := int64(1); n <= longest && b.Until == 0; n++ {
-		x := float64(n)
-		if x > end {
-			p, q = l.line(x)
-			end = math.Inf(1)
-			if i := slices.IndexFunc(l, func(at Point) bool { return x <= at.Tokens }); i >= 0 {
-				end = l[i].Tokens
-			}
-		}
-		wins := p+q*x < c.Seconds(x)
+		wins := l.seconds(float64(n)) < c.Seconds(float64(n))
 		if b.Tokens == 0 && wins {
 			b.Tokens = n
 		} else if b.Tokens > 0 && !wins {

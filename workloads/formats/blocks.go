@@ -21,7 +21,6 @@ func blockFormats() []blockFormat {
 	return []blockFormat{
 		mooncake,
 		bailian,
-		dynamo,
 		kvEvents,
 		lct,
 		agentSessions,

@@ -3,13 +3,13 @@
 //
 //	formats.go     Format, the files of a path, and their Identity; Row, Reader; Malformed, Tally, Usable:
 //	               malformed rows, and the limit at which a file is refused
-//	lines.go       lines of files, .gz and .zst unpacked, and comma-separated values by column
+//	lines.go       lines of files, .gz and .zst unpacked; Table, CSV: comma-separated values by column
 //	document.go    JSON value by value
-//	jsonlines.go   JSON lines, whose rows may come in another order
+//	readers.go     rowReader: any number of rows of each line, JSON document or record
 //	requests.go    Azure and BurstGPT: requests as comma-separated values
 //	sharegpt.go    ShareGPT: recorded conversations, whose texts tokenizer.go counts
 //	blocks.go      Blocks: the table of block traces, detected by the content of each file; their rows
-//	mooncake.go, dynamo.go, kvevents.go
+//	mooncake.go, kvevents.go
 //	               block traces of JSON lines; Bailian's are in mooncake.go
 //	sessions.go    sessions of agents, and of the agents that they start
 //	lct.go         recordings of LMCache's storage manager, in msgpack
@@ -17,7 +17,7 @@
 //	validation.go  ReadValidation: a recorded run to compare with
 //
 // A new format of requests needs a file like requests.go. A new format of block traces needs a file
-// like dynamo.go, and a line in blockFormats. All block traces have one flag, because the first object
+// like kvevents.go, and a line in blockFormats. All block traces have one flag, because the first object
 // of a file shows the format, not the path. Package traces needs no changes.
 //
 // The package has no clock and no goroutines. One goroutine at a time uses a Reader. The caller of Open

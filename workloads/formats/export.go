@@ -14,12 +14,17 @@ import (
 type MooncakeWriter struct {
 	out    *bufio.Writer
 	tokens int // tokens of a block, 0 = the rows' block size
-	ids    map[string]map[int64]int64
-	count  int64          // number of assigned ids
+	ids    map[scopedID]int64
 	joined map[link]int64 // for joined blocks: the nodes of the tree of their parts
 	blocks map[int64]int64
 	row    []int64 // ids of the current row
 	list   []byte  // text of the ids
+}
+
+// scopedID is an id of a block with its scope.
+type scopedID struct {
+	scope string
+	id    int64
 }
 
 // NewMooncakeWriter returns a writer of blocks of so many tokens, 0 for the rows' block size. Larger
@@ -27,7 +32,7 @@ type MooncakeWriter struct {
 // blocks before them, are equal.
 func NewMooncakeWriter(w io.Writer, tokens int) *MooncakeWriter {
 	return &MooncakeWriter{out: bufio.NewWriterSize(w, 1<<16), tokens: tokens,
-		ids: make(map[string]map[int64]int64), joined: make(map[link]int64),
+		ids: make(map[scopedID]int64), joined: make(map[link]int64),
 		blocks: make(map[int64]int64)}
 }
 
@@ -65,17 +70,11 @@ func (m *MooncakeWriter) Write(r *Row, at time.Duration) (written bool, err erro
 // parts. The last block may have fewer parts if the row has a block for every token: engines that omit
 // a partial block also omit a partial larger block.
 func (m *MooncakeWriter) numbers(r *Row, parts int) []int64 {
-	scope := m.ids[r.Scope]
-	if scope == nil {
-		scope = make(map[int64]int64)
-		m.ids[r.Scope] = scope
-	}
 	partial := len(r.Blocks)*r.BlockTokens >= r.Context
 	place := int64(0)
 	m.row = m.row[:0]
 	for i, id := range r.Blocks {
-		n := numbered(scope, id, m.count)
-		m.count = max(m.count, n+1)
+		n := numbered(m.ids, scopedID{r.Scope, id}, int64(len(m.ids)))
 		if parts == 1 {
 			m.row = append(m.row, n)
 			continue

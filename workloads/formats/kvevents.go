@@ -35,14 +35,14 @@ var kvEvents = blockFormat{
 		// counts is the group of layers whose events count: the group of the first stored blocks.
 		// Hybrid models have events for each group.
 		var counts *int64
-		return openJSONLines(path, func(out *jsonLines, b *kvBatch) error {
+		return openJSONLines(path, func(out *rowReader, b *kvBatch) error {
 			if b.Time == nil || b.Events == nil {
 				return malformed("want a batch of events with its time")
 			}
 			for _, text := range b.Events {
 				var e kvEvent
-				if err := json.Unmarshal(text, &e); err != nil {
-					out.add(Row{}, Malformed{err})
+				if err := unmarshal(text, &e); err != nil {
+					out.add(Row{}, err)
 					continue
 				}
 				if !e.stores() {

@@ -38,12 +38,17 @@ var lct = blockFormat{
 		if err != nil {
 			return nil, err
 		}
-		return openLCT(text)
+		l := &lctFile{textFile: text, tokens: lctTokens, known: make(map[int64]bool),
+			within: make(map[int64]bool)}
+		if err := l.header(); err != nil {
+			return nil, errors.Join(fmt.Errorf("trace %s: %w", path, err), text.Close())
+		}
+		return readRows(l, l.next, l.rows), nil
 	},
 }
 
-// lctRows is the Reader of lct.
-type lctRows struct {
+// lctFile reads the records of a file.
+type lctFile struct {
 	*textFile
 	begun  float64 // start in s since 1970, 0 if the header has none
 	record int     // number of the last record, from 1
@@ -61,27 +66,19 @@ const (
 	maxFrame = 64 << 20
 )
 
-// openLCT reads the header. It refuses other versions, in which the same names may have other meanings.
-func openLCT(text *textFile) (Reader, error) {
-	l := &lctRows{textFile: text, tokens: lctTokens, known: make(map[int64]bool),
-		within: make(map[int64]bool)}
-	if err := l.header(); err != nil {
-		return nil, errors.Join(fmt.Errorf("trace %s: %w", text.path, err), text.Close())
-	}
-	return l, nil
-}
+// lctFirst is the start of every record after the header of its map: the field type.
+var lctFirst = []byte("\xa4type\xa6record")
 
-// header reads up to the first record. LMCache once wrote a header over a shorter one, and the first
-// records then overwrote the end of the longer header. In such a file the first record begins inside
-// the length of the header, where the header without its configuration would end.
-func (l *lctRows) header() error {
+// header reads up to the first record. It refuses other versions, in which the same names may have other
+// meanings. LMCache once wrote a header over a shorter one, and the first records then overwrote the end
+// of the longer header. So the first record, not the length of the header, shows where the header ends.
+func (l *lctFile) header() error {
 	head, _ := l.Peek(l.Size())
 	if len(head) < 4 {
 		return errors.New("it has no header")
 	}
-	n := int64(binary.BigEndian.Uint32(head))
-	whole := head[4:min(int64(len(head)), 4+n)]
-	fields, at := headerFields(whole)
+	// An overwritten header has all fields before its configuration, and an error after it.
+	fields, _, _ := msgp.ReadMapStrIntfBytes(head[4:], nil)
 	if v, _ := fields["format_version"].(int64); v != 1 {
 		return fmt.Errorf("format_version is %v, want 1", fields["format_version"])
 	}
@@ -92,90 +89,53 @@ func (l *lctRows) header() error {
 		return fmt.Errorf("level is %v, want storage", level)
 	}
 	l.begun, _ = fields["t_wall_start"].(float64)
-	// The short header ends with three msgpack strings: "", "sm_config_digest" and "".
-	short := int64(at) + 1 + 1 + int64(len("sm_config_digest")) + 1
-	if short < n && short+4 < int64(len(whole)) && isRecord(whole[short+4:]) {
-		n = short
+	end := int64(4) + int64(binary.BigEndian.Uint32(head))
+	if at := int64(bytes.Index(head, lctFirst)); at > 4 {
+		end = min(end, at-5) // before the record are its length and one byte of its map
 	}
-	if _, err := io.CopyN(io.Discard, l, 4+n); err != nil {
+	if _, err := io.CopyN(io.Discard, l, end); err != nil {
 		return fmt.Errorf("its header is cut: %w", err)
 	}
 	return nil
 }
 
-// headerFields returns the fields of a header before its configuration, and the offset of the
-// configuration.
-func headerFields(b []byte) (fields map[string]any, config int) {
-	fields = make(map[string]any)
-	n, rest, err := msgp.ReadMapHeaderBytes(b)
-	for i := uint32(0); err == nil && i < n; i++ {
-		var name string
-		if name, rest, err = msgp.ReadStringBytes(rest); err == nil && name == "sm_config_json" {
-			return fields, len(b) - len(rest)
-		}
-		if err == nil {
-			fields[name], rest, err = msgp.ReadIntfBytes(rest)
-		}
-	}
-	return fields, len(b)
-}
-
-// isRecord reports whether b starts with a record: the first field of every record is type.
-func isRecord(b []byte) bool {
-	return len(b) > 1 && b[0]&0xf0 == 0x80 && bytes.HasPrefix(b[1:], []byte("\xa4type\xa6record"))
-}
-
 // Line returns the number of the record.
-func (l *lctRows) Line() int { return l.record }
+func (l *lctFile) Line() int { return l.record }
 
-// Next implements Reader.
-func (l *lctRows) Next() (Row, error) {
-	for {
-		b, err := l.next()
-		if err != nil {
-			return Row{}, err
-		}
-		row, request, err := l.row(b)
-		if request || err != nil {
-			return row, err
-		}
-	}
-}
-
-// next returns the next frame. If the recorder was killed, the last frame is incomplete: it counts as
+// next reads the next record. If the recorder was killed, the last record is incomplete: it counts as
 // one malformed row.
-func (l *lctRows) next() ([]byte, error) {
+func (l *lctFile) next(to *lctRecord) error {
 	if l.over {
-		return nil, io.EOF
+		return io.EOF
 	}
 	l.record++
 	head := make([]byte, 4)
 	_, err := io.ReadFull(l, head)
-	if errors.Is(err, io.EOF) {
-		l.over = true
-		return nil, io.EOF
-	}
 	var b []byte
-	n := int64(binary.BigEndian.Uint32(head))
-	if err == nil && n > maxFrame {
+	if n := int64(binary.BigEndian.Uint32(head)); err == nil && n > maxFrame {
 		l.over = true
-		return nil, malformed("cannot read on after here: a record of %d bytes is above the limit of %d", n,
+		return malformed("cannot read on after here: a record of %d bytes is above the limit of %d", n,
 			maxFrame)
-	}
-	if err == nil { // ReadAll allocates only for bytes that exist
+	} else if err == nil { // ReadAll allocates only for bytes that exist
 		b, err = io.ReadAll(io.LimitReader(l, n))
 		if err == nil && int64(len(b)) < n {
 			err = io.ErrUnexpectedEOF
 		}
 	}
 	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		l.over = true
-		return nil, malformed("the file ends inside its last record")
+		return malformed("the file ends inside its last record")
 	case err != nil:
-		return nil, fmt.Errorf("read trace %s in record %d: %w", l.path, l.record, err)
+		return fmt.Errorf("read trace %s in record %d: %w", l.path, l.record, err)
 	}
-	return b, nil
+	var text bytes.Buffer
+	if _, err := msgp.UnmarshalAsJSON(&text, b); err != nil {
+		return Malformed{err}
+	}
+	return unmarshal(text.Bytes(), to)
 }
 
 // lctRecord is a record of a file.
@@ -212,33 +172,25 @@ type lctLayout struct {
 	Shapes [][]int `json:"shapes"`
 }
 
-// row returns the row of a record. request is false for a call that makes no row.
-func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
-	var text bytes.Buffer
-	if _, err := msgp.UnmarshalAsJSON(&text, packed); err != nil {
-		return row, false, Malformed{err}
-	}
-	var record lctRecord
-	if err := json.Unmarshal(text.Bytes(), &record); err != nil {
-		return row, false, Malformed{err}
-	}
+// rows adds the row of a record, if its call makes one.
+func (l *lctFile) rows(out *rowReader, record *lctRecord) error {
 	if record.Type != "record" || record.At == nil || record.Name == "" || record.Args == nil {
-		return row, false, malformed("want a record with t_mono, qualname and args")
+		return malformed("want a record with t_mono, qualname and args")
 	}
 	store := strings.HasSuffix(record.Name, ".StorageManager.reserve_write")
 	if !store && !strings.HasSuffix(record.Name, ".StorageManager.submit_prefetch_task") {
-		return row, false, nil
+		return nil
 	}
 	var args lctArgs
-	err = json.Unmarshal(record.Args, &args)
+	err := unmarshal(record.Args, &args)
 	if err == nil && args.Spec.Tag == "PrefetchRequestSpec" {
-		err = json.Unmarshal(args.Spec.Value, &args)
+		err = unmarshal(args.Spec.Value, &args)
 	}
 	switch {
 	case err != nil:
-		return row, false, Malformed{err}
+		return err
 	case args.Keys == nil:
-		return row, false, malformed("%s without keys", record.Name)
+		return malformed("%s without keys", record.Name)
 	}
 	l.layout(&args)
 	// The keys are in the order of the prompt's chunks, so the first keys are a prefix.
@@ -246,7 +198,7 @@ func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
 	clear(l.within)
 	for _, k := range args.Keys {
 		if k.Tag != "ObjectKey" || len(k.Value.Hash) == 0 {
-			return row, false, malformed("a key without chunk_hash")
+			return malformed("a key without chunk_hash")
 		}
 		id := k.Value.chunk()
 		// Skip the chunk's keys of other ranks and groups. In reserve_write also skip chunks of earlier
@@ -257,16 +209,15 @@ func (l *lctRows) row(packed []byte) (row Row, request bool, err error) {
 		l.within[id], l.known[id] = true, true
 		l.ids = append(l.ids, id)
 	}
-	if len(l.ids) == 0 {
-		return row, false, nil
+	if len(l.ids) > 0 {
+		out.add(blockRow(l.begun+*record.At, Row{Context: len(l.ids) * l.tokens, Blocks: l.ids,
+			BlockTokens: l.tokens, Scope: "lmcache", Common: true}))
 	}
-	row, err = blockRow(l.begun+*record.At, Row{Context: len(l.ids) * l.tokens, Blocks: l.ids,
-		BlockTokens: l.tokens, Scope: "lmcache", Common: true})
-	return row, err == nil, err
+	return nil
 }
 
 // layout sets the tokens of a chunk, if the call has a layout.
-func (l *lctRows) layout(args *lctArgs) {
+func (l *lctFile) layout(args *lctArgs) {
 	layout := args.Layout
 	if args.Groups != nil {
 		layout = args.Groups["0"]

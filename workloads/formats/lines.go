@@ -108,97 +108,101 @@ func (l *lineReader) Line() int { return l.number }
 // maxLine is the longest line of a CSV file. Real lines have some hundred bytes.
 const maxLine = 64 << 10
 
-// Columns describes the columns of a kind of CSV file.
-type Columns struct {
-	Kind     string   // the kind of file, "an I/O trace"
-	Names    []string // in upper or lower case
-	Required int      // number of the first Names that a file must have
-	Places   []int    // index of each name in a file without a header
+// Table is a kind of CSV file, whose rows have the type R.
+type Table[R any] struct {
+	Kind    string // for messages, such as "an I/O trace"
+	Columns []Column[R]
 }
 
-// CSV reads comma-separated values line by line. A field with a line break is malformed, so that a
-// stray quote affects only its own row.
-type CSV struct {
+// Column is a column of a Table.
+type Column[R any] struct {
+	Name     string // in upper or lower case
+	Place    int    // index in a file without a header
+	Optional bool   // files or rows may lack it
+	// Set sets the value of the column in a row, whose columns before it are set. A missing field is "".
+	Set func(row *R, field string) error
+}
+
+// CSV reads the comma-separated values of a Table line by line. A field with a line break is malformed,
+// so that a stray quote affects only its own row.
+type CSV[R any] struct {
 	lineReader
-	line    bytes.Reader // input of the csv.Reader
-	csv     *csv.Reader
-	columns Columns
-	places  []int // index of the field of each column; nil before the first line
-	need    int   // number of fields that a row must have
-	fields  []string
-	row     []string
+	table  Table[R]
+	line   bytes.Reader // input of the csv.Reader
+	csv    *csv.Reader
+	places []int // index of the field of each column; nil before the first line
+	need   int   // number of fields that a row must have
 }
 
-// OpenCSV opens a file.
-func OpenCSV(path string, columns Columns) (*CSV, error) {
+// Open opens a file.
+func (t Table[R]) Open(path string) (*CSV[R], error) {
 	text, err := openText(path, maxLine)
-	c := &CSV{lineReader: lineReader{text, 0}, columns: columns, row: make([]string, len(columns.Names))}
+	c := &CSV[R]{lineReader: lineReader{text, 0}, table: t}
 	c.csv = csv.NewReader(&c.line)
 	c.csv.FieldsPerRecord, c.csv.TrimLeadingSpace, c.csv.ReuseRecord = -1, true, true
 	return c, err
 }
 
-// Fields returns the fields of the next row in the order of the columns, "" for a missing field. The
-// fields are valid until the next call. It returns the errors of Reader.Next. A row without all
-// required columns is malformed. Fields after the last column are ignored.
-func (c *CSV) Fields() ([]string, error) {
+// Next returns the next row, with the errors of Reader.Next. A row without all required columns is
+// malformed. Fields after the last column are ignored.
+func (c *CSV[R]) Next() (row R, err error) {
 	line, err := c.next()
 	if err != nil {
-		return nil, err
+		return row, err
 	}
 	c.line.Reset(line)
-	if c.fields, err = c.csv.Read(); err != nil {
-		return nil, Malformed{errors.Unwrap(err)}
+	fields, err := c.csv.Read()
+	if err != nil {
+		return row, Malformed{errors.Unwrap(err)}
 	}
 	if c.places == nil {
-		if header, err := c.header(); err != nil {
-			return nil, err
+		if header, err := c.header(fields); err != nil {
+			return row, err
 		} else if header {
-			return c.Fields()
+			return c.Next()
 		}
 	}
-	if len(c.fields) < c.need {
-		return nil, malformed("%d fields, need at least %d", len(c.fields), c.need)
+	if len(fields) < c.need {
+		return row, malformed("%d fields, need at least %d", len(fields), c.need)
 	}
-	for i, at := range c.places {
-		c.row[i] = ""
-		if at >= 0 && at < len(c.fields) {
-			c.row[i] = strings.TrimSpace(c.fields[at])
+	for i, column := range c.table.Columns {
+		field := ""
+		if at := c.places[i]; at >= 0 && at < len(fields) {
+			field = strings.TrimSpace(fields[at])
+		}
+		if err := column.Set(&row, field); err != nil {
+			// Cut a long field, so that the message stays readable.
+			return row, malformed("%s %q: %w", column.Name, field[:min(len(field), 40)], err)
 		}
 	}
-	return c.row, nil
+	return row, nil
 }
 
 // header finds the columns by the first line, and reports whether that line is a header.
-func (c *CSV) header() (bool, error) {
+func (c *CSV[R]) header(fields []string) (bool, error) {
 	find := func(name string) int {
-		return slices.IndexFunc(c.fields, func(f string) bool { return strings.EqualFold(strings.TrimSpace(f), name) })
+		named := func(field string) bool { return strings.EqualFold(strings.TrimSpace(field), name) }
+		return slices.IndexFunc(fields, named)
 	}
-	header := find(c.columns.Names[0]) >= 0
+	header := find(c.table.Columns[0].Name) >= 0
 	var missing []string
-	for i, name := range c.columns.Names {
-		at := c.columns.Places[i]
+	for _, column := range c.table.Columns {
+		at := column.Place
 		if header {
-			at = find(name)
+			at = find(column.Name)
 		}
 		c.places = append(c.places, at)
-		if i < c.columns.Required {
-			c.need = max(c.need, at+1)
-			if at < 0 {
-				missing = append(missing, name)
-			}
+		if column.Optional {
+			continue
+		}
+		c.need = max(c.need, at+1)
+		if at < 0 {
+			missing = append(missing, column.Name)
 		}
 	}
 	if len(missing) > 0 {
 		return true, fmt.Errorf("%s:%d: the header has no column %s: is it %s?",
-			c.path, c.number, strings.Join(missing, " and no "), c.columns.Kind)
+			c.path, c.number, strings.Join(missing, " and no "), c.table.Kind)
 	}
 	return header, nil
-}
-
-// Bad returns the error of a row with an unusable field in the given column.
-func (c *CSV) Bad(column int, reason error) error {
-	field := c.row[column]
-	// Cut a long field, so that the message stays readable.
-	return malformed("%s %q: %w", c.columns.Names[column], field[:min(len(field), 40)], reason)
 }

@@ -14,56 +14,48 @@ import (
 // Azure is the Azure LLM inference trace: TIMESTAMP,ContextTokens,GeneratedTokens. The traces of
 // 2023 and 2024 are at https://github.com/Azure/AzurePublicDataset. The timestamps of 2024 have a
 // zone.
-var Azure = requestFormat("Azure", dateStamp, Columns{
-	Names:    []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"},
-	Required: 3, Places: []int{0, 1, 2},
-})
+var Azure = requestFormat("Azure",
+	stampColumn("TIMESTAMP", 0, dateStamp),
+	tokensColumn("ContextTokens", 1, 1, func(r *Row) *int { return &r.Context }),
+	tokensColumn("GeneratedTokens", 2, 0, func(r *Row) *int { return &r.Generate }))
 
 // BurstGPT is https://github.com/HPMLL/BurstGPT: Timestamp,Model,Request tokens,Response
 // tokens,Total tokens,Log Type; version 3 adds Session ID,Elapsed time.
-var BurstGPT = requestFormat("BurstGPT", SecondsStamp, Columns{
-	Names:    []string{"Timestamp", "Request tokens", "Response tokens", "Session ID"},
-	Required: 3, Places: []int{0, 2, 3, 6},
-})
+var BurstGPT = requestFormat("BurstGPT",
+	stampColumn("Timestamp", 0, SecondsStamp),
+	tokensColumn("Request tokens", 2, 1, func(r *Row) *int { return &r.Context }),
+	tokensColumn("Response tokens", 3, 0, func(r *Row) *int { return &r.Generate }),
+	Column[Row]{"Session ID", 6, true, func(r *Row, field string) error {
+		r.Session = field
+		return nil
+	}})
 
-// stampFunc parses a time on the trace's own clock. Its origin has no meaning.
-type stampFunc func(text string) (time.Duration, error)
-
-// requestFormat returns a CSV format with the time, context tokens, generated tokens and perhaps a
-// session.
-func requestFormat(name string, stamp stampFunc, columns Columns) Format {
-	columns.Kind = "a trace of the " + name + " format"
+// requestFormat returns a CSV format of requests.
+func requestFormat(name string, columns ...Column[Row]) Format {
+	table := Table[Row]{Kind: "a trace of the " + name + " format", Columns: columns}
 	return Format{Name: name, Extensions: packed(".csv"), Open: func(path string) (Reader, error) {
-		c, err := OpenCSV(path, columns)
-		return &requestRows{CSV: c, stamp: stamp}, err
+		return table.Open(path)
 	}}
 }
 
-// requestRows reads the rows of a requestFormat.
-type requestRows struct {
-	*CSV
-	stamp stampFunc
+// stampColumn is a column of times on the trace's own clock. Its origin has no meaning.
+func stampColumn(name string, place int, stamp func(text string) (time.Duration, error)) Column[Row] {
+	return Column[Row]{Name: name, Place: place, Set: func(r *Row, field string) (err error) {
+		r.Stamp, err = stamp(field)
+		return err
+	}}
 }
 
-// Next implements Reader.
-func (r *requestRows) Next() (row Row, err error) {
-	fields, err := r.Fields()
-	if err != nil {
-		return row, err
-	}
-	if len(fields) > 3 {
-		row.Session = fields[3]
-	}
-	if row.Stamp, err = r.stamp(fields[0]); err != nil {
-		return row, r.Bad(0, err)
-	}
-	if row.Context, err = tokenCount(fields[1], 1); err != nil {
-		return row, r.Bad(1, err)
-	}
-	if row.Generate, err = tokenCount(fields[2], 0); err != nil {
-		return row, r.Bad(2, err)
-	}
-	return row, nil
+// tokensColumn is a column of token counts of at least low. Some exports write whole numbers as 12.0.
+func tokensColumn(name string, place, low int, to func(*Row) *int) Column[Row] {
+	return Column[Row]{Name: name, Place: place, Set: func(r *Row, field string) error {
+		n, err := strconv.Atoi(strings.TrimSuffix(field, ".0"))
+		if err != nil {
+			return errNoNumber
+		}
+		*to(r) = n
+		return checkTokens(n, low)
+	}}
 }
 
 // These errors are allocated once, because a file may have an error in every row.
@@ -75,15 +67,6 @@ var (
 	errDate      = errors.New("want a date and time such as 2006-01-02 15:04:05.0000000," +
 		" year 1970 to 2200")
 )
-
-// tokenCount parses a token count of at least low. Some exports write whole numbers as 12.0.
-func tokenCount(text string, low int) (int, error) {
-	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
-	if err != nil {
-		return 0, errNoNumber
-	}
-	return n, checkTokens(n, low)
-}
 
 // checkTokens returns an error if n is less than low or more than workloads.MaxTokens.
 func checkTokens(n, low int) error {

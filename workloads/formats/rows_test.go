@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -162,4 +163,16 @@ func FuzzBlockFormats(f *testing.F) {
 		require.Empty(t, errs)
 		require.Equal(t, shape(rows), shape(back))
 	})
+}
+
+// Agents may start agents only so deep.
+func TestDeepAgents(t *testing.T) {
+	deep := `{"t":0,"in":64,"out":1,"hash_ids":[7]}`
+	for range maxAgents + 2 {
+		deep = `{"t":0,"type":"subagent","requests":[` + deep + `]}`
+	}
+	rows, errs := rowsOf(t, "a.json", `{"block_size":64,"requests":[{"t":0,"in":64,"out":1,"hash_ids":[7]},`+deep+`]}`)
+	assert.Len(t, rows, 1)
+	require.Len(t, errs, 1)
+	assert.Contains(t, errs[0], "more than 64 agents that start each other")
 }

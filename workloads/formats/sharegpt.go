@@ -17,23 +17,26 @@ import (
 // maxGenerate.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
-		doc, err := openDocument(path, "conversations")
-		return &shareGPTRows{document: doc, counter: counter,
-			maxContext: maxContext, maxGenerate: maxGenerate}, err
+		turns := func(out *rowReader, element *conversation) error {
+			messages := slices.Concat(element.Conversations, element.Messages, element.Items)
+			known := func(m message) bool { return m.side() > 0 }
+			switch {
+			case pairs(out, messages, maxContext, maxGenerate, counter):
+			case element.Conversations == nil && element.Messages == nil && element.Items == nil:
+				return errNoMessages
+			case len(messages) > 0 && !slices.ContainsFunc(messages, known):
+				return errNoRole
+			default:
+				out.add(Row{Context: 1}, nil) // a request without an answer
+			}
+			return nil
+		}
+		return openDocuments(path, "conversations", turns)
 	}
 	return Format{
 		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name, Open: open,
 		Extensions: packed(".json"),
 	}
-}
-
-// shareGPTRows reads the turns of conversations.
-type shareGPTRows struct {
-	*document
-	counter Tokenizer
-
-	maxContext, maxGenerate int   // tokens of a turn
-	turns                   []Row // turns of the current conversation
 }
 
 // conversation is one element of the list. Each data set uses one of the three names.
@@ -96,36 +99,11 @@ var (
 	errNoRole     = malformed("no message has a known role (human/gpt or user/assistant)")
 )
 
-// Next implements Reader.
-func (s *shareGPTRows) Next() (Row, error) {
-	if len(s.turns) == 0 {
-		var element conversation
-		if err := s.next(&element); err != nil {
-			return Row{}, err
-		}
-		messages := slices.Concat(element.Conversations, element.Messages, element.Items)
-		s.turns = s.pairs(messages)
-		switch {
-		case len(s.turns) > 0:
-		case element.Conversations == nil && element.Messages == nil && element.Items == nil:
-			return Row{}, errNoMessages
-		case len(messages) > 0 && !slices.ContainsFunc(messages,
-			func(m message) bool { return m.side() > 0 }):
-			return Row{}, errNoRole
-		default:
-			return Row{Context: 1}, nil // a request without an answer
-		}
-	}
-	row := s.turns[0]
-	s.turns = s.turns[1:]
-	return row, nil
-}
-
-// pairs returns a row for each question that is followed by its answer. Data sets spell roles in
-// several ways, lose messages and repeat questions: the last of several questions counts. A turn with
-// an empty answer has failed but keeps its number.
-func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
-	question, opened := "", false
+// pairs adds a row for each question that is followed by its answer, and reports whether there is one.
+// Data sets spell roles in several ways, lose messages and repeat questions: the last of several
+// questions counts. A turn with an empty answer has failed but keeps its number.
+func pairs(out *rowReader, messages []message, maxContext, maxGenerate int, counter Tokenizer) bool {
+	question, opened, turns := "", false, 0
 	for _, m := range messages {
 		text := string(cmp.Or(m.Value, m.Content))
 		switch m.side() {
@@ -137,15 +115,17 @@ func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
 			if question == "" {
 				continue
 			}
+			turns++
 			row := Row{
-				Context:  max(1, s.counter.Count(question, s.maxContext)),
-				Generate: s.counter.Count(text, s.maxGenerate),
-				Turn:     len(turns) + 1,
+				Context:  max(1, counter.Count(question, maxContext)),
+				Generate: counter.Count(text, maxGenerate),
+				Turn:     turns,
 			}
 			row.Opens = row.Generate > 0 && !opened
 			opened = opened || row.Opens
-			turns, question = append(turns, row), ""
+			out.add(row, nil)
+			question = ""
 		}
 	}
-	return turns
+	return turns > 0
 }

@@ -43,10 +43,6 @@ func (o Operation) String() string { return operations[o] }
 // Header is the first line of an I/O trace.
 const Header = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase"
 
-// columns are the columns of Header, in the order of a file without a header.
-var columns = formats.Columns{Kind: "an I/O trace", Names: strings.Split(Header, ","),
-	Required: 6, Places: []int{0, 1, 2, 3, 4, 5}}
-
 const (
 	// maxBytes bounds one object, so that the sum over all objects in flight fits into 64 bits.
 	maxBytes = 1 << 50
@@ -54,41 +50,50 @@ const (
 	maxKey   = 4096
 )
 
-// fields are the columns in the order of Header, with the allowed values and a function that sets the
-// column's value in a row. The columns before it are already set.
-var fields = [...]struct {
-	want string
-	read func(r *Row, text string) bool
-}{
-	{"seconds, 0 to 9000000000", func(r *Row, text string) bool {
+// table has the columns of Header, which is also their order in a file without a header.
+var table = formats.Table[Row]{Kind: "an I/O trace", Columns: []formats.Column[Row]{
+	column(0, "seconds, 0 to 9000000000", func(r *Row, text string) bool {
 		at, err := formats.SecondsStamp(text)
 		r.At = at
 		return err == nil
-	}},
-	{"Read, Write or Delete", func(r *Row, text string) bool {
+	}),
+	column(1, "Read, Write or Delete", func(r *Row, text string) bool {
 		named := func(name string) bool { return strings.EqualFold(name, text) }
 		i := slices.IndexFunc(operations[:], named)
 		r.Operation = Operation(max(0, i))
 		return i >= 0
-	}},
-	{"a whole number of bytes, at most 1125899906842624", func(r *Row, text string) bool {
+	}),
+	column(2, "a whole number of bytes, at most 1125899906842624", func(r *Row, text string) bool {
 		n, err := strconv.ParseInt(strings.TrimSuffix(text, ".0"), 10, 64)
 		r.Bytes = n
 		return err == nil && n >= 0 && n <= maxBytes && (n > 0 || r.Operation != Write)
-	}},
-	{"Tier-0, Tier-1 or Tier-2", func(r *Row, text string) bool {
+	}),
+	column(3, "Tier-0, Tier-1 or Tier-2", func(r *Row, text string) bool {
 		n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(text), "tier-"))
 		r.Tier = n
 		return err == nil && n >= 0 && n <= maxTier
-	}},
-	{"a key of at most 4096 bytes", func(r *Row, text string) bool {
+	}),
+	column(4, "a key of at most 4096 bytes", func(r *Row, text string) bool {
 		r.Key = strings.Clone(text) // Clone the key, so that it does not keep the whole line in memory
 		return text != "" && len(text) <= maxKey
-	}},
-	{"Prefill, Decode, Evict or Both", func(r *Row, text string) bool {
+	}),
+	column(5, "Prefill, Decode, Evict or Both", func(r *Row, text string) bool {
 		r.Phase = phaseOf(text, r.Operation)
 		return r.Phase != ""
-	}},
+	}),
+}}
+
+// column returns the column of Header with this index. read sets its value in a row, and reports whether
+// the text is allowed.
+func column(place int, want string, read func(r *Row, text string) bool) formats.Column[Row] {
+	wrong := errors.New("want " + want)
+	name := strings.Split(Header, ",")[place]
+	return formats.Column[Row]{Name: name, Place: place, Set: func(r *Row, text string) error {
+		if !read(r, text) {
+			return wrong
+		}
+		return nil
+	}}
 }
 
 // phaseOf returns the phase as kvbench spells it, "" for an unknown phase. The Python benchmark reads a
@@ -115,14 +120,14 @@ func phaseOf(text string, op Operation) string {
 // has a fourth phase, Both. Its timestamps are the time of day in microseconds. Malformed rows are
 // handled as in request traces. .gz and .zst are decompressed. A Reader is not safe for concurrent use.
 type Reader struct {
-	rows        *formats.CSV
+	rows        *formats.CSV[Row]
 	tally       formats.Tally
 	first, last time.Duration // timestamps of usable rows
 }
 
 // Open opens a file. allowMalformed permits any share of malformed rows.
 func Open(path string, allowMalformed bool) (*Reader, error) {
-	rows, err := formats.OpenCSV(path, columns)
+	rows, err := table.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -159,16 +164,11 @@ func (t *Reader) end() error {
 	return io.EOF
 }
 
-// row reads a row. Its error names the first wrong field.
-func (t *Reader) row() (row Row, err error) {
-	texts, err := t.rows.Fields()
+// row reads a row.
+func (t *Reader) row() (Row, error) {
+	row, err := t.rows.Next()
 	if err != nil {
 		return row, err
-	}
-	for i, field := range fields {
-		if !field.read(&row, texts[i]) {
-			return row, t.rows.Bad(i, errors.New("want "+field.want))
-		}
 	}
 	if t.first < 0 {
 		t.first = row.At

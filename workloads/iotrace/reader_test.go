@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
-	"kvbench/workloads/formats"
 )
 
 const ioHeader = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n"
@@ -139,16 +138,6 @@ func TestIOTraceCountsMalformedRows(t *testing.T) {
 	require.ErrorContains(t, err, "no column Object_Size_Bytes")
 	_, err = Open(filepath.Join(t.TempDir(), "none.csv"), false)
 	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-func TestIOTraceEndsInTheMiddleOfAWrongFile(t *testing.T) {
-	var b strings.Builder
-	for i := range 5000 {
-		fmt.Fprintf(&b, "row %d of something else\n", i)
-	}
-	_, report, err := readIO(t, ioFile(t, "prose.csv", b.String()), false)
-	require.ErrorContains(t, err, "malformed")
-	assert.EqualValues(t, formats.CheckedRows, report.Rows)
 }
 
 // A replay keeps keys, perhaps millions, but not the lines that contained them.

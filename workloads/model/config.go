@@ -96,17 +96,13 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		return Model{}, err
 	}
 	f := levels[0]
-	f.nan = map[string]string{}
-	for _, found := range nanFields.FindAllSubmatch(text, -1) {
-		f.nan[string(found[1])] = string(found[2])
-	}
 	defaults, err := newFields([]byte(cmp.Or(classDefaults[f.text("model_type")], "{}")))
 	if err != nil {
 		return Model{}, err
 	}
-	for key, value := range defaults.of {
-		if f.of[key] == nil {
-			f.of[key] = value
+	for key, value := range defaults.values {
+		if f.values[key] == nil {
+			f.values[key] = value
 		}
 	}
 	m, err := f.model()
@@ -161,8 +157,8 @@ func (f *fields) model() (Model, error) {
 	need := func(key string, there bool) {
 		if !there {
 			is := "missing"
-			if value := cmp.Or(f.nan[key], string(f.of[key])); value != "" {
-				is = fmt.Sprintf("%s, want 1 to %d", value, maxLayers)
+			if f.values[key] != nil {
+				is = fmt.Sprintf("%s, want 1 to %d", f.values[key], maxLayers)
 			}
 			missing = append(missing, fmt.Errorf("field %s is %s", key, is))
 		}
@@ -170,7 +166,7 @@ func (f *fields) model() (Model, error) {
 	need("num_hidden_layers", m.Layers != 0)
 	need("hidden_size", m.Hidden != 0 || m.HeadDim != 0 || latent)
 	need("num_attention_heads", m.Heads != 0 || m.HeadDim != 0 && m.KVHeads != 0 || latent)
-	need("qk_rope_head_dim", !latent || f.of["qk_rope_head_dim"] != nil) // 0 is a valid value
+	need("qk_rope_head_dim", !latent || f.values["qk_rope_head_dim"] != nil) // 0 is a valid value
 	if layers > 0 && layers != m.Layers {
 		missing = append(missing, fmt.Errorf("num_layers is %d: which of them and of %d have a "+
 			"cache is not known here", f.num("num_layers"), m.Layers))
@@ -189,7 +185,7 @@ const quantFile = "hf_quant_config.json"
 // config.json has the declaration, or the second file if config.json has no quantization_config.
 func (m *Model) declare(levels []*fields, second []byte) error {
 	for _, l := range levels {
-		if q := l.sub("quantization_config"); len(q.of) > 0 {
+		if q := l.sub("quantization_config"); len(q.values) > 0 {
 			m.follow(q, "quantization_config")
 			return nil
 		}

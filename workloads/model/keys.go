@@ -17,19 +17,15 @@ import (
 // used, has a value that turns it off, is listed in keys.txt as harmless, or causes an error. Every
 // wrong size so far came from an unknown key that was ignored.
 type fields struct {
-	of   map[string]json.RawMessage // keys whose value is null are left out
-	read map[string]bool
-	subs map[string]*fields
-	err  error             // of the first value that could not be read
-	nan  map[string]string // fields whose value is NaN or Infinity
+	values map[string]json.RawMessage // keys whose value is null are left out
+	read   map[string]bool
+	subs   map[string]*fields
+	err    error // of the first value that could not be read
 }
 
 // stringsOrNaN matches JSON strings, NaN and Infinity. Python writes NaN and Infinity, but JSON
 // forbids them. They become null, because no size uses them.
 var stringsOrNaN = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
-
-// nanFields matches fields with NaN or Infinity.
-var nanFields = regexp.MustCompile(`"(\w+)"\s*:\s*(-?Infinity|NaN)`)
 
 func newFields(text []byte) (*fields, error) {
 	f := &fields{read: map[string]bool{}, subs: map[string]*fields{}}
@@ -40,8 +36,8 @@ func newFields(text []byte) (*fields, error) {
 		}
 		return []byte("null")
 	})
-	err := plain(text, json.Unmarshal(text, &f.of))
-	maps.DeleteFunc(f.of, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	err := plain(text, json.Unmarshal(text, &f.values))
+	maps.DeleteFunc(f.values, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
 	return f, err
 }
 
@@ -70,8 +66,8 @@ func parseLevels(text []byte) (levels []*fields, err error) {
 		levels, text = append([]*fields{f}, levels...), nil
 		for _, key := range []string{"text_config", "thinker_config", "llm_config",
 			"language_config"} {
-			if text == nil && f.of["num_hidden_layers"] == nil && f.of["num_layers"] == nil {
-				text = f.of[key]
+			if text == nil && f.values["num_hidden_layers"] == nil && f.values["num_layers"] == nil {
+				text = f.values[key]
 			}
 		}
 	}
@@ -82,12 +78,12 @@ func parseLevels(text []byte) (levels []*fields, err error) {
 func (f *fields) get(to any, keys ...string) (found string) {
 	for _, key := range keys {
 		f.read[key] = true
-		if found == "" && f.of[key] != nil {
+		if found == "" && f.values[key] != nil {
 			found = key
 		}
 	}
-	if found != "" && json.Unmarshal(f.of[found], to) != nil && f.err == nil {
-		f.err = fmt.Errorf("%s has an unexpected type: %.40s", found, f.of[found])
+	if found != "" && json.Unmarshal(f.values[found], to) != nil && f.err == nil {
+		f.err = fmt.Errorf("%s has an unexpected type: %.40s", found, f.values[found])
 	}
 	return found
 }
@@ -106,7 +102,7 @@ func (f *fields) num(keys ...string) (n int) {
 // text returns a string value, or a number as text: some files use a number instead of a name.
 func (f *fields) text(key string) string {
 	f.read[key] = true
-	return strings.Trim(string(f.of[key]), `"`)
+	return strings.Trim(string(f.values[key]), `"`)
 }
 
 func (f *fields) texts(key string) (list []string) {
@@ -122,7 +118,7 @@ func (f *fields) texts(key string) (list []string) {
 func (f *fields) sub(key string) *fields {
 	if f.subs[key] == nil {
 		f.subs[key] = &fields{read: map[string]bool{}, subs: map[string]*fields{}}
-		f.get(&f.subs[key].of, key)
+		f.get(&f.subs[key].values, key)
 	}
 	return f.subs[key]
 }
@@ -140,13 +136,13 @@ var (
 // refusal returns an error for the first unknown key that may affect the KV-cache size, or else the
 // first value that could not be read.
 func (f *fields) refusal() error {
-	for _, key := range slices.Sorted(maps.Keys(f.of)) {
+	for _, key := range slices.Sorted(maps.Keys(f.values)) {
 		known := func(pattern string) bool {
 			match, err := path.Match(pattern, key)
 			return err == nil && match
 		}
 		if f.read[key] || !mayAffectSize.MatchString(key) || slices.Contains(offValues,
-			string(f.of[key])) || slices.ContainsFunc(strings.Split(harmlessKeys, "\n"), known) {
+			string(f.values[key])) || slices.ContainsFunc(strings.Split(harmlessKeys, "\n"), known) {
 			continue
 		}
 		return fmt.Errorf("unknown key %s may change the KV-cache size per token; if it does not, "+

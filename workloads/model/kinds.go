@@ -32,13 +32,6 @@ var kindNames = map[string]string{
 	noLayer:            noLayer, "mlp": noLayer, "moe": noLayer, "-": noLayer, "E": noLayer,
 }
 
-// layerTypes holds the types of all layers according to one key of a file, or the error of that key.
-type layerTypes struct {
-	key   string
-	types []string
-	err   error
-}
-
 // kinds returns the type of every layer and the key it came from. It returns nil if the file does
 // not distinguish layers. An unknown type is an error: a guess may make entries too small, and then
 // the drive looks too fast.
@@ -54,30 +47,27 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	if window == 0 {
 		letters = ""
 	}
-	for _, c := range []layerTypes{
-		{"hybrid_override_pattern", strings.Split(f.text("hybrid_override_pattern"), ""), nil},
-		{"layers_block_type", f.texts("layers_block_type"), nil},
-		{"layer_types", f.texts("layer_types"), nil},
-		{"hybrid_layer_pattern", f.texts("hybrid_layer_pattern"), nil},
-		{"attn_type_list", f.texts("attn_type_list"), nil},
-		f.puzzle(m),
-		// Kimi. Some files count layers from 0 and some from 1: only the counts are valid.
-		{"linear_attn_config", slices.Concat(slices.Repeat([]string{fullLayer}, len(attn)),
-			slices.Repeat([]string{linearLayer}, len(kda))), nil},
-		f.layersListed(n, "attn_layer_indices", fullLayer, mambaLayer),  // Bamba
-		f.layersListed(n, "cross_attention_layers", noLayer, fullLayer), // Mllama, for images
-		layersByExactInterval(n, "cla_share_factor", sharers, noLayer),
-		layersByExactInterval(n, "layer_group_size", f.num("layer_group_size"),
-			lightningLayer), // Ling-linear
-		{"full_attention_interval", layersByInterval(n, f.num("full_attention_interval"),
-			linearLayer), nil},
-		{"sliding_window_pattern", layersByPattern(n, letters), nil},
-		{"num_kv_shared_layers", layersByInterval(n, min(1, shared), fullLayer), nil},
-	} {
-		if key == "" && (len(c.types) > 0 || c.err != nil) {
-			key, kinds, err = c.key, slices.Clone(c.types), c.err
+	// The first key with types, or with an error, decides. All keys are read, so that they are known.
+	add := func(from string, types []string, problem error) {
+		if key == "" && (len(types) > 0 || problem != nil) {
+			key, kinds, err = from, slices.Clone(types), problem
 		}
 	}
+	add("hybrid_override_pattern", strings.Split(f.text("hybrid_override_pattern"), ""), nil)
+	for _, list := range []string{"layers_block_type", "layer_types", "hybrid_layer_pattern", "attn_type_list"} {
+		add(list, f.texts(list), nil)
+	}
+	add(f.puzzle(m))
+	// Kimi. Some files count layers from 0 and some from 1: only the counts are valid.
+	add("linear_attn_config", slices.Concat(slices.Repeat([]string{fullLayer}, len(attn)),
+		slices.Repeat([]string{linearLayer}, len(kda))), nil)
+	add(f.layersListed(n, "attn_layer_indices", fullLayer, mambaLayer))  // Bamba
+	add(f.layersListed(n, "cross_attention_layers", noLayer, fullLayer)) // Mllama, for images
+	add(layersByExactInterval(n, "cla_share_factor", sharers, noLayer))
+	add(layersByExactInterval(n, "layer_group_size", f.num("layer_group_size"), lightningLayer)) // Ling-linear
+	add("full_attention_interval", layersByInterval(n, f.num("full_attention_interval"), linearLayer), nil)
+	add("sliding_window_pattern", layersByPattern(n, letters), nil)
+	add("num_kv_shared_layers", layersByInterval(n, min(1, shared), fullLayer), nil)
 	if key == "linear_attn_config" && shared > 0 {
 		return "", nil, errors.New(key + " with num_kv_shared_layers is not supported")
 	}
@@ -112,12 +102,14 @@ func layersByInterval(n, many int, others string) (kinds []string) {
 
 // layersByExactInterval is like layersByInterval, but rejects a layer count that is not a multiple
 // of the group size, because engines treat the remainder differently.
-func layersByExactInterval(n int, key string, many int, others string) layerTypes {
+func layersByExactInterval(n int, from string, many int, others string) (
+	key string, types []string, err error,
+) {
 	if many > 0 && n%many > 0 {
-		return layerTypes{key, nil, fmt.Errorf("%s %d does not divide num_hidden_layers %d; "+
-			"engines treat the remainder differently", key, many, n)}
+		err = fmt.Errorf("%s %d does not divide num_hidden_layers %d; engines treat the remainder "+
+			"differently", from, many, n)
 	}
-	return layerTypes{key, layersByInterval(n, many, others), nil}
+	return from, layersByInterval(n, many, others), err
 }
 
 // layersByPattern is layersByInterval for a number. For another text it repeats the letters of the
@@ -134,17 +126,16 @@ func layersByPattern(n int, text string) (kinds []string) {
 
 // layersListed returns n layer types: kind for each layer that the key lists, others for the other
 // layers.
-func (f *fields) layersListed(n int, key, kind, others string) layerTypes {
+func (f *fields) layersListed(n int, key, kind, others string) (from string, types []string, err error) {
 	listed := f.nums(key)
-	types := slices.Repeat([]string{others}, n*min(1, len(listed))) // none without the key
+	types = slices.Repeat([]string{others}, n*min(1, len(listed))) // none without the key
 	for _, i := range listed {
 		if i < 0 || i >= n {
-			return layerTypes{key, nil, fmt.Errorf("%s lists layer %d, but the model has %d layers",
-				key, i, n)}
+			return key, nil, fmt.Errorf("%s lists layer %d, but the model has %d layers", key, i, n)
 		}
 		types[i] = kind
 	}
-	return layerTypes{key, types, nil}
+	return key, types, nil
 }
 
 // maxLayers is a thousand times the layers of any real model.
@@ -160,7 +151,7 @@ func (f *fields) apply(m *Model) error {
 		return f.compress(m, ratios)
 	}
 	window := f.num("sliding_window", "sliding_window_size")
-	if f.of["use_sliding_window"] != nil && !f.flag("use_sliding_window") {
+	if f.values["use_sliding_window"] != nil && !f.flag("use_sliding_window") {
 		window = 0 // Qwen files give a window even when it is off
 	}
 	key, kinds, err := f.kinds(m, window)
@@ -243,14 +234,14 @@ func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 	case kind == mambaLayer:
 		heads := num(f, "mamba_num_heads", "mamba_n_heads")
 		if f.text("mamba_d_head") == "auto" {
-			f.of["mamba_d_head"] = fmt.Appendf(nil, "%.0f",
+			f.values["mamba_d_head"] = fmt.Appendf(nil, "%.0f",
 				num(f, "mamba_expand")*float64(m.Hidden)/max(1, heads))
 		}
 		inner := heads * num(f, "mamba_head_dim", "mamba_d_head")
 		states := num(f, "ssm_state_size", "mamba_d_state")
 		inputs := inner + 2*num(f, "n_groups", "mamba_n_groups")*states
 		return inner*states*size + inputs*(num(f, "conv_kernel", "mamba_d_conv")-1)*2, err
-	case len(kimi.of) > 0:
+	case len(kimi.values) > 0:
 		dim := num(kimi, "head_dim")
 		inner := num(kimi, "num_heads") * dim
 		return inner*dim*4 + 3*inner*(num(kimi, "short_conv_kernel_size")-1)*2, err
@@ -316,7 +307,7 @@ func (f *fields) indexer(m *Model, full int) (indexer, error) {
 
 // puzzle returns the layers of a model that Puzzle derived from another (Llama-Nemotron): groups of
 // n_heads_in_group heads share keys and values, and some layers have no attention.
-func (f *fields) puzzle(m *Model) (l layerTypes) {
+func (f *fields) puzzle(m *Model) (key string, types []string, err error) {
 	var blocks []struct {
 		Attention struct {
 			Heads  int  `json:"n_heads_in_group"`
@@ -325,23 +316,23 @@ func (f *fields) puzzle(m *Model) (l layerTypes) {
 			Window int  `json:"window_length"`
 		}
 	}
-	l.key = f.get(&blocks, "block_configs")
+	key = f.get(&blocks, "block_configs")
 	for _, b := range blocks {
 		a := b.Attention
 		switch shared := m.Heads / max(1, a.Heads); {
 		case a.NoOp || a.Linear:
-			l.types = append(l.types, noLayer)
+			types = append(types, noLayer)
 		case a.Heads > 0 && shared*a.Heads == m.Heads && a.Window == 0 &&
-			(shared == m.KVHeads || !slices.Contains(l.types, fullLayer)):
-			l.types = append(l.types, fullLayer)
+			(shared == m.KVHeads || !slices.Contains(types, fullLayer)):
+			types = append(types, fullLayer)
 			m.KVHeads, m.Attention = shared, ""
 			m.Complete()
 		default:
-			return layerTypes{l.key, nil, fmt.Errorf("block_configs: a layer with %d heads per "+
-				"group and a window of %d is not supported", a.Heads, a.Window)}
+			return key, nil, fmt.Errorf("block_configs: a layer with %d heads per group and a window of "+
+				"%d is not supported", a.Heads, a.Window)
 		}
 	}
-	return l
+	return key, types, nil
 }
 
 // compress sets the groups of DeepSeek-V4's compressed attention. A layer with ratio r > 0 stores one

@@ -20,7 +20,7 @@ func (b *blockEntries) add(r *workloads.Request, row *formats.Row) {
 	if n := b.objectTokens; n > 0 {
 		r.Blocks = cut(row, n)
 		if r.IdealBlocks >= 0 {
-			r.IdealBlocks = min(r.IdealBlocks*row.BlockTokens, b.tokens(row, len(row.Blocks))) / n
+			r.IdealBlocks = min(r.IdealBlocks*row.BlockTokens, b.tokens(row)) / n
 		}
 		return
 	}
@@ -33,9 +33,9 @@ func (b *blockEntries) add(r *workloads.Request, row *formats.Row) {
 	}
 }
 
-// tokens returns how many tokens a request of so many blocks offers to write.
-func (b *blockEntries) tokens(row *formats.Row, blocks int) int {
-	tokens := min(row.Context, blocks*row.BlockTokens)
+// tokens returns how many tokens the request of a row offers to write.
+func (b *blockEntries) tokens(row *formats.Row) int {
+	tokens := min(row.Context, len(row.Blocks)*row.BlockTokens)
 	if n := b.objectTokens; n > 0 {
 		tokens -= tokens % n
 	}

@@ -2,7 +2,6 @@ package traces
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,33 +32,6 @@ func countBlocks(rs []*workloads.Request) (c blockCounts) {
 	}
 	c.distinct = len(seen)
 	return c
-}
-
-// The published requests have the hits of a cache without bounds.
-func TestMooncakeRequests(t *testing.T) {
-	cfg := traceConfig(testdata("mooncake-small.jsonl"))
-	cfg.Speedup = 1
-	s := openTrace(t, formats.Blocks, cfg)
-	rs := all(t, s)
-	require.NoError(t, s.Err())
-	for _, r := range rs {
-		sum := 0
-		for _, b := range r.Blocks {
-			sum += b.Tokens
-		}
-		assert.Equal(t, r.ContextTokens, sum, "the last block is partial")
-	}
-	assert.Equal(t, blockCounts{blocks: 258, distinct: 166, hits: 92, ideal: 92}, countBlocks(rs))
-	load := s.Account(time.Hour)[workloads.Responsive]
-	assert.EqualValues(t, len(rs), load.Offered)
-	assert.Zero(t, load.Queued)
-}
-
-func FuzzBlocks(f *testing.F) {
-	fuzzRows(f, formats.Blocks,
-		`{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
-		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`,
-		`{"block_size":1e99}`, "[")
 }
 
 // An object of an engine is a part of a block, or several blocks. Tokens that fill no object are left out.

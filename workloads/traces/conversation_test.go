@@ -69,7 +69,7 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 			require.Equal(t, workloads.Wait, st)
 			require.Equal(t, workloads.Never, wake)
 		}
-		require.LessOrEqual(t, s.queue.waiting(), maxWaiting)
+		require.LessOrEqual(t, s.queue.len(), maxWaiting)
 		s.Written(r)
 		s.Done(r, 0)
 	}

@@ -3,12 +3,12 @@
 //
 //	input.go         input: the start of each file, and their order; file; reader: the usable rows of
 //	                 all files and cycles, with concurrent files merged
-//	replay.go        replay: the rows that a configuration replays; interleave: concurrent recorded
-//	                 conversations without times; Rows, for callers that execute no requests
+//	replay.go        Replay: the rows that a configuration replays; interleave: concurrent recorded
+//	                 conversations without times
 //	schedule.go      schedule: recorded times become arrivals: speed, rate, start, gaps between files
 //	trace.go         Config, Trace: New, Take; a row becomes a request; Account: arrivals
-//	queue.go         the queue of requests: the most urgent request that has arrived goes first
-//	conversation.go  conversations: a turn waits for the entry of the previous one
+//	queue.go         the queue of requests: the most urgent request that has arrived goes first;
+//	                 conversations: a turn waits for the entry of the previous one
 //	blocks.go        the entries of requests of blocks, and the hits of a cache without limit
 //	session.go       session, step: requests of agents and their dependencies; builder: from rows of
 //	                 blocks; sessionReader: from files

@@ -186,17 +186,20 @@ type reader struct {
 	// Of the current cycle:
 	opened int     // number of opened files
 	heads  []*file // open files, ordered by the stamps of their next rows
-	taken  *file   // the file of the current row
 	rows   int64   // rows read, including the next rows of open files
 	talks  int64   // conversations so far
 	ended  workloads.TraceReport
+
+	current bool // the next row of heads[0] is the current row
 
 	first workloads.TraceReport // report of the first cycle
 }
 
 // next implements rowSource.
 func (r *reader) next() (row traceRow, err error) {
-	if f := r.taken; f != nil {
+	if r.current {
+		f := r.heads[0]
+		r.heads, r.current = slices.Delete(r.heads, 0, 1), false
 		if err := r.refill(f); err != nil {
 			return row, err
 		}
@@ -219,9 +222,8 @@ func (r *reader) next() (row traceRow, err error) {
 			return row, err
 		}
 	}
-	r.taken = r.heads[0]
-	r.heads = slices.Delete(r.heads, 0, 1)
-	if r.taken.head.Opens {
+	head := r.heads[0].head
+	if head.Opens {
 		if most := r.cfg.MaxConversations; most > 0 && r.talks == most { // skip the rest of the cycle
 			r.close()
 			r.opened = len(r.files)
@@ -229,13 +231,13 @@ func (r *reader) next() (row traceRow, err error) {
 		}
 		r.talks++
 	}
-	return traceRow{Row: r.taken.head, cycle: r.cycle, part: r.part, row: r.rows - int64(len(r.heads)),
+	r.current = true
+	return traceRow{Row: head, cycle: r.cycle, part: r.part, row: r.rows - int64(len(r.heads)-1),
 		conversation: r.talks}, nil
 }
 
 // refill reads the next row of a file and inserts the file into heads, or closes the file at its end.
 func (r *reader) refill(f *file) (err error) {
-	r.taken = nil
 	r.rows -= f.Report.Rows
 	f.head, err = f.next(math.MaxInt64)
 	r.rows += f.Report.Rows
@@ -276,9 +278,6 @@ func (r *reader) report() workloads.TraceReport {
 	for _, f := range r.heads {
 		report.Add(f.Report)
 	}
-	if r.taken != nil {
-		report.Add(r.taken.Report)
-	}
 	return report
 }
 
@@ -292,8 +291,5 @@ func (r *reader) close() {
 	for _, f := range r.heads {
 		r.closeFile(f)
 	}
-	if r.taken != nil {
-		r.closeFile(r.taken)
-	}
-	r.heads, r.taken = nil, nil
+	r.heads, r.current = nil, false
 }

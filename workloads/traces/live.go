@@ -2,7 +2,6 @@ package traces
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -18,8 +17,7 @@ type stage struct {
 	stream users.Stream
 	limit  int // live sessions
 	due    users.Heap[due]
-	memory []int64 // blocks of the request last taken
-	err    error   // error that ended the sessions, io.EOF after the last one
+	err    error // error that ended the sessions, io.EOF after the last one
 
 	begun, ended int64 // sessions
 	most         int   // the largest number of live ones
@@ -40,22 +38,6 @@ func (s *stage) begin() *session {
 	return next
 }
 
-// row returns a step as a row, which is valid until the next call.
-func (s *stage) row(d due) formats.Row {
-	row := d.of.steps[d.step].Row
-	row.Blocks = d.of.blocks(s.memory[:0], d.step)
-	s.memory = row.Blocks
-	return row
-}
-
-// failure returns the error that ended the sessions early.
-func (s *stage) failure() error {
-	if errors.Is(s.err, io.EOF) {
-		return nil
-	}
-	return s.err
-}
-
 // within returns the start time of one of the first sessions: random, within the mean gap of the
 // session.
 func (s *stage) within(first *session) time.Duration {
@@ -71,13 +53,13 @@ func (s *stage) pause(ended *session) time.Duration {
 // due is a step of a live session with the time at which it is ready.
 type due struct {
 	at   time.Duration
-	of   *liveSession
+	live *liveSession
 	step int
 }
 
 // Before orders by time. Equal times go by session and step.
 func (d due) Before(e due) bool {
-	return cmp.Or(cmp.Compare(d.at, e.at), cmp.Compare(d.of.number, e.of.number),
+	return cmp.Or(cmp.Compare(d.at, e.at), cmp.Compare(d.live.number, e.live.number),
 		cmp.Compare(d.step, e.step)) < 0
 }
 
@@ -93,24 +75,24 @@ type openLoop struct{ stage }
 func (o *openLoop) next() (row traceRow, err error) {
 	for o.begun < int64(o.limit) && o.err == nil {
 		if s := o.begin(); s != nil {
-			o.due.Push(due{at: o.within(s), of: &liveSession{session: s}})
+			o.due.Push(due{at: o.within(s), live: &liveSession{session: s}})
 		}
 	}
-	if len(o.due) == 0 || o.failure() != nil {
+	if len(o.due) == 0 || early(o.err) != nil {
 		return row, o.err
 	}
 	d := o.due[0]
-	row = traceRow{Row: o.row(d), cycle: d.of.cycle}
+	row = traceRow{Row: d.live.steps[d.step].Row, cycle: d.live.cycle}
 	begun := d.at - row.Stamp
 	row.Stamp = d.at
-	if d.step++; d.step < len(d.of.steps) {
-		d.at = begun + d.of.steps[d.step].Stamp
+	if d.step++; d.step < len(d.live.steps) {
+		d.at = begun + d.live.steps[d.step].Stamp
 		o.due.Replace(d)
 		return row, nil
 	}
 	o.ended++
 	if s := o.begin(); s != nil {
-		o.due.Replace(due{at: begun + d.of.length() + o.pause(d.of.session), of: &liveSession{session: s}})
+		o.due.Replace(due{at: begun + d.live.length() + o.pause(d.live.session), live: &liveSession{session: s}})
 	} else {
 		o.due.Pop()
 	}
@@ -188,7 +170,7 @@ type liveSession struct {
 func (l *Live) start(s *session, after time.Duration) {
 	n := len(s.steps)
 	live := &liveSession{session: s, left: n, pending: make([]int32, n), waiting: make([][]int32, n)}
-	begun := l.now + l.faster(after)
+	begun := l.now + l.cfg.faster(after)
 	for i := range s.steps {
 		step := &s.steps[i]
 		live.pending[i] = int32(len(step.after))
@@ -196,17 +178,9 @@ func (l *Live) start(s *session, after time.Duration) {
 			live.waiting[k] = append(live.waiting[k], int32(i))
 		}
 		if len(step.after) == 0 {
-			l.due.Push(due{begun + l.faster(step.Stamp), live, i})
+			l.due.Push(due{begun + l.cfg.faster(step.Stamp), live, i})
 		}
 	}
-}
-
-// faster divides a recorded time by the speedup. With speedup 0, as fast as possible, it returns 0.
-func (l *Live) faster(d time.Duration) time.Duration {
-	if l.cfg.Speedup == 0 {
-		return 0
-	}
-	return workloads.Nanoseconds(float64(d) / l.cfg.Speedup)
 }
 
 // Take implements workloads.Source.
@@ -221,17 +195,17 @@ func (l *Live) Take(now time.Duration) (*workloads.Request, workloads.State, tim
 		return nil, workloads.Wait, l.due[0].at
 	}
 	d := l.due.Pop()
-	row := l.row(d)
+	row := &d.live.steps[d.step].Row
 	r := &workloads.Request{
 		User: -1, Seq: l.seq, Class: workloads.Responsive, Arrival: d.at,
-		Conversation: int(d.of.number) + 1, Turn: d.step + 1, SystemPrompt: -1,
+		Conversation: int(d.live.number) + 1, Turn: d.step + 1, SystemPrompt: -1,
 		ContextTokens: row.Context, GenerateTokens: row.Generate,
-		Own:    workloads.Entry{Tokens: l.blocks.tokens(&row, len(row.Blocks))},
+		Own:    workloads.Entry{Tokens: l.blocks.tokens(row)},
 		Origin: &d,
 	}
-	l.blocks.add(r, &row)
+	l.blocks.add(r, row)
 	l.seq++
-	if d.of.cycle == 0 {
+	if d.live.cycle == 0 {
 		l.rows++
 	}
 	l.taken.Offered++
@@ -249,10 +223,10 @@ func (l *Live) Done(r *workloads.Request, now time.Duration) {
 		return
 	}
 	l.now = max(l.now, now)
-	s := d.of
+	s := d.live
 	for _, k := range s.waiting[d.step] {
 		if s.pending[k]--; s.pending[k] == 0 {
-			l.due.Push(due{l.now + l.faster(s.steps[k].wait), s, int(k)})
+			l.due.Push(due{l.now + l.cfg.faster(s.steps[k].wait), s, int(k)})
 		}
 	}
 	if s.left--; s.left == 0 {
@@ -279,9 +253,9 @@ func (l *Live) Account(until time.Duration) []workloads.ClassLoad {
 		if d.at > until {
 			continue
 		}
-		step := &d.of.steps[d.step]
+		row := &d.live.steps[d.step].Row
 		load.Offered++
-		load.OfferedTokens += int64(l.blocks.tokens(&step.Row, step.count()))
+		load.OfferedTokens += int64(l.blocks.tokens(row))
 		load.Queued++
 		load.Oldest = min(load.Oldest, d.at)
 	}
@@ -289,7 +263,7 @@ func (l *Live) Account(until time.Duration) []workloads.ClassLoad {
 }
 
 // Err returns the error that ended the sessions early.
-func (l *Live) Err() error { return l.failure() }
+func (l *Live) Err() error { return early(l.err) }
 
 // Report returns the counts of the rows of recorded sessions that were read and replayed so far. It
 // counts each row once, without rows that were read ahead.

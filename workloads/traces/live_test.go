@@ -64,7 +64,7 @@ func filesIn(t *testing.T, dir string) []string {
 }
 
 // Hundreds of sessions with a limited number of live ones: no row is lost.
-func TestSessionsSideBySide(t *testing.T) {
+func TestSessionsRunConcurrently(t *testing.T) {
 	dir, want := sessionFiles(t, 120)
 	for _, live := range []int{1, 16, 500} {
 		cfg := traceConfig(filesIn(t, dir)...)

@@ -123,15 +123,15 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 			}
 			last = row.arrival
 		}
-		report := s.report()
-		if s.failure() == nil && report.Rows != usable+report.Failed+report.Malformed {
+		report := s.Report()
+		if s.Err() == nil && report.Rows != usable+report.Failed+report.Malformed {
 			t.Errorf("%+v with %d usable rows", report, usable)
 		}
 		rows := int64(bytes.Count(text, []byte("\n")) + 1)
 		if csv := len(format.Extensions) == 3 && !format.Untimed; csv && report.Rows > rows {
 			t.Errorf("%d rows in %d lines", report.Rows, rows)
 		}
-		if s.reader.taken != nil || len(s.reader.heads) > 0 {
+		if len(s.reader.heads) > 0 {
 			t.Error("the file is left open")
 		}
 	})

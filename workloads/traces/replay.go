@@ -12,32 +12,40 @@ import (
 	"kvbench/workloads/users"
 )
 
-// replay returns the rows of a configuration with their arrivals. The rows come from files in order, or
-// from live sessions or conversations.
-type replay struct {
+// Replay returns the usable rows of recorded requests in the order of their replay, with their arrivals.
+// The rows come from files in order, or from live sessions or conversations. Its memory is constant.
+// Trace makes requests of them. Other callers compute with the rows and execute none. One goroutine at a
+// time uses it.
+type Replay struct {
 	*input
 	reader *reader
 	source rowSource // the reader, or a source that reorders its rows
 	times  schedule
-	rows   rowCount
 	seq    int64 // rows returned
 	err    error // error that ended the replay, io.EOF at its end
+
+	first   int64 // rows of the first cycle, including skipped ones
+	skipped int64 // rows of the first cycle before the start
+	cycles  int   // cycle of the latest row; at the end the number of cycles
 
 	sessions *sessionReader // only for sessions of agents, otherwise nil
 	stage    *openLoop      // the live sessions, otherwise nil
 }
 
-// rowCount counts rows of the source.
-type rowCount struct {
-	first   int64 // rows of the first cycle, including skipped ones
-	skipped int64 // rows of the first cycle before the start
-	cycle   int   // cycle of the latest row; at the end the number of cycles
+// Open opens the input. It reads the start of every file, so that it returns an error if the input has
+// another format. It uses these fields of the configuration: Paths, Speedup, Cycles (at least 1), Live,
+// Start, Rate, MaxRequests and AllowMalformed.
+func Open(format formats.Format, cfg Config) (*Replay, error) {
+	in, err := openInput(format, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newReplay(in), nil
 }
 
-// newReplay returns a replay of an input.
-func newReplay(in *input) *replay {
+func newReplay(in *input) *Replay {
 	live, stream := max(1, in.cfg.Live), users.NewStream(in.cfg.Seed, -1)
-	r := &replay{input: in, reader: &reader{input: in}, times: schedule{cfg: &in.cfg, stream: stream}}
+	r := &Replay{input: in, reader: &reader{input: in}, times: schedule{cfg: &in.cfg, stream: stream}}
 	r.source = r.reader
 	if in.sessional {
 		r.sessions = &sessionReader{reader: r.reader}
@@ -51,7 +59,7 @@ func newReplay(in *input) *replay {
 
 // next returns the next row at or after the start of the replay, valid until the next call. After an
 // error it returns the same error again.
-func (r *replay) next() (row traceRow, err error) {
+func (r *Replay) next() (row traceRow, err error) {
 	for r.err == nil {
 		if limit := r.cfg.MaxRequests; limit > 0 && r.seq >= limit {
 			r.close()
@@ -66,19 +74,19 @@ func (r *replay) next() (row traceRow, err error) {
 				" replay at %s: start earlier (-trace-start)",
 				r.times.pos.Round(time.Millisecond), r.cfg.Start)
 		} else if ends {
-			r.rows.cycle++
+			r.cycles++
 		}
 		if err != nil {
 			r.close()
 			r.err = err
 			break
 		}
-		r.rows.cycle = row.cycle
+		r.cycles = row.cycle
 		before := r.times.pass(&row)
 		if row.cycle == 0 {
-			r.rows.first++
+			r.first++
 			if before {
-				r.rows.skipped++
+				r.skipped++
 			}
 		}
 		if before {
@@ -91,20 +99,24 @@ func (r *replay) next() (row traceRow, err error) {
 	return row, r.err
 }
 
-// failure returns the error that ended the input early.
-func (r *replay) failure() error {
-	if errors.Is(r.err, io.EOF) {
+// Err returns the error that ended the input early: a file that cannot be read, or too many malformed
+// rows. It is nil at the end of the input.
+func (r *Replay) Err() error { return early(r.err) }
+
+// early returns nil for the end of the input, and other errors unchanged.
+func early(err error) error {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return r.err
+	return err
 }
 
-// report returns the counts of the rows of the first cycle so far: the rows that next has returned or
+// Report returns the counts of the rows of the first cycle so far: the rows that next has returned or
 // skipped, and the unusable rows before them.
-func (r *replay) report() workloads.TraceReport {
+func (r *Replay) Report() workloads.TraceReport {
 	report := r.reader.report()
-	report.Rows = report.Malformed + report.Failed + r.rows.first
-	report.Skipped, report.Cycles = r.rows.skipped, r.rows.cycle
+	report.Rows = report.Malformed + report.Failed + r.first
+	report.Skipped, report.Cycles = r.skipped, r.cycles
 	if r.sessions != nil {
 		r.sessions.report(&report, &r.stage.stage)
 	}
@@ -112,9 +124,25 @@ func (r *replay) report() workloads.TraceReport {
 }
 
 // close closes the files. After it next returns io.EOF.
-func (r *replay) close() {
+func (r *Replay) close() {
 	if r.reader.close(); r.err == nil {
 		r.err = io.EOF
+	}
+}
+
+// Each calls do for each row, with its arrival since the start of the replay, until do returns an
+// error. Each returns the error of do, or the error that ended the input: a file that cannot be read,
+// or too many malformed rows. A row is valid until do returns. Each closes the files.
+func (r *Replay) Each(do func(row *formats.Row, at time.Duration) error) error {
+	defer r.close()
+	for {
+		row, err := r.next()
+		if err != nil {
+			return r.Err()
+		}
+		if err := do(&row.Row, row.arrival); err != nil {
+			return err
+		}
 	}
 }
 
@@ -171,39 +199,3 @@ func (b *interleave) alive() (n int) {
 	}
 	return n
 }
-
-// Rows returns the usable rows of recorded requests in the order of their replay, with their arrivals.
-// It is for callers that compute with recorded requests and execute none. Its memory is constant.
-//
-// One goroutine at a time uses it.
-type Rows struct{ replay *replay }
-
-// OpenRows opens the input. It reads the start of every file, so that it returns an error if the input
-// has another format. It uses these fields of the configuration: Paths, Speedup, Cycles (at least 1),
-// Live, Start, Rate, MaxRequests and AllowMalformed.
-func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
-	in, err := openInput(format, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &Rows{newReplay(in)}, nil
-}
-
-// Each calls do for each row, with its arrival since the start of the replay, until do returns an
-// error. Each returns the error of do, or the error that ended the input: a file that cannot be read,
-// or too many malformed rows. A row is valid until do returns. Each closes the files.
-func (r *Rows) Each(do func(row *formats.Row, at time.Duration) error) error {
-	defer r.replay.close()
-	for {
-		row, err := r.replay.next()
-		if err != nil {
-			return r.replay.failure()
-		}
-		if err := do(&row.Row, row.arrival); err != nil {
-			return err
-		}
-	}
-}
-
-// Report returns the counts of the rows read so far.
-func (r *Rows) Report() workloads.TraceReport { return r.replay.report() }

@@ -21,7 +21,8 @@ type session struct {
 
 // step is one request of a session.
 type step struct {
-	// Row has no blocks: see session.blocks. Its Stamp is the time since the session's first request.
+	// The Stamp of Row is the time since the session's first request. Steps whose prompts grow share the
+	// memory of their blocks.
 	formats.Row
 	// after are the earlier steps that must complete before this step. It is empty for the first step,
 	// and for a step that no step of the session has started.
@@ -29,27 +30,6 @@ type step struct {
 	// wait is the pause between the last of these completions and the request: the user thinks, or a
 	// tool runs.
 	wait time.Duration
-
-	// The first shared blocks are equal to the first blocks of step from, and only the other blocks,
-	// tail, are stored. This saves most of the memory of a session with growing prompts.
-	from, shared int32
-	tail         []int64
-}
-
-// blocks appends the ids of a step's blocks to dst.
-func (s *session) blocks(dst []int64, step int) []int64 {
-	at := &s.steps[step]
-	n := int(at.shared) + len(at.tail)
-	from := len(dst)
-	dst = slices.Grow(dst, n)[:from+n]
-	for n > 0 {
-		if shared := int(at.shared); n > shared {
-			copy(dst[from+shared:from+n], at.tail)
-			n = shared
-		}
-		at = &s.steps[at.from]
-	}
-	return dst
 }
 
 // length returns the recorded time from a session's first request to its last completion.
@@ -59,9 +39,6 @@ func (s *session) length() (d time.Duration) {
 	}
 	return d
 }
-
-// count returns the number of a step's blocks.
-func (s *step) count() int { return int(s.shared) + len(s.tail) }
 
 // ended returns the time at which a step completed, since the session's first request.
 func (s *step) ended() time.Duration { return s.Stamp + s.Agent.Took }
@@ -93,7 +70,7 @@ type join struct{ step, agent, last int }
 // agent is the state of an agent while its session is built.
 type agent struct {
 	last    int     // its latest step
-	ids     []int64 // the blocks of its latest step
+	ids     []int64 // the blocks of its latest step, with capacity for more
 	rows    int
 	started []int // agents that it has started and not yet waited for
 }
@@ -113,13 +90,11 @@ func (b *builder) add(row formats.Row) {
 		current = &agent{}
 		b.agents[row.Agent.ID] = current
 	}
-	share := current
 	switch starter := b.agents[row.Agent.Starter]; {
 	case current.rows > 0:
 		step.after = append(step.after, int32(current.last))
 	case row.Agent.ID != 0 && starter != nil && starter.rows > 0:
 		step.after = append(step.after, int32(starter.last))
-		share = starter
 		if !row.Agent.Detached {
 			starter.started = append(starter.started, row.Agent.ID)
 		}
@@ -129,21 +104,20 @@ func (b *builder) add(row formats.Row) {
 		b.joins = append(b.joins, join{n, id, b.agents[id].last})
 	}
 	current.started = current.started[:0]
-	b.share(&step, row.Blocks, share)
+	step.Blocks = current.keep(row.Blocks)
 	current.last, current.rows = n, current.rows+1
-	current.ids = append(current.ids[:0], row.Blocks...)
 	b.steps = append(b.steps, step)
 }
 
-// share stores only the blocks of a step that differ from the blocks of with's latest step.
-func (b *builder) share(step *step, ids []int64, with *agent) {
-	shared := 0
-	for shared < min(len(ids), len(with.ids)) && ids[shared] == with.ids[shared] {
-		shared++
+// keep returns a copy of the blocks of the agent's next step. If the blocks of the latest step are the
+// first ones, as in growing prompts, the copy shares their memory.
+func (a *agent) keep(ids []int64) []int64 {
+	n := len(a.ids)
+	if len(ids) < n || !slices.Equal(ids[:n], a.ids) {
+		a.ids, n = nil, 0
 	}
-	step.from, step.shared = int32(with.last), int32(shared)
-	step.tail = slices.Clone(ids[shared:])
-	step.Row.Blocks = nil
+	a.ids = append(a.ids, ids[n:]...)
+	return slices.Clip(a.ids)
 }
 
 // end returns the session, nil if there are no rows. The builder is empty afterwards.

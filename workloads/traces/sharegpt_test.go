@@ -68,7 +68,7 @@ func TestConversationsInObjects(t *testing.T) {
 
 // A limited number of conversations is live, each in its order, and every turn is requested once. The seed
 // decides the order, and a cycle ends before the next one begins.
-func TestConversationsRunBesideEachOther(t *testing.T) {
+func TestConversationsRunConcurrently(t *testing.T) {
 	const n, live = 60, 8
 	var texts []string
 	want := map[string]int{}

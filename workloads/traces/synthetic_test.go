@@ -46,7 +46,7 @@ func TestSessionsGrow(t *testing.T) {
 			at = step.Stamp
 			require.LessOrEqual(t, step.Context+step.Generate, window)
 			require.LessOrEqual(t, step.Generate, 500)
-			ids := session.blocks(nil, i)
+			ids := session.steps[i].Blocks
 			require.Len(t, ids, step.Context/block, "whole blocks alone")
 			first[ids[0]] = true
 			for k, id := range ids {
@@ -86,7 +86,7 @@ func TestSessionsGrow(t *testing.T) {
 
 // Agents that are started together make their requests concurrently. Their parent's next request comes
 // after the answers of all.
-func TestAgentsBesideEachOther(t *testing.T) {
+func TestAgentsRunConcurrently(t *testing.T) {
 	s := generate(agents(), 3, 0, 64)
 	concurrent, waited := 0, 0
 	for range 100 {
@@ -127,7 +127,7 @@ func TestSessionsAreDrawn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, x, y)
 		for i := range x.steps {
-			for _, id := range x.blocks(nil, i) {
+			for _, id := range x.steps[i].Blocks {
 				seen[id] = true
 			}
 		}
@@ -138,7 +138,7 @@ func TestSessionsAreDrawn(t *testing.T) {
 		x, err := other.next()
 		require.NoError(t, err)
 		for i := range x.steps {
-			for _, id := range x.blocks(nil, i) {
+			for _, id := range x.steps[i].Blocks {
 				if seen[id] {
 					common[id] = true
 				}

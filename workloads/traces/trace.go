@@ -57,40 +57,29 @@ type Config struct {
 }
 
 // Trace is the Source of recorded requests. The number of a row draws the class of its request, with
-// the users' shares. Take returns the most urgent request that has arrived, among up to 65,536 waiting
+// the users' shares. Take returns the most urgent request that has arrived, among up to 262,144 waiting
 // ones. Rows that arrive when they are taken do not wait and keep their order. Block traces also keep
 // their order, because their hits depend on it, and all their requests are of class Responsive.
 //
 // Check Err after Take has returned Exhausted. The caller must call Close.
 type Trace struct {
-	*replay
-	shape  users.Shape
+	*Replay
 	stream users.Stream
+	blocks blockEntries // for a block trace
 
-	blocks        blockEntries                          // for a block trace
-	conversations *simplelru.LRU[string, *conversation] // live conversations by ID
-	cycle         int                                   // cycle of the rows in conversations
+	ahead   *traceRow // the next row that has not arrived
+	queue   queue     // requests that have arrived and were not taken
+	offered [workloads.NumClasses]workloads.ClassLoad
+	taken   [workloads.NumClasses]int64
+	closed  bool
+	now     time.Duration // latest time of a Take or an Account
 
-	// ahead is the next row that has not arrived. A row that arrives is offered, and waits in arrived
-	// until its request is made and queued.
-	ahead      *traceRow
-	arrived    []traceRow
-	arrivedIDs int   // number of blocks of the rows in arrived
-	queue      queue // requests that were made and not taken
-	offered    [workloads.NumClasses]workloads.ClassLoad
-	taken      [workloads.NumClasses]int64
-	now        time.Duration // latest time of a Take or an Account
+	replayed int64 // taken rows of the first cycle
 }
 
 var (
 	_ workloads.Source = (*Trace)(nil)
 	_ io.Closer        = (*Trace)(nil)
-)
-
-// maxArrived and maxArrivedIDs limit the rows in arrived, to some 100 MB. Further rows arrive late.
-const (
-	maxArrived    = 1 << 18
-	maxArrivedIDs = 1 << 23
 )
 
 // New returns a load of recorded requests. It reads the start of every file, so that it returns an
@@ -99,20 +88,20 @@ const (
 // Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns.
 // Trace keeps the 10,000 sessions used last. Requests of blocks have Blocks instead of their own entry.
 func New(format formats.Format, cfg Config) (*Trace, error) {
+	cfg.Profile = cfg.Profile.Only(cfg.PrefixCaching, cfg.PrefillOnly)
 	in, err := openInput(format, cfg)
 	if err != nil {
 		return nil, err
 	}
 	t := &Trace{
-		replay: newReplay(in),
-		shape: users.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
-			PrefillOnly: cfg.PrefillOnly},
-		stream:        users.NewStream(cfg.Seed, -1),
-		conversations: newConversations(cfg.Live),
-		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
+		Replay: newReplay(in),
+		stream: users.NewStream(cfg.Seed, -1),
+		blocks: blockEntries{objectTokens: cfg.ObjectTokens},
 	}
+	t.queue.conversations, _ = simplelru.NewLRU[string, *conversation](
+		max(maxConversations, cfg.Live), nil) // its only error is a size below 1
 	for c := range t.queue.priority {
-		if t.times.timed() {
+		if t.cfg.timed() {
 			t.queue.priority[c] = cfg.Profile.QoS[c].Priority
 		}
 	}
@@ -126,28 +115,36 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 // Take implements Source. It may read from a file.
 func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	t.read(now)
-	r := t.queue.take()
 	switch next := t.peek(); {
-	case r != nil:
-	case next == nil && len(t.arrived) == 0 && t.queue.waiting() == 0:
+	case len(t.queue.ready) > 0:
+	case next == nil && t.queue.len() == 0:
 		return nil, workloads.Exhausted, workloads.Never
-	case next == nil || t.queue.waiting() >= maxWaiting:
+	case next == nil || t.queue.full():
 		return nil, workloads.Wait, workloads.Never
 	default:
 		return nil, workloads.Wait, next.arrival
 	}
-	if !t.times.timed() {
+	r := t.queue.take()
+	if !t.cfg.timed() {
 		r.Arrival = t.now
-		t.offer(r.Class, r.Own.Tokens)
+		t.offer(r)
 	}
 	t.taken[r.Class]++
+	row := r.Origin.(*arrived)
+	if row.cycle == 0 {
+		t.replayed++
+	}
+	if row.BlockTokens > 0 {
+		t.blocks.add(r, &row.Row)
+		row.Blocks = nil // so that they can be freed
+	}
 	return r, workloads.Ready, 0
 }
 
 // offer counts an arrived request.
-func (t *Trace) offer(class workloads.Class, tokens int) {
-	t.offered[class].Offered++
-	t.offered[class].OfferedTokens += int64(tokens)
+func (t *Trace) offer(r *workloads.Request) {
+	t.offered[r.Class].Offered++
+	t.offered[r.Class].OfferedTokens += int64(r.Own.Tokens)
 }
 
 // peek returns the next row that has not arrived, nil at the end of the input.
@@ -160,50 +157,41 @@ func (t *Trace) peek() *traceRow {
 	return t.ahead
 }
 
-// read offers the rows that have arrived by the time until, and queues their requests. If the rows keep
-// their order, it queues one request at a time, which saves the memory of blocks. Rows without a time
-// arrive when they are queued.
+// read queues and offers the requests that have arrived by the time until. Rows without a time arrive
+// when they are taken.
 func (t *Trace) read(until time.Duration) {
 	t.now = max(t.now, until)
-	for {
-		ready := len(t.queue.ready) > 0
-		if len(t.arrived) > 0 && t.queue.waiting() < maxWaiting &&
-			!(ready && (t.arrived[0].BlockTokens > 0 || !t.times.timed())) {
-			row := &t.arrived[0]
-			t.queue.add(t.request(row), t.cfg.Overtaking)
-			t.arrivedIDs -= len(row.Blocks)
-			*row = traceRow{} // so that its blocks can be freed
-			t.arrived = t.arrived[1:]
-			continue
-		}
-		row := t.peek()
-		if row == nil || row.arrival > t.now || len(t.arrived) == maxArrived || t.arrivedIDs > maxArrivedIDs ||
-			!t.times.timed() && (ready || len(t.arrived) > 0) {
+	for row := t.peek(); row != nil && row.arrival <= t.now && !t.queue.full(); row = t.peek() {
+		if !t.cfg.timed() && len(t.queue.ready) > 0 {
 			return
 		}
-		if t.times.timed() {
-			t.offer(t.class(row), t.writes(row))
+		r := t.request(*row)
+		if t.cfg.timed() {
+			t.offer(r)
 		}
-		row.Blocks = slices.Clone(row.Blocks) // the blocks are valid only until the next row is read
-		t.arrivedIDs += len(row.Blocks)
-		t.arrived, t.ahead = append(t.arrived, *row), nil
+		t.ahead = nil
 	}
 }
 
-// request returns the request of a row.
-func (t *Trace) request(row *traceRow) *workloads.Request {
+// request queues the request of a row. The request of a row of blocks gets its entries when it is taken,
+// which saves their memory.
+func (t *Trace) request(row traceRow) *workloads.Request {
+	at := &arrived{traceRow: row}
+	at.Blocks = slices.Clone(row.Blocks) // the blocks are valid only until the next row is read
 	r := &workloads.Request{
-		User: -1, Seq: row.seq, Class: t.class(row), Arrival: row.arrival,
+		User: -1, Seq: row.seq, Class: workloads.Responsive, Arrival: row.arrival,
 		Conversation: int(row.seq), Turn: 1, SystemPrompt: -1,
-		ContextTokens: row.Context, GenerateTokens: row.Generate,
-		Own: workloads.Entry{Tokens: t.writes(row)},
+		ContextTokens: row.Context, GenerateTokens: row.Generate, Origin: at,
 	}
 	if row.BlockTokens > 0 {
-		t.blocks.add(r, &row.Row)
+		r.Own.Tokens = t.blocks.tokens(&row.Row)
+		t.queue.add(r, at, true)
 		return r
 	}
-	r.Kind = t.shape.Kind(row.Context)
-	r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, row.seq)
+	r.Class = t.cfg.Profile.Class(t.stream.Unit(users.DrawClass, row.seq))
+	r.Kind = t.cfg.Profile.Kind(row.Context)
+	r.SystemPrompt, r.SystemPromptTokens = t.cfg.Profile.Prompt(t.stream, row.seq)
+	r.Own.Tokens = users.OwnTokens(row.Context, r.SystemPromptTokens)
 	r.Own.Key = workloads.RequestKey(strings.ToLower(t.format.Name), row.row, row.cycle)
 	session := row.Session
 	if row.Turn > 0 {
@@ -211,45 +199,35 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 		r.Own.Key = workloads.ConversationKey(row.conversation, row.cycle, row.Turn)
 	}
 	if session != "" && t.cfg.MultiTurn {
-		t.join(r, session, row.cycle)
+		t.queue.join(r, at, session, t.cfg.Profile.MaxTurns)
 	}
 	if t.cfg.ObjectTokens > 0 { // to an engine a conversation is one sequence of tokens
-		r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, int64(r.Conversation))
+		r.SystemPrompt, r.SystemPromptTokens = t.cfg.Profile.Prompt(t.stream, int64(r.Conversation))
 	}
+	t.queue.add(r, at, t.cfg.Overtaking)
 	return r
 }
 
-// class returns the class of a row, drawn by its number.
-func (t *Trace) class(row *traceRow) workloads.Class {
-	if row.BlockTokens > 0 {
-		return workloads.Responsive
+// Written implements Source: the next turn of the conversation may start, in the order of the rows.
+func (t *Trace) Written(r *workloads.Request) {
+	if !t.closed {
+		t.queue.written(r)
 	}
-	return t.cfg.Profile.Class(t.stream.Unit(users.DrawClass, row.seq))
 }
 
 // Done implements Source. A trace does not wait for completions.
 func (t *Trace) Done(*workloads.Request, time.Duration) {}
 
-// Err returns the error that ended the input early: a file that cannot be read, or too many malformed
-// rows. It is nil at the end of the input.
-func (t *Trace) Err() error { return t.failure() }
-
-// Report returns the counts of the rows so far, up to the next row whose request is made. It leaves out
-// rows that were read ahead.
+// Report returns the counts of the rows that were taken, and of the skipped and unusable rows before
+// them. Rows that were read ahead may add unusable ones.
 func (t *Trace) Report() workloads.TraceReport {
-	report := t.report()
+	report := t.Replay.Report()
 	report.Tokenizer = t.format.Tokenizer
-	if len(t.arrived) == 0 {
-		return report
-	}
-	report.Cycles = t.arrived[0].cycle
-	for i := range t.arrived[1:] {
-		if t.arrived[1+i].cycle == 0 {
-			report.Rows--
+	report.Rows = report.Malformed + report.Failed + report.Skipped + t.replayed
+	for _, queued := range t.queue.all {
+		if len(queued) > 0 {
+			report.Cycles = min(report.Cycles, queued[0].Origin.(*arrived).cycle)
 		}
-	}
-	if t.ahead != nil && t.ahead.cycle == 0 {
-		report.Rows--
 	}
 	return report
 }
@@ -257,39 +235,23 @@ func (t *Trace) Report() workloads.TraceReport {
 // Close closes the files. After it Take returns Exhausted.
 func (t *Trace) Close() error {
 	t.close()
-	t.queue, t.ahead, t.arrived = queue{closed: true}, nil, nil
+	t.queue, t.ahead, t.closed = queue{}, nil, true
 	return nil
 }
 
 // Account implements Source. Rows without arrivals (Speedup 0) are offered when they are taken, and
 // never wait.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
-	if t.times.timed() {
+	if t.cfg.timed() {
 		t.read(until)
 	}
 	loads := slices.Clone(t.offered[:])
 	for c := range loads {
-		load, class := &loads[c], workloads.Class(c)
+		load := &loads[c]
 		load.Queued, load.Oldest = load.Offered-t.taken[c], workloads.Never
-		if load.Queued == 0 {
-			continue
-		}
-		ofClass := func(row traceRow) bool { return t.class(&row) == class }
 		if queued := t.queue.all[c]; len(queued) > 0 {
 			load.Oldest = queued[0].Arrival
-		} else if i := slices.IndexFunc(t.arrived, ofClass); i >= 0 {
-			load.Oldest = t.arrived[i].arrival
 		}
 	}
 	return loads
-}
-
-// writes returns the tokens that a row's request offers to write. For a block trace these are the
-// tokens of its blocks, the last of which may be partial.
-func (t *Trace) writes(row *traceRow) int {
-	if row.BlockTokens > 0 {
-		return t.blocks.tokens(&row.Row, len(row.Blocks))
-	}
-	_, prefix := t.shape.Prompt(t.stream, row.seq)
-	return users.OwnTokens(row.Context, prefix)
 }

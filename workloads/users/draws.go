@@ -3,8 +3,6 @@ package users
 import (
 	"math"
 	"math/bits"
-
-	"kvbench/workloads"
 )
 
 // Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n). So
@@ -98,36 +96,6 @@ func (u Stream) LogBetween(d Draw, n int64, low, high int) int {
 // Exponential returns the n-th draw of an exponential distribution with the given mean.
 func (u Stream) Exponential(d Draw, n int64, mean float64) float64 {
 	return -mean * math.Log1p(-u.Unit(d, n))
-}
-
-// Shape decides the phases and the common prompt of a request, in the same way for users and for
-// traces.
-type Shape struct {
-	Profile                 Profile
-	PrefixCaching           bool // without it no request starts with a common prompt
-	PrefillOnly, DecodeOnly bool
-}
-
-// Kind returns the phases of a request with the given context.
-func (s *Shape) Kind(context int) workloads.Kind {
-	switch {
-	case s.DecodeOnly:
-		return workloads.DecodeOnly
-	case s.PrefillOnly || context >= s.Profile.PrefillOnlyTokens:
-		return workloads.PrefillOnly
-	}
-	return workloads.PrefillDecode
-}
-
-// Prompt returns the index and the tokens of the common prompt of the n-th request, -1 and 0 for none.
-func (s *Shape) Prompt(u Stream, n int64) (index, tokens int) {
-	prompts := s.Profile.SystemPromptTokens
-	if !s.PrefixCaching || len(prompts) == 0 ||
-		u.Unit(DrawPromptUse, n) >= s.Profile.SystemPromptShare {
-		return -1, 0
-	}
-	index = u.Between(DrawPromptWhich, n, 0, len(prompts)-1)
-	return index, prompts[index]
 }
 
 // OwnTokens returns the length of the entry that a request writes, in tokens: its context without the

@@ -1,7 +1,6 @@
 package users
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,22 +20,6 @@ func TestSplitMix(t *testing.T) {
 		state = key + uint64(n+1)*golden
 		assert.Equal(t, want, mix64(state))
 	}
-}
-
-// TestStreamsDiffer: neighbours in seed, user, purpose and n have different draws, and equal draws are as
-// rare as 1 in 2^64.
-func TestStreamsDiffer(t *testing.T) {
-	seen := map[uint64]bool{}
-	for seed := range uint64(8) {
-		for user := -1; user < 8; user++ {
-			for d := DrawTemplate; d <= DrawPopulation; d++ {
-				for n := range int64(8) {
-					seen[NewStream(seed, user).bits(d, n)] = true
-				}
-			}
-		}
-	}
-	assert.Len(t, seen, 8*9*12*8)
 }
 
 // chiSquare returns the statistic of counts against equal shares.
@@ -81,38 +64,6 @@ func TestBetween(t *testing.T) {
 	}
 	assert.Less(t, chiSquare(counts), 22.5) // 6 degrees of freedom, 0.1 %
 	assert.Equal(t, 5, s.Between(DrawContext, 0, 5, 5))
-}
-
-// TestConsecutiveDraws: pairs (n, n+1) and pairs of purposes fill the square evenly.
-func TestConsecutiveDraws(t *testing.T) {
-	s := NewStream(42, 3)
-	next, other := make([]int, 64), make([]int, 64)
-	for n := range int64(32000) {
-		x := int(8 * s.Unit(DrawContext, n))
-		next[8*x+int(8*s.Unit(DrawContext, n+1))]++
-		other[8*x+int(8*s.Unit(DrawGenerate, n))]++
-	}
-	assert.Less(t, chiSquare(next), 103.4) // 63 degrees of freedom, 0.1 %
-	assert.Less(t, chiSquare(other), 103.4)
-}
-
-func TestExponential(t *testing.T) {
-	s := NewStream(42, 3)
-	sum, squares, above := 0.0, 0.0, 0
-	const n = 20000
-	for i := range int64(n) {
-		v := s.Exponential(DrawGap, i, 2)
-		assert.GreaterOrEqual(t, v, 0.0)
-		sum += v
-		squares += v * v
-		if v > 2 {
-			above++
-		}
-	}
-	mean := sum / n
-	assert.InDelta(t, 2, mean, 0.06)
-	assert.InDelta(t, 2, math.Sqrt(squares/n-mean*mean), 0.1)
-	assert.InDelta(t, math.Exp(-1), float64(above)/n, 0.01)
 }
 
 func TestDefaultProfile(t *testing.T) {

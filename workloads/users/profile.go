@@ -156,3 +156,32 @@ func (p Profile) Class(r float64) workloads.Class {
 	}
 	return workloads.Batch
 }
+
+// Kind returns the phases of a request with the given context.
+func (p *Profile) Kind(context int) workloads.Kind {
+	if context >= p.PrefillOnlyTokens {
+		return workloads.PrefillOnly
+	}
+	return workloads.PrefillDecode
+}
+
+// Prompt returns the index and the tokens of the common prompt of the n-th request, -1 and 0 for none.
+func (p *Profile) Prompt(u Stream, n int64) (index, tokens int) {
+	prompts := p.SystemPromptTokens
+	if len(prompts) == 0 || u.Unit(DrawPromptUse, n) >= p.SystemPromptShare {
+		return -1, 0
+	}
+	index = u.Between(DrawPromptWhich, n, 0, len(prompts)-1)
+	return index, prompts[index]
+}
+
+// Only returns the profile of a load without common prompts, or with prefill-only requests.
+func (p Profile) Only(prefixCaching, prefillOnly bool) Profile {
+	if !prefixCaching {
+		p.SystemPromptShare = 0
+	}
+	if prefillOnly {
+		p.PrefillOnlyTokens = 0
+	}
+	return p
+}

@@ -2,7 +2,6 @@ package users
 
 import (
 	"slices"
-	"time"
 
 	"kvbench/workloads"
 	"kvbench/workloads/model"
@@ -16,7 +15,6 @@ type Corpus struct {
 	tokens      [2]int
 	chunkTokens int
 	stream      Stream
-	seed        uint64
 }
 
 // corpusStream is the stream number of the documents. No user has it.
@@ -24,7 +22,7 @@ const corpusStream = -2
 
 // NewCorpus returns the documents for a model. The bytes per token limit the tokens of a chunk.
 func NewCorpus(p RAG, documents int, m model.Model, s model.Sizer, seed uint64) *Corpus {
-	c := &Corpus{profile: p, documents: documents, seed: seed, tokens: p.SmallModelTokens,
+	c := &Corpus{profile: p, documents: documents, tokens: p.SmallModelTokens,
 		chunkTokens: p.ChunkTokens, stream: NewStream(seed, corpusStream)}
 	if m.Hidden >= 8192 || m.Layers >= 64 {
 		c.tokens = p.LargeModelTokens
@@ -57,9 +55,7 @@ func (c *Corpus) Chunks(dst []workloads.Entry, doc int) []workloads.Entry {
 
 // retrieve returns the top chunks of one document, drawn without replacement. n is the number of the
 // retrieval in the stream.
-func (c *Corpus) retrieve(u Stream, n int64, document, chunk Draw) (
-	top []workloads.Entry,
-) {
+func (c *Corpus) retrieve(u Stream, n int64, document, chunk Draw) (top []workloads.Entry) {
 	last, first := c.Documents()
 	chunks := c.Chunks(nil, u.Between(document, n, first, last-1))
 	weights, sum := make([]float64, len(chunks)), 0.0
@@ -95,76 +91,42 @@ func pick(weights []float64, sum, share float64) (at int) {
 	return at
 }
 
-// WithRAG returns a Source whose turns retrieve chunks of documents, and which adds queries. A query
-// arrives with the turn that it follows, has the turn's class, and decodes the chunks that it
-// retrieves. Queries do not count towards the source's number of requests. A query counts as offered
-// from the time at which its turn is taken. Written and Done of src are also called for queries: their
-// Origin is nil.
-func WithRAG(src workloads.Scalable, c *Corpus) workloads.Scalable {
-	if c.documents < 1 {
-		return src
+// retrieve adds chunks of documents to some turns, and a query after some. A query arrives with the turn
+// that it follows, has the turn's class, and decodes the chunks that it retrieves. Queries do not count
+// towards MaxRequests. A query counts as offered from the time at which its turn is taken. The Origin of
+// a query is nil: no request waits for it.
+func (s *Users) retrieve(c *cursor, r *workloads.Request) {
+	corpus := s.cfg.Corpus
+	if corpus == nil || corpus.documents < 1 {
+		return
 	}
-	return &ragSource{Scalable: src, corpus: c}
-}
-
-type ragSource struct {
-	workloads.Scalable
-	corpus  *Corpus
-	waiting []*workloads.Request
-	taken   [workloads.NumClasses]int64
-}
-
-// SetUsers implements Scalable. It also drops the waiting queries of inactive users.
-func (s *ragSource) SetUsers(n int, now time.Duration) {
-	s.Scalable.SetUsers(n, now)
-	s.waiting = slices.DeleteFunc(s.waiting,
-		func(q *workloads.Request) bool { return q.User >= n })
-}
-
-// Take implements Source.
-func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
-	if len(s.waiting) > 0 {
-		q := s.waiting[0]
-		s.waiting = s.waiting[1:]
-		s.taken[q.Class]++
-		return q, workloads.Ready, 0
-	}
-	r, st, wake := s.Scalable.Take(now)
-	if st != workloads.Ready {
-		return r, st, wake
-	}
-	u, share := NewStream(s.corpus.seed, r.User), s.corpus.profile.Share
+	u, share := c.stream, corpus.profile.Share
 	if u.Unit(DrawRetrieve, r.Seq) < share && r.Kind != workloads.DecodeOnly {
-		r.Retrieved = s.corpus.retrieve(u, r.Seq, DrawDocument, DrawChunk)
+		r.Retrieved = corpus.retrieve(u, r.Seq, DrawDocument, DrawChunk)
 	}
-	if u.Unit(DrawQuery, r.Seq) < share {
-		q := &workloads.Request{
-			User: r.User, Seq: r.Seq, Class: r.Class, Arrival: r.Arrival,
-			Conversation: r.Conversation, Turn: r.Turn,
-			Kind: workloads.DecodeOnly, SystemPrompt: -1, Query: true,
-			GenerateTokens: u.Between(DrawQueryTokens, r.Seq, 50, 200),
-			Retrieved: s.corpus.retrieve(u, r.Seq, DrawQueryDocument,
-				DrawQueryChunk),
-		}
-		for _, e := range q.Retrieved {
-			q.ContextTokens += e.Tokens
-		}
-		s.waiting = append(s.waiting, q)
+	if u.Unit(DrawQuery, r.Seq) >= share {
+		return
 	}
-	return r, st, wake
+	q := &workloads.Request{
+		User: r.User, Seq: r.Seq, Class: r.Class, Arrival: r.Arrival,
+		Conversation: r.Conversation, Turn: r.Turn,
+		Kind: workloads.DecodeOnly, SystemPrompt: -1, Query: true,
+		GenerateTokens: u.Between(DrawQueryTokens, r.Seq, 50, 200),
+		Retrieved:      corpus.retrieve(u, r.Seq, DrawQueryDocument, DrawQueryChunk),
+	}
+	for _, e := range q.Retrieved {
+		q.ContextTokens += e.Tokens
+	}
+	s.queries = append(s.queries, q)
+	s.offered[q.Class].Offered++
 }
 
-// Account implements Source.
-func (s *ragSource) Account(until time.Duration) []workloads.ClassLoad {
-	loads := s.Scalable.Account(until)
-	for c := range loads {
-		loads[c].Offered += s.taken[c]
-	}
-	for _, q := range s.waiting {
-		l := &loads[q.Class]
-		l.Offered++
-		l.Queued++
-		l.Oldest = min(l.Oldest, q.Arrival)
-	}
-	return loads
+// dropQueries drops the waiting queries of the users from number n on.
+func (s *Users) dropQueries(n int) {
+	s.queries = slices.DeleteFunc(s.queries, func(q *workloads.Request) bool {
+		if q.User >= n {
+			s.offered[q.Class].Offered--
+		}
+		return q.User >= n
+	})
 }

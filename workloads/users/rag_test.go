@@ -109,7 +109,7 @@ func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 	)
 }
 
-func TestOnlyKeptDocumentsAreAskedFor(t *testing.T) {
+func TestOnlyKeptDocumentsAreRetrieved(t *testing.T) {
 	p := Default().RAG
 	p.MaxDocuments = 2
 	c := NewCorpus(p, 10, ragModel, model.Sizer{}, 1)
@@ -132,16 +132,12 @@ func TestRAGPicksBothEndsOfAWeight(t *testing.T) {
 }
 
 // A tenth of the turns retrieve, and a tenth are followed by a query. Otherwise the turns do not change.
-func TestUsersRetrieveAndAsk(t *testing.T) {
-	users := func() *Users {
-		p := Default()
-		return New(
-			Config{Profile: p, Users: Population(p, 42, 20, false), Seed: 42, MultiTurn: true,
-				Overtaking: true},
-		)
-	}
-	plain, with := users(), WithRAG(users(),
-		NewCorpus(Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
+func TestTurnsRetrieveAndHaveQueries(t *testing.T) {
+	cfg := Config{Profile: Default(), Users: Population(Default(), 42, 20, false), Seed: 42,
+		MultiTurn: true, Overtaking: true}
+	plain := New(cfg)
+	cfg.Corpus = NewCorpus(Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42)
+	with := New(cfg)
 	turns, retrieved, queries := 0, 0, 0
 	for now := time.Duration(0); now < 400*time.Second; now += 100 * time.Millisecond {
 		for {
@@ -192,9 +188,9 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 func TestUsersWithRAGStayScalable(t *testing.T) {
 	p := Default()
 	p.RAG.Share = 1 // each turn has a query
-	scaled := WithRAG(New(Config{Profile: p, Users: Population(p, 42, 4, false), Seed: 42,
-		MultiTurn: true, Overtaking: true}),
-		NewCorpus(p.RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
+	scaled := New(Config{Profile: p, Users: Population(p, 42, 4, false), Seed: 42,
+		MultiTurn: true, Overtaking: true,
+		Corpus: NewCorpus(p.RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42)})
 	active := func(from, to time.Duration) map[int]int {
 		users := map[int]int{}
 		for now := from; now < to; now += 100 * time.Millisecond {

@@ -20,13 +20,13 @@ func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "users", d.Cmd)
-			return ask(t, d)
+			return runUsers(t, d)
 		})
 	})
 }
 
-// ask carries out one command.
-func ask(t *testing.T, d *datadriven.TestData) string {
+// runUsers executes one command.
+func runUsers(t *testing.T, d *datadriven.TestData) string {
 	p := Default()
 	cfg := Config{Profile: p, Seed: 42, MultiTurn: true, MaxRequests: 8}
 	n, documents, service := 2, 0, "0s"
@@ -43,17 +43,14 @@ func ask(t *testing.T, d *datadriven.TestData) string {
 	cfg.Users = Population(p, cfg.Seed, n, d.HasArg("cpython"))
 	took, err := time.ParseDuration(service)
 	require.NoError(t, err)
-	source := workloads.Scalable(New(cfg))
-	if documents > 0 {
-		p.RAG.Share = 0.5
-		source = WithRAG(source, NewCorpus(p.RAG, documents, model.Model{}, plans.Sizer, cfg.Seed))
-	}
+	p.RAG.Share = 0.5
+	cfg.Corpus = NewCorpus(p.RAG, documents, model.Model{}, plans.Sizer, cfg.Seed)
 	var b strings.Builder
 	for _, u := range cfg.Users {
 		fmt.Fprintf(&b, "user %d: %s, %s, up to %d+%d tokens, thinks %.2f s\n",
 			u.ID, u.Template, u.Class, u.Context, u.Generate, u.Think)
 	}
-	simulate(source, n, func(*workloads.Request) time.Duration { return took / 2 },
+	simulate(New(cfg), n, func(*workloads.Request) time.Duration { return took / 2 },
 		func(now time.Duration, r *workloads.Request) bool {
 			fmt.Fprintf(&b, "%v user %d, conversation %d, turn %d, %s, %d+%d tokens",
 				r.Arrival.Round(time.Millisecond), r.User, r.Conversation, r.Turn, r.Kind,

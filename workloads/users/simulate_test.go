@@ -1,7 +1,6 @@
 package users
 
 import (
-	"container/heap"
 	"time"
 
 	"kvbench/workloads"
@@ -13,23 +12,14 @@ type pending struct {
 	run func()
 }
 
-type agenda []pending
+// Before orders by time.
+func (a pending) Before(b pending) bool { return a.at < b.at }
 
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(pending)) }
-func (a *agenda) Pop() any {
-	last := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
-	return last
-}
-
-// simulate serves a source with workers under virtual time until stop says so or the source is
+// simulate runs a source with workers under virtual time until stop returns true or the source is
 // exhausted.
 func simulate(s workloads.Source, workers int, service func(*workloads.Request) time.Duration,
 	stop func(now time.Duration, r *workloads.Request) bool) {
-	var events agenda
+	var events Heap[pending]
 	now, idle := time.Duration(0), workers
 	for {
 		wake := workloads.Never
@@ -48,8 +38,8 @@ func simulate(s workloads.Source, workers int, service func(*workloads.Request) 
 			idle--
 			written := now + service(r)
 			done := written + service(r)
-			heap.Push(&events, pending{written, func() { s.Written(r) }})
-			heap.Push(&events, pending{done, func() { s.Done(r, done); idle++ }})
+			events.Push(pending{written, func() { s.Written(r) }})
+			events.Push(pending{done, func() { s.Done(r, done); idle++ }})
 		}
 		if len(events) == 0 && wake == workloads.Never {
 			return
@@ -59,7 +49,7 @@ func simulate(s workloads.Source, workers int, service func(*workloads.Request) 
 		}
 		now = max(now, wake)
 		for len(events) > 0 && events[0].at <= now {
-			heap.Pop(&events).(pending).run()
+			events.Pop().run()
 		}
 	}
 }

@@ -11,6 +11,11 @@ import (
 func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	s.advance(now)
 	switch {
+	case len(s.queries) > 0:
+		q := s.queries[0]
+		s.queries = s.queries[1:]
+		s.taken[q.Class]++
+		return q, workloads.Ready, 0
 	case len(s.ready) > 0:
 	// In closed loop requests in flight may delay other arrivals, so in every mode the number of taken
 	// requests decides.
@@ -23,6 +28,7 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	}
 	c := s.ready.Pop().cursor
 	r := s.request(c)
+	s.retrieve(c, r)
 	s.requests++
 	s.taken[r.Class]++
 	s.step(c, r)
@@ -99,7 +105,7 @@ func (s *Users) offer(c *cursor, n, by int64) {
 	load := &s.offered[c.user.Class]
 	load.Offered += by
 	if !s.cfg.DecodeOnly {
-		_, prefix := s.shape.Prompt(c.stream, n)
+		_, prefix := s.cfg.Profile.Prompt(c.stream, n)
 		load.OfferedTokens += by * int64(OwnTokens(s.context(c, n), prefix))
 	}
 }
@@ -118,6 +124,9 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 			load.Oldest = min(load.Oldest, c.arrived[0])
 		}
 	}
+	for _, q := range s.queries {
+		loads[q.Class].Oldest = min(loads[q.Class].Oldest, q.Arrival)
+	}
 	return loads
 }
 
@@ -132,12 +141,13 @@ func (s *Users) request(c *cursor) *workloads.Request {
 		GenerateTokens: c.stream.Between(DrawGenerate, c.seq, least, c.user.Generate),
 		Origin:         c,
 	}
-	r.Kind = s.shape.Kind(r.ContextTokens)
-	r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.seq)
+	r.Kind = s.cfg.Profile.Kind(r.ContextTokens)
+	r.SystemPrompt, r.SystemPromptTokens = s.cfg.Profile.Prompt(c.stream, c.seq)
 	if s.cfg.DecodeOnly {
 		entries := max(1, workloads.PopulationPerUser*len(s.cfg.Users))
 		n := c.stream.Between(DrawPopulation, c.seq, 0, entries-1)
-		r.Own.Key, r.Own.Tokens = workloads.PopulationKey(n), workloads.PopulationTokens
+		r.Kind = workloads.DecodeOnly
+		r.Own = workloads.Entry{Key: workloads.PopulationKey(n), Tokens: workloads.PopulationTokens}
 		return r
 	}
 	r.Own = workloads.Entry{
@@ -145,7 +155,7 @@ func (s *Users) request(c *cursor) *workloads.Request {
 		Tokens: OwnTokens(r.ContextTokens, r.SystemPromptTokens),
 	}
 	if s.cfg.KeepPrompt {
-		r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.begun)
+		r.SystemPrompt, r.SystemPromptTokens = s.cfg.Profile.Prompt(c.stream, c.begun)
 	}
 	return r
 }

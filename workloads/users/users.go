@@ -35,6 +35,9 @@ type Config struct {
 
 	PrefillOnly, DecodeOnly bool
 
+	// Corpus has the documents of which turns and queries retrieve chunks, nil for none.
+	Corpus *Corpus
+
 	Rate         float64 // requests per second of all users together, 0 = think times decide
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
 	// MaxRequests is the number of arrivals (closed-loop: requests) after which the load ends, 0 =
@@ -48,13 +51,13 @@ type Config struct {
 // A request is a pure function of (seed, user, n). So a cursor represents all future requests of a
 // user. Taking a request costs O(log users), and a waiting request takes 8 bytes.
 type Users struct {
-	cfg   Config
-	shape Shape
+	cfg Config
 
-	cursors []*cursor      // cursor of each user, by slot
-	future  Heap[userItem] // the next arrivals of users
-	ready   Heap[userItem] // users whose next request has arrived, by priority
-	left    int64          // remaining arrivals; closed-loop: requests to schedule
+	cursors []*cursor            // cursor of each user, by slot
+	future  Heap[userItem]       // the next arrivals of users
+	ready   Heap[userItem]       // users whose next request has arrived, by priority
+	left    int64                // remaining arrivals; closed-loop: requests to schedule
+	queries []*workloads.Request // go before all turns
 
 	now      time.Duration // latest time of a Take or an Account
 	requests int64         // taken requests of all classes
@@ -109,12 +112,8 @@ func New(cfg Config) *Users {
 	cfg.ClosedLoop = cfg.ClosedLoop && cfg.Rate <= 0
 	// A decode-only request writes no entry, so the next request need not wait for one.
 	cfg.Overtaking = cfg.Overtaking || cfg.DecodeOnly
-	s := &Users{
-		cfg:  cfg,
-		left: cmp.Or(cfg.MaxRequests, math.MaxInt64),
-		shape: Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
-			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly},
-	}
+	cfg.Profile = cfg.Profile.Only(cfg.PrefixCaching, cfg.PrefillOnly)
+	s := &Users{cfg: cfg, left: cmp.Or(cfg.MaxRequests, math.MaxInt64)}
 	for _, u := range cfg.Users {
 		s.add(u)
 	}
@@ -185,6 +184,7 @@ func (s *Users) SetUsers(n int, now time.Duration) {
 	}
 	dropSilent(&s.future)
 	dropSilent(&s.ready)
+	s.dropQueries(n)
 }
 
 // dropSilent removes inactive users from a heap.

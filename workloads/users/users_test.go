@@ -255,28 +255,3 @@ func TestBacklogTakesLittleMemory(t *testing.T) {
 	assert.Less(t, grown, 24*queued)
 	runtime.KeepAlive(s)
 }
-
-func BenchmarkTake(b *testing.B) {
-	p := Default()
-	users := Population(p, 42, 10000, false)
-	for _, turns := range []string{"ordered", "overtaking"} {
-		b.Run("turns="+turns, func(b *testing.B) {
-			s := New(
-				Config{Profile: p, Users: users, Seed: 42, MultiTurn: true, PrefixCaching: true,
-					Overtaking: turns == "overtaking"},
-			)
-			b.ReportAllocs()
-			now := time.Duration(0)
-			for b.Loop() {
-				// 10,000 of about 22,000 requests per second are taken.
-				now += 100 * time.Microsecond
-				r, st, wake := s.Take(now)
-				for st == workloads.Wait {
-					r, st, wake = s.Take(wake)
-				}
-				s.Written(r)
-				s.Done(r, now)
-			}
-		})
-	}
-}
