@@ -3,9 +3,9 @@
 //
 //	go test ./benchmarks -run '^$' -bench MaxStorageStress -cache-dir /mnt/nvme/kv
 //
-// Go's own flags keep their meaning. -help-parameters lists kvbench's flags with the values in force. The package
-// connects the parameters, the trials (package kvbench) and the output. Except for DataGen it measures nothing
-// itself. In reading order:
+// Go's own flags keep their meaning. -help-parameters lists kvbench's flags with the values in force. The
+// package connects the parameters, the trials (package kvbench) and the output. Except for DataGen it
+// measures nothing itself. In reading order:
 //
 //	workloads_test, plain_test, checkpoint_test, datagen_test   the benchmark functions and the suite
 //	main       TestMain's body: plan, header, run, exit code; commandline: the flags
@@ -29,8 +29,8 @@
 // A new benchmark is a row in the table of package params, a function BenchmarkX that calls run, and,
 // unless it replays requests, its parts in the suite.
 //
-// The testing package finds the functions, prints the lines, and calls a function once per trial. Main makes the
-// plan, and sets the testing package's flags for the plan (-test.benchtime 1x, so that each trial runs once).
-// Benchmarks run one after another, and use the session of the process (current) without a lock. Print nothing
-// while a benchmark runs, because the output would break the benchmark's line.
+// The testing package finds the functions, prints the lines, and calls a function once per trial. Main
+// makes the plan, and sets the testing package's flags for the plan (-test.benchtime 1x, so that each trial
+// runs once). Benchmarks run one after another, and use the session of the process (current) without a
+// lock. Print nothing while a benchmark runs, because the output would break the benchmark's line.
 package benchmarks

@@ -143,8 +143,8 @@ type Direction struct {
 
 // Owner is one process's requests to the traced devices.
 type Owner struct {
-	// PID is the process's number in the machine's first PID namespace. 0 stands for the kernel: requests of no
-	// known process.
+	// PID is the process's number in the machine's first PID namespace. 0 stands for the kernel: requests
+	// of no known process.
 	PID        int64  `json:"pid"`
 	Name       string `json:"name"` // the name at the end of the window; "kernel" for PID 0
 	Reads      int64  `json:"reads"`

@@ -95,8 +95,8 @@ var launchers = []launcher{
 		here: func(variables, string) string { return "1" }, first: podFirst, job: podJob},
 }
 
-// FindLauncher reads the variables of the launcher that has started this process. It returns nil if no launcher
-// has started it. An empty variable counts as not set.
+// FindLauncher reads the variables of the launcher that has started this process. It returns nil if no
+// launcher has started it. An empty variable counts as not set.
 func FindLauncher(env func(string) string) *Launched {
 	for i := range launchers {
 		l, set := &launchers[i], true

@@ -67,10 +67,10 @@ func newLeader(cfg LeaderConfig) *Leader {
 		processes: map[int]*process{}, clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
-// Lead returns the Leader of a run. It listens at address (HOST:PORT) until Close is called. If HOST is an IP
-// address, the Leader listens only at this address. If HOST is a name, it listens on all interfaces: on the
-// host itself the name may resolve to the loopback interface (Debian's /etc/hosts has 127.0.1.1), or it may be
-// the name of another machine that forwards to this host.
+// Lead returns the Leader of a run. It listens at address (HOST:PORT) until Close is called. If HOST is an
+// IP address, the Leader listens only at this address. If HOST is a name, it listens on all interfaces: on
+// the host itself the name may resolve to the loopback interface (Debian's /etc/hosts has 127.0.1.1), or it
+// may be the name of another machine that forwards to this host.
 func Lead(address string, cfg LeaderConfig) (*Leader, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -131,8 +131,8 @@ func (d *door) Hello(hello Hello, _ *struct{}) error {
 	c.hello.Host = cmp.Or(printable(hello.Host), "none")
 	why, fatal := l.admit(c)
 	if why != "" {
-		// Stop may end this process. Before that, the rank reads the refusal and closes the connection. A rank
-		// whose connection ends without a refusal would connect again.
+		// Stop may end this process. Before that, the rank reads the refusal and closes the connection. A
+		// rank whose connection ends without a refusal would connect again.
 		context.AfterFunc(c.ctx, func() {
 			if fatal {
 				l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
@@ -146,9 +146,9 @@ func (d *door) Hello(hello Hello, _ *struct{}) error {
 }
 
 // admit admits a rank to the run. If it refuses the rank, why is the reason, and fatal says whether the
-// refusal stops the run. While ranks are missing, a rank that does not fit the run (Hello.objection) stops the
-// run, because this rank would be missing for ever. A rank that connects after all ranks are connected, for a
-// second time, or after a stop does not stop the run.
+// refusal stops the run. While ranks are missing, a rank that does not fit the run (Hello.objection) stops
+// the run, because this rank would be missing for ever. A rank that connects after all ranks are connected,
+// for a second time, or after a stop does not stop the run.
 func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -346,9 +346,9 @@ func (l *Leader) lose(c *client, why string) {
 	l.notify()
 }
 
-// Start starts this binary with the arguments of this process as rank m.Rank. The stdout and stderr of the new
-// process go to log, which the caller closes. If the process ends before its rank is connected, the run is
-// stopped, because this rank cannot connect any more.
+// Start starts this binary with the arguments of this process as rank m.Rank. The stdout and stderr of the
+// new process go to log, which the caller closes. If the process ends before its rank is connected, the run
+// is stopped, because this rank cannot connect any more.
 func (l *Leader) Start(m Meeting, log *os.File) error {
 	p, err := startRank(m, log)
 	if err != nil {
@@ -367,7 +367,8 @@ func (l *Leader) started(rank int, p *process) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.clients[rank] == nil && !p.refused {
-			l.stop(fmt.Sprintf("rank %d (pid %d) ended before it connected: %s", rank, p.cmd.Process.Pid, p.how()))
+			l.stop(fmt.Sprintf("rank %d (pid %d) ended before it connected: %s", rank,
+				p.cmd.Process.Pid, p.how()))
 		}
 	}()
 }

@@ -93,9 +93,9 @@ func Dial(ctx context.Context, address string, once bool, hello Hello, cfg Membe
 // errGone: the coordinator is gone. The error that then ends a rank wraps errGone.
 var errGone = errors.New("the coordinator is gone")
 
-// join sends a hello and waits for the answer. join owns conn, and closes it if it fails. The error is refused
-// if the coordinator refuses this rank. Any other error means that the other process is not the coordinator of
-// this run.
+// join sends a hello and waits for the answer. join owns conn, and closes it if it fails. The error is
+// refused if the coordinator refuses this rank. Any other error means that the other process is not the
+// coordinator of this run.
 func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
 	m := &Member{MemberConfig: cfg, hello: hello}
 	if m.Now == nil {
@@ -193,8 +193,8 @@ func (m *Member) Size() int {
 	return m.hello.Ranks
 }
 
-// Enter starts the next trial. terms are the values that this rank proposes. Enter returns the values on which
-// all ranks have agreed. Every rank enters the same trials in the same order.
+// Enter starts the next trial. terms are the values that this rank proposes. Enter returns the values on
+// which all ranks have agreed. Every rank enters the same trials in the same order.
 func (m *Member) Enter(ctx context.Context, terms Terms) (agreed Terms, err error) {
 	m.at = Step{Trial: m.at.Trial + 1, Number: 1, Terms: terms}
 	err = m.call(ctx, "Rank.Enter", m.at, &agreed)
@@ -271,9 +271,9 @@ func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 	return text, err
 }
 
-// Leave sends the last message of this rank. If the rank ends early, why is the reason. Without this message the
-// coordinator counts the rank as lost. Leave returns when the coordinator has processed all messages, or after
-// the timeout Silence.
+// Leave sends the last message of this rank. If the rank ends early, why is the reason. Without this
+// message the coordinator counts the rank as lost. Leave returns when the coordinator has processed all
+// messages, or after the timeout Silence.
 func (m *Member) Leave(why string) {
 	m.forget() // the end of the connection is expected now
 	if m.done != nil {

@@ -30,10 +30,10 @@ type Capacity struct{ Bytes, Floor int64 }
 // Directory is one cache directory of a rank. Dir is its index in the rank's list, from 0.
 type Directory struct{ Rank, Dir int }
 
-// sameFilesystem reports whether two directories are on one filesystem. Device numbers identify the filesystems
-// of one kernel. On two kernels the filesystem is the same if the type is equal, and the source or the f_fsid
-// is equal. This test may miss a shared filesystem, because hosts may use different names for a server, and
-// many types have no f_fsid.
+// sameFilesystem reports whether two directories are on one filesystem. Device numbers identify the
+// filesystems of one kernel. On two kernels the filesystem is the same if the type is equal, and the source
+// or the f_fsid is equal. This test may miss a shared filesystem, because hosts may use different names for
+// a server, and many types have no f_fsid.
 func (l *Leader) sameFilesystem(a, b Directory) bool {
 	first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
 	f, g := first.Filesystems[a.Dir], second.Filesystems[b.Dir]
@@ -70,9 +70,9 @@ func (l *Leader) share() {
 	}
 }
 
-// Filesystems returns the filesystems of all ranks. Each element lists the cache directories on one filesystem.
-// The elements are ordered by their lowest rank. Buckets of an object store have no filesystem. The list is
-// empty until all ranks are connected.
+// Filesystems returns the filesystems of all ranks. Each element lists the cache directories on one
+// filesystem. The elements are ordered by their lowest rank. Buckets of an object store have no filesystem.
+// The list is empty until all ranks are connected.
 func (l *Leader) Filesystems() [][]Directory {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 // Step says where a rank is in a trial. The rank sends a Step with each call of a trial.
 type Step struct {
 	Trial int // the number of the trial in the run, from 1
-	// Number is the number of the step: 1 when the rank enters the trial, then 2 and 3 when it is ready for the
-	// first phase and has compared clocks, 4 and 5 for the next phase.
+	// Number is the number of the step: 1 when the rank enters the trial, then 2 and 3 when it is ready for
+	// the first phase and has compared clocks, 4 and 5 for the next phase.
 	Number int
 	Terms  Terms  // set in step 1
 	Clock  Offset // set in steps 3, 5 …
@@ -141,9 +141,9 @@ func (c *client) Clock(_ int, now *int64) error {
 	return nil
 }
 
-// After the comparison of all clocks, the coordinator waits for at least margin, and for at least roundTrips
-// round trips of the slowest rank, until the phase begins. In this time the answer with the start time arrives
-// at all ranks.
+// After the comparison of all clocks, the coordinator waits for at least margin, and for at least
+// roundTrips round trips of the slowest rank, until the phase begins. In this time the answer with the
+// start time arrives at all ranks.
 const (
 	margin     = 50 * time.Millisecond
 	roundTrips = 4
@@ -242,8 +242,8 @@ type Trial struct {
 	Skew, Uncertainty *int64
 }
 
-// Collect waits until every remaining rank has ended the trial, and returns the errors of the ranks. After the
-// end of ctx it waits only for the results of the ranks that have entered the trial. A rank that sends
+// Collect waits until every remaining rank has ended the trial, and returns the errors of the ranks. After
+// the end of ctx it waits only for the results of the ranks that have entered the trial. A rank that sends
 // heartbeats will send its result, even over a slow network.
 func (l *Leader) Collect(ctx context.Context) Trial {
 	all := func(done func(p *part) bool) func() bool {

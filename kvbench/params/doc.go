@@ -16,12 +16,12 @@
 //	          of simulated devices
 //	estimate  what fits this machine; help: -help-parameters and the reference
 //
-// This package is large, because a line of the table has the flag, the field, the limits, the key and the rules
-// of a parameter. If the package were divided, each half would need the table of the other half.
+// This package is large, because a line of the table has the flag, the field, the limits, the key and the
+// rules of a parameter. If the package were divided, each half would need the table of the other half.
 //
-// [Set.Resolve] reports all violations together ([Violations]). It changes no file: it reads the YAML file and a
-// model's config.json, and checks whether trace files exist.
+// [Set.Resolve] reports all violations together ([Violations]). It changes no file: it reads the YAML file
+// and a model's config.json, and checks whether trace files exist.
 //
-// A Set and a Values are not safe for concurrent modification. Resolve may be called any number of times on one
-// Set. A resolved Values is plain data, which any goroutine may read.
+// A Set and a Values are not safe for concurrent modification. Resolve may be called any number of times on
+// one Set. A resolved Values is plain data, which any goroutine may read.
 package params

@@ -16,8 +16,8 @@
 //	trials.go   the line that sums up the trials of one benchmark
 //	trace.go    the block-layer trace, and the fio job with the same load
 //
-// A section is a function of the result. It leaves out what does not apply. An unknown value is a dash, never 0.
-// A new section needs a function, a place in the list, and new golden files.
+// A section is a function of the result. It leaves out what does not apply. An unknown value is a dash,
+// never 0. A new section needs a function, a place in the list, and new golden files.
 //
 // The documents differ only in how they write a value. Text and page write the value with its unit. The
 // workbook writes the bare number below a head with the unit, so that a reader can compute with the number. A
@@ -26,16 +26,16 @@
 //
 // Columns are in the order of reading: requests before results, and columns for few readers last.
 //
-// With an object store the lines about storage describe the store instead of the filesystem and the device. The
-// cross-check is the kernel's count of network bytes. The section of the store's requests follows the latencies
-// of entries, because an entry consists of one or more requests.
+// With an object store the lines about storage describe the store instead of the filesystem and the device.
+// The cross-check is the kernel's count of network bytes. The section of the store's requests follows the
+// latencies of entries, because an entry consists of one or more requests.
 //
 // A percentile with too few samples is unknown in the result itself: result.Supported decides this for all
 // documents. A failed trial has no numbers: package load leaves them out.
 //
-// The package does not use text/template, which calls methods by their names. The linker would then keep every
-// method of the program: a benchmark's binary would be a third larger, and need 2 MiB more memory.
+// The package does not use text/template, which calls methods by their names. The linker would then keep
+// every method of the program: a benchmark's binary would be a third larger, and need 2 MiB more memory.
 //
-// The text depends only on the result, so that a result file prints the same text as its run. Golden files check
-// the words and the numbers.
+// The text depends only on the result, so that a result file prints the same text as its run. Golden files
+// check the words and the numbers.
 package report

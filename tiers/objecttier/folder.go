@@ -98,8 +98,9 @@ func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err er
 	return m, nil
 }
 
-// choose finds the earlier run whose objects a folder reads, or the run that this process joins. Among the runs
-// whose manifest fits, it prefers this process's own runs, then runs with the same nonce, then the newest run.
+// choose finds the earlier run whose objects a folder reads, or the run that this process joins. Among the
+// runs whose manifest fits, it prefers this process's own runs, then runs with the same nonce, then the
+// newest run.
 func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error) {
 	f := t.cfg.Folder
 	if f == nil || f.Check == nil && !t.cfg.Join {
@@ -181,8 +182,8 @@ func (t *Tier) Stay() {
 	t.keep = true
 }
 
-// Adopt adds an existing object of the bucket to the tier: the object with the name and exactly the size of o. The
-// tier can then read and remove it. Adopt returns ErrNotFound if the object does not exist.
+// Adopt adds an existing object of the bucket to the tier: the object with the name and exactly the size of
+// o. The tier can then read and remove it. Adopt returns ErrNotFound if the object does not exist.
 func (t *Tier) Adopt(ctx context.Context, o tiers.Object) error {
 	size, err := t.client.Head(ctx, t.key(o))
 	switch {

@@ -16,8 +16,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Open starts a run in a bucket and checks the store. If the run reads the objects of an earlier run, Open finds
-// the earlier run. Otherwise it warns of the objects of other runs.
+// Open starts a run in a bucket and checks the store. If the run reads the objects of an earlier run, Open
+// finds the earlier run. Otherwise it warns of the objects of other runs.
 func Open(ctx context.Context, cfg Config) (*Tier, error) {
 	client, err := store.New(cfg.Store)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Remove deletes objects, up to a thousand per request if the store supports this. It deletes an object that is
-// being read when the last read ends. The end of ctx stops no deletion, because the
-// cache already counts the space as free.
+// Remove deletes objects, up to a thousand per request if the store supports this. It deletes an object
+// that is being read when the last read ends. The end of ctx stops no deletion, because the cache already
+// counts the space as free.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	var errs []error
 	var now []tiers.Object

@@ -23,8 +23,8 @@ var ErrLost = errors.New("the store has lost an object that was written")
 // body is the body of a PUT. It generates the object's bytes in the send buffer, for each attempt anew.
 type body struct{ *put }
 
-// ReadAt generates bytes. The busy time of the store does not include this time. ReadAt runs on a goroutine of
-// net/http, where a panic would end the process.
+// ReadAt generates bytes. The busy time of the store does not include this time. ReadAt runs on a goroutine
+// of net/http, where a panic would end the process.
 func (b body) ReadAt(p []byte, off int64) (n int, err error) {
 	b.exit()
 	defer func() {
@@ -56,8 +56,8 @@ type put struct {
 	acked int64 // bytes of acknowledged parts, guarded by mu
 }
 
-// enter and exit enclose each request, also the requests that undo a write. They measure the time with at least
-// one request in flight.
+// enter and exit enclose each request, also the requests that undo a write. They measure the time with at
+// least one request in flight.
 func (m *transfer) enter() { m.busy.Enter(m.clock.Now()) }
 func (m *transfer) exit()  { m.busy.Exit(m.clock.Now()) }
 
@@ -221,9 +221,9 @@ func (t *Tier) rangeSize(o tiers.Object) int64 {
 // pieces returns the number of pieces of n bytes in size. The last piece may be shorter.
 func pieces(size, n int64) int { return int((size + n - 1) / n) }
 
-// Get implements tiers.Tier for the first of the objects. It uses one buffer of the pool per range in flight. It
-// reports the bytes of each piece when they arrive, and the request with its last piece. A request for 32 MiB can
-// take seconds: at the end of a window the pieces that have arrived count.
+// Get implements tiers.Tier for the first of the objects. It uses one buffer of the pool per range in
+// flight. It reports the bytes of each piece when they arrive, and the request with its last piece. A
+// request for 32 MiB can take seconds: at the end of a window the pieces that have arrived count.
 func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
 	o := objs[0]
 	c.Timing, c.Done = tiers.Timing{}, 1
@@ -347,8 +347,8 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	return found, nil
 }
 
-// turns limits the requests in flight, like the threads of an inference engine. Requests get turns in FIFO order.
-// nil means no limit. A request that waits for a turn is in the tier, but not yet in the store.
+// turns limits the requests in flight, like the threads of an inference engine. Requests get turns in FIFO
+// order. nil means no limit. A request that waits for a turn is in the tier, but not yet in the store.
 type turns chan struct{}
 
 // leave gives the turn to the request that has waited longest.
@@ -372,9 +372,9 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 	}
 }
 
-// parallel calls do for i from 0 to n-1. The calls begin in this order, and up to atOnce calls run at a time. After
-// a failure parallel starts no more calls, cancels the context of the running calls, waits for them and returns
-// the failure. A panic becomes a PanicError.
+// parallel calls do for i from 0 to n-1. The calls begin in this order, and up to atOnce calls run at a
+// time. After a failure parallel starts no more calls, cancels the context of the running calls, waits for
+// them and returns the failure. A panic becomes a PanicError.
 func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
 	one := func(ctx context.Context, i int) (err error) {
 		defer func() {

@@ -110,8 +110,8 @@ func (t *Tier) Warnings() []string { return t.warnings }
 
 // Stats has the counts of the tier, except those of its requests.
 type Stats struct {
-	Lost        int64 // reads of written objects that the store did not have
-	WastedBytes int64 // acknowledged bytes of uploads that failed later
+	Lost        int64         // reads of written objects that the store did not have
+	WastedBytes int64         // acknowledged bytes of uploads that failed later
 	Proof       time.Duration // the time of the check in Open
 	Servers     []string
 	Network     store.Network
@@ -205,8 +205,8 @@ func (t *Tier) settle(o tiers.Object, exists bool) {
 	}
 }
 
-// hold prevents the deletion of an object until drop is called. The store itself would delete an object during a
-// read.
+// hold prevents the deletion of an object until drop is called. The store itself would delete an object
+// during a read.
 func (t *Tier) hold(o tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

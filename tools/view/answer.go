@@ -143,9 +143,9 @@ func OnStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
-// VerdictCounts lists the verdicts of a run's trials with their counts, and the number of failed trials. If the
-// harness limited a rate, it is not the rate of the drive. The median over the complete trials does not show
-// the failed trials.
+// VerdictCounts lists the verdicts of a run's trials with their counts, and the number of failed trials. If
+// the harness limited a rate, it is not the rate of the drive. The median over the complete trials does not
+// show the failed trials.
 func VerdictCounts(b *stats.Benchmark, run int) string {
 	var parts []string
 	counts, all := verdicts(b, run)

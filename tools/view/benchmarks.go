@@ -10,8 +10,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Group has all sub-benchmarks of one benchmark. The page folds the members if there are more than two: a sweep
-// with forty values would fill a hundred screens.
+// Group has all sub-benchmarks of one benchmark. The page folds the members if there are more than two: a
+// sweep with forty values would fill a hundred screens.
 type Group struct {
 	Name    string
 	Members []Member
@@ -64,8 +64,8 @@ func Sections(rec *load.Record) (list []report.Section) {
 	if rec.Result != nil {
 		list = report.Sections(rec.Result)
 	}
-	// One table per unit, because a column with both microseconds and requests cannot be sorted. Sizes stay in
-	// KiB, because the workbook would show bytes in GiB.
+	// One table per unit, because a column with both microseconds and requests cannot be sorted. Sizes stay
+	// in KiB, because the workbook would show bytes in GiB.
 	for _, kind := range []struct {
 		title, unit string
 		shown       units.Unit

@@ -35,8 +35,9 @@ func New(records []*load.Record, t *stats.Table) *Report {
 		Groups: groups(t)}
 }
 
-// Charts returns the figures, with the name of their benchmark or sweep in the title: the first figure of each
-// benchmark and sweep, then the second figures, and so on. So the first few figures show different benchmarks.
+// Charts returns the figures, with the name of their benchmark or sweep in the title: the first figure of
+// each benchmark and sweep, then the second figures, and so on. So the first few figures show different
+// benchmarks.
 func (r *Report) Charts() (out []Chart) {
 	lists := [][]Chart{r.TierFigures}
 	add := func(name string, charts []Chart) {
@@ -63,8 +64,8 @@ func (r *Report) Charts() (out []Chart) {
 	return out
 }
 
-// Missing says which parts of the page are missing because result files are missing. The most common reason is
-// that the user has copied the text without the results directory.
+// Missing says which parts of the page are missing because result files are missing. The most common reason
+// is that the user has copied the text without the results directory.
 func Missing(records []*load.Record) (notes []string) {
 	lost, lack, python := 0, 0, 0
 	reason, trial := "", ""
@@ -97,8 +98,8 @@ func Missing(records []*load.Record) (notes []string) {
 	return notes
 }
 
-// lacking returns which rank of a trial is missing among the inputs, or "". The user may have named the results
-// of only one client.
+// lacking returns which rank of a trial is missing among the inputs, or "". The user may have named the
+// results of only one client.
 func lacking(rec *load.Record) string {
 	switch {
 	case rec.Ranks == nil:

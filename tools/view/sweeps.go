@@ -12,8 +12,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// tierFigure shows the rates of BenchmarkTier as dots, by tier and entry size, with fast tiers first. Only this
-// benchmark uses a single tier at a time, so only there memory and drive can be compared. The axis is
+// tierFigure shows the rates of BenchmarkTier as dots, by tier and entry size, with fast tiers first. Only
+// this benchmark uses a single tier at a time, so only there memory and drive can be compared. The axis is
 // logarithmic, because memory and disks differ by a factor of 100.
 func tierFigure(t *stats.Table) []Chart {
 	type place struct{ tier, size string }
@@ -76,9 +76,9 @@ type point struct {
 // leastPoints is the smallest number of points of a sweep. Two points are a comparison, not a curve.
 const leastPoints = 3
 
-// Sweeps returns the sweeps. A sweep is a key with at least three numeric values in benchmarks whose names are
-// otherwise equal. Two swept keys make two sets of sweeps: one sweep of each key per value of the other key.
-// Sweeps leaves out sweeps without figures.
+// Sweeps returns the sweeps. A sweep is a key with at least three numeric values in benchmarks whose names
+// are otherwise equal. Two swept keys make two sets of sweeps: one sweep of each key per value of the other
+// key. Sweeps leaves out sweeps without figures.
 func Sweeps(t *stats.Table) (out []Sweep) {
 	for _, b := range t.Benchmarks {
 		keys, values := keyValues(b.Name)
@@ -187,8 +187,8 @@ func (s *Sweep) along(metric string, run int, scale float64) Line {
 	return l
 }
 
-// enough sets Enough, and returns a mark at each load with 90 % of a line's maximum. Several lines may share a
-// mark.
+// enough sets Enough, and returns a mark at each load with 90 % of a line's maximum. Several lines may
+// share a mark.
 func (s *Sweep) enough(lines []Line) (marks []Mark) {
 	for _, l := range lines {
 		k, ok := leastEnough(l.Y)
@@ -211,7 +211,8 @@ func (s *Sweep) enough(lines []Line) (marks []Mark) {
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
 // leastEnough returns the index of the smallest load that reaches 90 % of the highest bandwidth. ok is
-// false if this is the first or the last point: then the sweep does not show where the bandwidth stops to grow.
+// false if this is the first or the last point: then the sweep does not show where the bandwidth stops to
+// grow.
 func leastEnough(y []float64) (int, bool) {
 	if len(y) < leastPoints {
 		return 0, false
