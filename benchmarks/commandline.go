@@ -105,7 +105,7 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 	switch {
 	case slices.Contains(known, testPrefix+name):
 		return fmt.Sprintf("in the binary Go's own flags have a prefix: -%s%s", testPrefix, name)
-	case !units.Slip(name, distance):
+	case !units.IsTypo(name, distance):
 		return ""
 	case !startedByGo() && slices.Contains(known, testPrefix+best):
 		best = testPrefix + best
@@ -113,22 +113,22 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 	return "did you mean -" + best + "?"
 }
 
-// strayError returns the error for a word that is no flag: the flag package stops there and would
-// ignore what follows.
+// strayError returns the error for a word that is not a flag. The flag package stops at such a word and
+// ignores all arguments after it.
 func strayError(set *flag.FlagSet, before []string, word string) error {
-	behind, hint := "", ""
+	after, hint := "", ""
 	if len(before) > 0 {
 		last := strings.TrimLeft(before[len(before)-1], "-")
 		if f := set.Lookup(last); f != nil {
-			behind = " behind -" + last
+			after = " after -" + last
 			// Only after a boolean flag a word is not the flag's value.
 			if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
 				hint = fmt.Sprintf("did you mean -%s=%s?", last, word)
 			}
 		}
 	}
-	return threeLines(fmt.Sprintf("%q%s is no flag: everything after it would be ignored", word,
-		behind), hint)
+	return threeLines(fmt.Sprintf("%q%s is not a flag, and Go ignores all arguments after it: kvbench "+
+		"does not start", word, after), hint)
 }
 
 // flagValue returns the value of a flag of the testing package.

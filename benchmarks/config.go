@@ -27,7 +27,7 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 		}
 	}
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
-		AwaitDiscards: v.Division != result.DivisionClosed, // its rules require a pause instead
+		AwaitDiscards: v.Division != result.DivisionClosed, // the rules of closed require a fixed pause
 		Unloaded:      300 * time.Millisecond}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
@@ -36,8 +36,8 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 	return cfg, err
 }
 
-// requestLoad returns the load of requests for the parameters v. It creates a new source per trial, so
-// that all trials of a benchmark have the same requests.
+// requestLoad returns the load of inference requests for the parameters v. It creates a new source per
+// trial, so that all trials of a benchmark have the same requests.
 func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Load, error) {
 	cfg := requests.Config{
 		Source: func() (workloads.Source, error) { return source(v) }, Input: v.Text(v.Bench.Needs),
@@ -54,7 +54,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.EndedBy = result.EndedByInput
 	}
 	if v.MaxRequests > 0 {
-		// All requests finish: the window lasts as long as they take.
+		// The window ends when all requests have completed.
 		cfg.EndedBy, cfg.Window = result.EndedByMaxRequests, 0
 	}
 	if v.Bench.Load == params.LoadUsers {
@@ -64,7 +64,8 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation,
 			Interval: v.AutoscalerInterval}
 	}
-	if v.DecodeOnly && v.Bench.Load == params.LoadUsers { // only users read a population
+	// Only the synthetic load of users reads entries that were written before the window.
+	if v.DecodeOnly && v.Bench.Load == params.LoadUsers {
 		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
 	if v.Precondition {
@@ -82,7 +83,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	return requests.New(cfg)
 }
 
-// runInfo returns what the parameters say about a trial, for its result.
+// runInfo returns the facts of a trial that the parameters determine, for its result.
 func runInfo(v *params.Values, trial int) record.Info {
 	in := record.Info{
 		Result: result.Result{

@@ -83,7 +83,7 @@ func TestCountersNeverFall(t *testing.T) {
 	}
 	s.observe("B", 0, 0, snapshot(4))
 	assert.Equal(t, "4.194304e+06", read())
-	s.observe("B", 0, 0, kvbench.Snapshot{Stage: "removing its files", Free: -1})
+	s.observe("B", 0, 0, kvbench.Snapshot{Stage: "removing the trial's files", Free: -1})
 	assert.Equal(t, "4.194304e+06", read())
 	r := &result.Result{Requests: result.RequestTotals{Completed: 9}, Tiers: []result.Tier{{Level: "storage",
 		Read: result.TierTraffic{Bytes: 5 << 20}}}}

@@ -24,7 +24,7 @@ import (
 // clients holds what one rank's process knows of all ranks of a run. Every rank runs the same
 // benchmarks in the same order, because all have the same arguments. A trial that failed for one rank
 // has failed for all ranks, so all continue with the same trial. Rank 0 is the coordinator: only rank 0
-// has a leader, prints, and writes the results of all ranks, each as soon as it arrives. A nil *clients
+// has a coordinator, prints, and writes the results of all ranks, each as soon as it arrives. A nil *clients
 // is a run with one rank.
 //
 // Only the goroutine that runs the benchmarks calls the methods, except keep and lastShown: the
@@ -383,7 +383,7 @@ func add(now *kvbench.Snapshot, other kvbench.Snapshot) {
 	}
 	now.Live.Add(other.Live)
 	now.Queued, now.InFlight = now.Queued+other.Queued, now.InFlight+other.InFlight
-	now.Done, now.Of = now.Done+other.Done, now.Of+other.Of
+	now.Done, now.DoneTotal = now.Done+other.Done, now.DoneTotal+other.DoneTotal
 	now.Stuck, now.StuckFor = now.Stuck+other.Stuck, max(now.StuckFor, other.StuckFor)
 }
 

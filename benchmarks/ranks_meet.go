@@ -29,7 +29,7 @@ func obey(m *group.Meeting, in *params.Inputs) {
 		_ = flag.Set(testPrefix+name, "") // the testing package defines all these flags
 	}
 	value := func(n int) group.Value {
-		return group.Value{Text: strconv.Itoa(n), Variable: group.Variable}
+		return group.Value{Text: strconv.Itoa(n), Variable: group.MeetingVariable}
 	}
 	in.Base, in.Stamp = m.Base, m.Stamp
 	in.Agent = &group.Launched{Launcher: m.Launcher, Rank: value(m.Rank), Size: value(m.Ranks),

@@ -403,7 +403,7 @@ func checkpointSummary(r *result.Result) ([]byte, error) {
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
 	if o := v.Bench.Option; o != s.lastOpt {
 		if s.lastOpt != 0 && v.Division == params.Closed && !v.Rehearse {
-			show(kvbench.Snapshot{Stage: "resting", Total: params.OptionPause, Free: -1})
+			show(kvbench.Snapshot{Stage: "pausing", Total: params.OptionPause, Free: -1})
 			_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
 		}
 		s.lastOpt = o

@@ -83,13 +83,13 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	if s.Total > 0 {
 		fmt.Fprintf(&b, "/%s", short(s.Total))
 	}
-	if s.Of > 0 {
-		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.Of))
+	if s.DoneTotal > 0 {
+		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.DoneTotal))
 	}
 	if s.Stuck > 0 {
 		fmt.Fprintf(&b, ", %d requests UNANSWERED for %s", s.Stuck, short(s.StuckFor))
 	}
-	if s.Of > 0 || s.Tiers == nil {
+	if s.DoneTotal > 0 || s.Tiers == nil {
 		return b.String()
 	}
 	// The first line of a stage covers the time since the stage began.

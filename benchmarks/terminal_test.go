@@ -27,14 +27,14 @@ func TestTheLiveLineShowsRatesSinceTheLastOne(t *testing.T) {
 	gauges := []cache.Gauge{{Level: tiers.CPU, Used: gibibyte, Capacity: 4 * gibibyte},
 		{Level: tiers.Storage, Used: 3 * gibibyte, Capacity: 4 * gibibyte}}
 
-	assert.Equal(t, "Synthetic: resting 0s/1m30s",
-		show(kvbench.Snapshot{Stage: "resting", Total: 90 * time.Second, Free: -1}))
+	assert.Equal(t, "Synthetic: pausing 0s/1m30s",
+		show(kvbench.Snapshot{Stage: "pausing", Total: 90 * time.Second, Free: -1}))
 	assert.Equal(t, "Synthetic: preconditioning 5s, 2.0 GiB of 8.0 GiB",
 		show(kvbench.Snapshot{Stage: "preconditioning", Elapsed: 5 * time.Second,
-			Done: 2 * gibibyte, Of: 8 * gibibyte, Free: -1}))
+			Done: 2 * gibibyte, DoneTotal: 8 * gibibyte, Free: -1}))
 
-	assert.Equal(t, "Synthetic: waiting for what is in flight 5s, 3 requests UNANSWERED for 7s",
-		show(kvbench.Snapshot{Stage: "waiting for what is in flight", Elapsed: 5 * time.Second,
+	assert.Equal(t, "Synthetic: waiting for I/O in flight 5s, 3 requests UNANSWERED for 7s",
+		show(kvbench.Snapshot{Stage: "waiting for I/O in flight", Elapsed: 5 * time.Second,
 			Stuck: 3, StuckFor: 7 * time.Second, Free: -1}))
 
 	s := kvbench.Snapshot{

@@ -64,7 +64,7 @@ func (t *trial) lookAtTrace(ctx context.Context) {
 	}
 	t.Clock.Every(ctx, interval, func() {
 		if tr, err := t.tracer.Snapshot(); err == nil { // readTrace reports an error
-			t.course.Look(tr)
+			t.course.Record(tr)
 		}
 	})
 }

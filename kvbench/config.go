@@ -20,7 +20,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// StorageConfig has the tiers of a run and the I/O settings.
+// StorageConfig has the settings of the tiers and of the I/O of a run.
 type StorageConfig struct {
 	GPUBytes     int64   // 0 = no gpu tier
 	GPUBandwidth float64 // bytes/s of the simulated link
@@ -36,33 +36,33 @@ type StorageConfig struct {
 	KeepFiles bool
 	// Removal, if not nil, has the progress of the removal of files.
 	Removal *workdir.Removal
-	// IOEngine reads and writes the files: psync, uring or auto. "" means auto. Chained: when a request
-	// completes, the run submits the next request with the same buffer and does no other work, as plain
-	// I/O does. The choice of auto depends on Chained.
+	// IOEngine is the I/O engine for the files: psync, uring or auto. "" means auto.
 	IOEngine string
-	Chained  bool
+	// Chained: when a request completes, the run submits the next request with the same buffer and does
+	// no other work, as plain I/O does. The choice of auto depends on Chained.
+	Chained bool
 	// IOTimeout ends the trial when a request or system call is in flight for longer. 0 = no limit.
 	IOTimeout time.Duration
-	Direct    bool // direct I/O; else buffered write + fsync
-	FlushOnly bool // device time of a write is its flush alone (closed division)
+	Direct    bool // direct I/O; false: buffered write + fsync
+	// FlushOnly: the device time of a write is the time of its flush alone (closed division).
+	FlushOnly bool
 
-	// Use has the sizes and the number of the run's buffers. A chunk is one request to a tier.
+	// Use has the size and the number of the buffers. A chunk is the data of one I/O request.
 	buffer.Use
 	Verify content.Verify
-	// Layout is the layout of the storage tier's files. The zero Layout has a file per entry.
-	// Layout.Bytes is the size of a whole object, summed over tensor-parallel ranks and groups of
-	// layers.
+	// Layout is the layout of the storage tier's files. The zero Layout has one file per entry.
+	// Layout.Bytes is the size of a whole object, summed over TP ranks and groups of layers.
 	Layout tiers.Layout
-	Advice filetier.Advice // for buffered files
+	Advice filetier.Advice // the fadvise calls for buffered files
 	Engine EngineFiles     // for the Layout of an inference engine
-	Nonce  [16]byte
+	Nonce  [16]byte        // makes the content of each trial different
 
 	Policy Policy // placement, promotion and eviction
 	// FreeFloor is the free space in bytes below which the run ends. 0 = no limit.
 	FreeFloor int64
 
-	// Levels, if not nil, replaces the tiers above, for example by null tiers or tiers that inject
-	// faults. The caller closes these tiers.
+	// Levels, if not nil, replaces all tiers that the other fields describe, for example by null tiers or
+	// by tiers that inject faults. The caller closes the tiers in Levels.
 	Levels []cache.Level
 	// Simulated: no tier holds bytes, so the run allocates no buffers.
 	Simulated bool
@@ -71,10 +71,10 @@ type StorageConfig struct {
 // Root is one of several directories of the storage tier. The hash of an entry's key selects the
 // directory.
 type Root struct {
-	Dir string // absolute
-	// Room is the directory's capacity in bytes of entries. Floor is the free space in bytes of the
-	// filesystem below which the run ends; 0 = no limit.
-	Room, Floor int64
+	Dir  string // absolute
+	Room int64  // the capacity of the directory in bytes of entries
+	// Floor: the run ends if the filesystem has less free space than these bytes. 0 = no limit.
+	Floor int64
 }
 
 // Bucket is a bucket of an object store as the storage tier. The trial sets the Config's Rank, Nonce,
@@ -82,19 +82,19 @@ type Root struct {
 type Bucket struct {
 	objecttier.Config
 	From string // the flag or variable that has the endpoints, for the result
-	// Lookup: before a request reads, it asks the store with HEAD which of its entries exist.
+	// Lookup: before an inference request reads, it asks the store with HEAD which of its entries exist.
 	Lookup bool
 }
 
-// Policy is the placement, promotion and eviction policy. The zero value is a waterfall with LRU
-// eviction.
+// Policy is the placement, promotion and eviction policy. With the zero value new entries go to the fastest
+// tier, evicted entries go to the next tier, reads do not promote, and the eviction order is LRU.
 type Policy struct {
 	cache.Policy
 	Order string // the name of Evict in the result; "" = lru
 }
 
-// PolicyOf returns the policy for the names that a result has: placement, promotion and eviction order.
-// The order "bucket" evicts whole buckets of the bucket layout.
+// PolicyOf returns the policy for the names that a result has: placement, promotion and eviction order. The
+// order "bucket" is for the layout mooncake-bucket: it evicts all objects of a bucket file together.
 func PolicyOf(tier, promote, order string) Policy {
 	p := Policy{Order: order, Policy: cache.Policy{
 		Place: cache.Placement(slices.Index(cache.Placements, tier)), Evict: evict.Named(order)}}
@@ -128,11 +128,11 @@ func (c *StorageConfig) dirs() (paths []string) {
 // EngineFiles has the settings of an inference engine's file layout. The trial sets Rank and Depth.
 type EngineFiles struct {
 	filetier.Imitation
-	// Tails are the groups of layers that have objects of their own, see spread.NewGroups. Empty: an
+	// Tails are the groups of layers that are stored as separate objects, see spread.NewGroups. Empty: an
 	// object has all layers.
 	Tails tiers.Tails
-	// Ranks is the number of tensor-parallel ranks. Each rank stores its part of an object as an object
-	// of its own. 0 means 1.
+	// Ranks is the number of TP ranks. Each TP rank stores its part of an object as a separate object.
+	// 0 means 1.
 	Ranks int
 }
 
@@ -141,31 +141,31 @@ type Config struct {
 	// Info has the run's settings for the result. Run adds the measurements.
 	Info record.Info
 
-	Settle time.Duration // rest before and after the window
+	Settle time.Duration // the pause before and after the window
 	// AwaitDiscards: before the preparation, wait until the device has discarded the files that earlier
 	// trials removed, see Env.Quiet.
 	AwaitDiscards bool
 	Storage       StorageConfig
 
-	// Trace has the options of the kernel's block trace of the window. nil = no trace. Run sets the
-	// device to the storage tier's device.
+	// Trace has the options of the block-layer trace of the window. nil = no trace. Run sets the device to
+	// the storage tier's device.
 	Trace *collector.Options
 
-	// Unloaded is the time for which the latency of single requests is measured before the window. With
-	// 0 it is not measured, and no verdict is storage-limited or latency-limited.
+	// Unloaded is the time for which Run measures the latency at queue depth 1 before the window. With 0
+	// there is no such measurement, and no verdict is storage-limited or latency-limited.
 	Unloaded time.Duration
 
-	Group *group.Member // the clients that start together; nil: one client
+	Group *group.Member // the connection to the other clients of the run; nil: one client
 	Clock clock.Clock   // nil = wall time
 	// Usage returns the process's resource usage so far. nil = host.ReadUsage. The usage is in real
 	// time, also with a virtual Clock.
 	Usage func() host.Usage
 	// Progress is called about once a second, from one goroutine at a time. nil: no live line.
 	Progress func(Snapshot)
-	// Publish writes the result. Run calls it before it removes the trial's files, so that a signal
+	// Publish writes the result. Run calls Publish before it removes the trial's files, so that a signal
 	// during the removal does not lose the result. If Publish hangs, Run stops waiting after a signal or
-	// after Storage.IOTimeout. Publish then runs on concurrently, so the caller needs a lock for its
-	// data.
+	// after Storage.IOTimeout. Publish then continues concurrently with the caller, so the caller needs a
+	// lock for its data.
 	Publish func(*result.Result) error
 	// PublishTo is the path to which Publish writes, for the live line.
 	PublishTo string
@@ -174,20 +174,20 @@ type Config struct {
 // Snapshot has the data of the live line.
 type Snapshot struct {
 	// "opening the storage tier", "reclaiming files of an earlier run", "preconditioning",
-	// "filling", "preparing", "resting", "warming up", "running",
-	// "waiting for what is in flight", "writing the result to …", "removing its files"
-	Stage    string
-	Elapsed  time.Duration // in this stage
-	Total    time.Duration // of this stage, 0 = unknown
-	Live     record.Live
-	Queued   int64
-	InFlight int64
-	Tiers    []cache.Gauge
-	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
-	Done     int64 // bytes that are written before the window, or removed
-	Of       int64 // the total of Done at the end of the stage
-	// Stuck counts the requests and calls that have been in flight for ioengine.StallAfter. StuckFor is
-	// the age of the oldest.
+	// "filling", "preparing", "pausing", "warming up", "running",
+	// "waiting for I/O in flight", "writing the result to …", "removing the trial's files"
+	Stage     string
+	Elapsed   time.Duration // the time since the start of the stage
+	Total     time.Duration // the length of the stage, 0 = unknown
+	Live      record.Live
+	Queued    int64 // requests of the workload that wait
+	InFlight  int64 // requests of the workload in flight
+	Tiers     []cache.Gauge
+	Free      int64 // bytes free on the storage tier's filesystem, -1 = unknown
+	Done      int64 // bytes that the stage has written before the window, or removed
+	DoneTotal int64 // the value of Done at the end of the stage
+	// Stuck counts the I/O requests and calls that have been in flight for ioengine.StallAfter or longer.
+	// StuckFor is the age of the oldest one.
 	Stuck    int
 	StuckFor time.Duration
 }

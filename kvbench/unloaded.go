@@ -73,7 +73,7 @@ func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 	}
 	m := &alone{trial: t, tier: level.Tier, half: length / 2}
 	single := *t.Transfer
-	single.Depth, single.Stretches = 1, 0
+	single.Depth, single.Ranges = 1, 0
 	if level.Tier.Traits().Holds {
 		if single.Pool, err = t.NewPool(1, single.Chunk); err != nil {
 			return err

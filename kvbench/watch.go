@@ -15,8 +15,8 @@ import (
 const (
 	opening    = "opening the storage tier"
 	reclaiming = "reclaiming files of an earlier run"
-	waiting    = "waiting for what is in flight"
-	removing   = "removing its files"
+	waiting    = "waiting for I/O in flight"
+	removing   = "removing the trial's files"
 )
 
 // liveLine is the latest snapshot.
@@ -64,8 +64,8 @@ func (t *trial) redraw() {
 		return
 	}
 	if s.Stage == opening || s.Stage == removing {
-		s.Done, s.Of = t.cfg.Storage.Removal.Progress()
-		if s.Stage == opening && s.Of > 0 {
+		s.Done, s.DoneTotal = t.cfg.Storage.Removal.Progress()
+		if s.Stage == opening && s.DoneTotal > 0 {
 			s.Stage = reclaiming
 		}
 	}

@@ -273,7 +273,7 @@ func (e *Env) Concurrently(ctx context.Context, n int, f func(ctx context.Contex
 func (e *Env) Rest(ctx context.Context) error {
 	settle := e.trial.cfg.Settle
 	if settle > 0 {
-		defer e.Showing("resting", settle)()
+		defer e.Showing("pausing", settle)()
 	}
 	return e.Clock.Sleep(ctx, settle)
 }

@@ -125,11 +125,11 @@ type Buffer struct {
 	Node int16  // NUMA node or GPU
 }
 
-// One is the Extent of a single object, for embedding.
-type One struct{}
+// OneObject is the Extent of a single object, for embedding.
+type OneObject struct{}
 
 // Len is 1.
-func (One) Len() int { return 1 }
+func (OneObject) Len() int { return 1 }
 
 // Start is 0.
-func (One) Start(int) int64 { return 0 }
+func (OneObject) Start(int) int64 { return 0 }

@@ -15,7 +15,7 @@ type Level string
 // default.
 const (
 	LevelBlock Level = "block" // requests at the device
-	LevelFile  Level = "file"  // and the calls on files: read, write, fsync
+	LevelFile  Level = "file"  // requests at the device, and the calls on files: read, write, fsync
 )
 
 // Validate returns an error for an unknown level.
@@ -29,35 +29,38 @@ func (l Level) Validate() error {
 // Filter selects the requests in the histograms.
 type Filter string
 
-// The filters. The device of a request is known exactly. Its process is the one that queued it, which is
-// right for direct I/O and reads. For write-back of the page cache it is the process that wrote to the
-// file, if the trace has seen the write (Direction.WrittenBack, KernelRequests).
+// The filters. The trace knows the device of each request exactly. As the process of a request it takes the
+// process that queued the request, which is right for direct I/O and for reads. The kernel queues the
+// write-back of the page cache. There the trace takes the process that wrote to the file, if it has seen
+// the write (Direction.WrittenBack, KernelRequests).
 const (
-	FilterDevice  Filter = "device"  // all requests of the device; other processes' are also counted
-	FilterProcess Filter = "process" // requests of the watched processes
+	// FilterDevice: all requests of the device. Requests of other processes are also counted separately.
+	FilterDevice Filter = "device"
+	// FilterProcess: only requests of the watched processes.
+	FilterProcess Filter = "process"
 )
 
 // The values of Capture.Status.
 const (
 	StatusTraced   = "traced"   // histograms of every request
 	StatusCounters = "counters" // only the device's own counters; Reason says why
-	StatusNone     = "none"     // nothing; Reason says why
+	StatusNone     = "none"     // neither histograms nor counters; Reason says why
 )
 
 // Capture describes how a trace was taken.
 type Capture struct {
 	Status string   `json:"status"`
-	Reason string   `json:"reason,omitempty"` // why it is not StatusTraced
-	Needs  []string `json:"needs,omitempty"`  // what is missing for it
+	Reason string   `json:"reason,omitempty"` // why Status is not StatusTraced
+	Needs  []string `json:"needs,omitempty"`  // what the machine lacks for StatusTraced
 
-	Attach string `json:"attach,omitempty"` // how the programs were attached: tp_btf
+	Attach string `json:"attach,omitempty"` // how the eBPF programs were attached: tp_btf
 	// FileAttach is how calls on files are traced: fexit, or as system calls by tp_btf.
 	FileAttach string `json:"file_attach,omitempty"`
-	// NotBetter has the reason for each better way of attaching that was not used.
+	// NotBetter names each better way to attach the programs that was not used, and the reason.
 	NotBetter []string `json:"not_better,omitempty"`
 	Level     Level    `json:"level"`
 	Filter    Filter   `json:"filter"`
-	Device    string   `json:"device,omitempty"`  // behind the directory
+	Device    string   `json:"device,omitempty"`  // the device of the directory
 	Members   []string `json:"members,omitempty"` // the traced devices, if not Device itself
 	Watched   string   `json:"watched,omitempty"` // the traced processes
 	// MaxSegments is how many memory segments one request may have: the smallest limit of the
@@ -72,8 +75,8 @@ type Capture struct {
 
 	Flushes    int64 `json:"flushes"`     // flush requests that the device completed
 	FlushWaits int64 `json:"flush_waits"` // requests that only flush: one per fsync
-	// The part of FlushWaits from the watched processes, and from kernel threads: a filesystem's
-	// journal flushes on behalf of the caller of fsync.
+	// OwnFlushWaits and KernelFlushWaits are the parts of FlushWaits from the watched processes and from
+	// kernel threads. Kernel threads flush when a filesystem's journal serves the caller of fsync.
 	OwnFlushWaits    int64 `json:"own_flush_waits"`
 	KernelFlushWaits int64 `json:"kernel_flush_waits"`
 
@@ -81,23 +84,23 @@ type Capture struct {
 	DiscardBytes int64 `json:"discard_bytes"`
 	Others       int64 `json:"others"` // zeroing, zone management
 
-	// IdleNS is Σ of the gaps in which nothing was in flight, with Lead and Tail.
+	// IdleNS is the sum of the gaps in which no request was in flight, including LeadNS and TailNS.
 	IdleNS int64 `json:"idle_ns"`
-	// UnobservedNS is the time in which lost completions hid the gaps; IdleNS assumes as many gaps in
-	// that time as in the rest. IdleKnown is false if that was most of the window; IdleNS then has
-	// only Lead and Tail.
+	// UnobservedNS is the time in which lost completions hid the gaps. IdleNS assumes the same share of
+	// gaps in this time as in the other time of the window. If UnobservedNS is most of the window,
+	// IdleKnown is false, and IdleNS has only LeadNS and TailNS.
 	UnobservedNS int64 `json:"blind_ns"`
 	IdleKnown    bool  `json:"idle_known"`
-	LeadNS       int64 `json:"lead_ns"` // before the first request
-	TailNS       int64 `json:"tail_ns"` // after the last
+	LeadNS       int64 `json:"lead_ns"` // the time before the first request
+	TailNS       int64 `json:"tail_ns"` // the time after the last request
 	Gaps         int64 `json:"gaps"`
 
-	// Owners are the processes with requests in the window, the most bytes first, if
-	// requested.
+	// Owners are the processes with requests in the window, in descending order of their bytes. Empty
+	// unless the trace was asked for them.
 	Owners []Owner `json:"owners,omitempty"`
 
 	Losses Losses `json:"losses"`
-	// Stat is the device's own counters for the same window; null if it has none.
+	// Stat has the device's own counters for the same window; null if the device has no counters.
 	Stat     *DeviceStat `json:"stat"`
 	Warnings []string    `json:"warnings,omitempty"`
 }
@@ -110,27 +113,28 @@ type Direction struct {
 	Errors   int64 `json:"errors"`
 	Issued   int64 `json:"issued"`
 	Requeued int64 `json:"requeued"` // returned by a full device queue, and issued again
-	// Stale counts requests whose completion the programs did not receive. They are in no histogram.
+	// Stale counts requests whose completion the eBPF programs did not receive. No histogram has them.
 	Stale          int64 `json:"stale"`
 	InFlightBefore int64 `json:"in_flight_before"`
 	InFlightAfter  int64 `json:"in_flight_after"`
 
-	D2CNS      int64 `json:"d2c_ns"` // Σ
-	Q2DNS      int64 `json:"q2d_ns"`
+	D2CNS      int64 `json:"d2c_ns"` // the sum over all requests
+	Q2DNS      int64 `json:"q2d_ns"` // the sum over Q2DSamples requests
 	Q2DSamples int64 `json:"q2d_samples"`
-	// MeanDepth is the time-weighted mean of requests in service: Σ D2C / window (Little's law), with
-	// the mean D2C for lost completions.
+	// MeanDepth is the time-weighted mean of the requests in service: the sum of all D2C times divided by
+	// the window (Little's law). Requests whose completion was lost count with the mean D2C.
 	MeanDepth float64 `json:"mean_depth"`
 
 	ForeignRequests int64 `json:"foreign_requests"` // of other processes on the same device
 	ForeignBytes    int64 `json:"foreign_bytes"`
-	// KernelRequests counts the foreign requests that a kernel thread queued for no known process:
-	// pages that were dirty before the trace began, metadata, a journal.
+	// KernelRequests counts the foreign requests that a kernel thread queued for no known process: for
+	// pages that were dirty before the trace began, for metadata, or for a journal.
 	KernelRequests int64 `json:"kernel_requests"`
 	KernelBytes    int64 `json:"kernel_bytes"`
-	// WrittenBack counts the Requests that the kernel queued for pages which a watched process, or
-	// with Owners any process, had written to the page cache. They are attributed by their file: if
-	// several processes write to it, the last one that made a clean page dirty has them all.
+	// WrittenBack counts the Requests that the kernel queued for pages which a watched process had
+	// written to the page cache; with Owners, for pages of any process. The file decides to which
+	// process these requests belong: if several processes write to a file, all its requests belong to the
+	// process that last made a clean page dirty.
 	WrittenBack      int64 `json:"written_back_requests"`
 	WrittenBackBytes int64 `json:"written_back_bytes"`
 	// Sequential counts requests that began where one of the previous 64 of this direction had ended.
@@ -139,20 +143,20 @@ type Direction struct {
 
 // Owner is one process's requests to the traced devices.
 type Owner struct {
-	// PID is 0 for the kernel: requests of no known process. It is the kernel's number, which differs
-	// inside a PID namespace.
+	// PID is the process's number in the machine's first PID namespace. 0 stands for the kernel: requests
+	// of no known process.
 	PID        int64  `json:"pid"`
-	Name       string `json:"name"` // at the end; "kernel" for 0
+	Name       string `json:"name"` // the name at the end of the window; "kernel" for PID 0
 	Reads      int64  `json:"reads"`
 	ReadBytes  int64  `json:"read_bytes"`
 	Writes     int64  `json:"writes"`
 	WriteBytes int64  `json:"write_bytes"`
-	// WrittenBack counts the Writes that the kernel queued for it.
+	// WrittenBack counts those of the Writes that the kernel queued for the process.
 	WrittenBack      int64 `json:"written_back_requests"`
 	WrittenBackBytes int64 `json:"written_back_bytes"`
 }
 
-// D2C returns Σ D2C with an estimate for lost completions.
+// D2C returns the sum of all D2C times, with an estimate for lost completions.
 func (d Direction) D2C() float64 {
 	if d.Requests == 0 {
 		return 0
@@ -160,17 +164,17 @@ func (d Direction) D2C() float64 {
 	return float64(d.D2CNS) * float64(d.Requests+d.Stale) / float64(d.Requests)
 }
 
-// Losses counts the events that the trace knows it has missed.
+// Losses counts the events that the trace has noticed to be missing.
 type Losses struct {
 	Unmatched int64 `json:"unmatched"` // completions whose dispatch was not seen
-	Orphaned  int64 `json:"orphaned"`  // queued, never dispatched
+	Orphaned  int64 `json:"orphaned"`  // requests that were queued and never dispatched
 	Stale     int64 `json:"stale"`     // lost completions of flushes and discards
-	Full      int64 `json:"full"`      // no capacity to follow a request
-	Processes int64 `json:"processes"` // no capacity to watch a child process
-	Calls     int64 `json:"calls"`     // on files: not followed to their end
-	Missed    int64 `json:"missed"`    // runs skipped because the program was running
-	Partial   int64 `json:"partial"`   // completions in parts: no loss
-	Merged    int64 `json:"merged"`    // requests merged into others: no loss
+	Full      int64 `json:"full"`      // requests that a full map of the trace could not take
+	Processes int64 `json:"processes"` // child processes that a full map could not take
+	Calls     int64 `json:"calls"`     // calls on files whose end the trace did not see
+	Missed    int64 `json:"missed"`    // events during which the eBPF program already ran
+	Partial   int64 `json:"partial"`   // completions of a part of a request: not lost
+	Merged    int64 `json:"merged"`    // requests that were merged into others: not lost
 }
 
 // Warn adds a sentence about the limits of the numbers.
@@ -192,13 +196,13 @@ func (c *Capture) Traced() string {
 // Requests returns the completed reads and writes.
 func (c *Capture) Requests() int64 { return c.Read.Requests + c.Write.Requests }
 
-// Imbalance returns the number of requests of a direction that the counters miss: 0 unless a program
-// did not run.
+// Imbalance returns the number of requests of a direction that the counters miss. It is 0 unless the kernel
+// skipped an eBPF program.
 func (d Direction) Imbalance() int64 {
 	return d.InFlightBefore + d.Issued - d.Requeued - d.Requests - d.Stale - d.InFlightAfter
 }
 
-// Seen returns the share of the window in which no lost completion hid the gaps.
+// Seen returns the share of the window in which the trace knows when no request was in flight.
 func (c *Capture) Seen() float64 {
 	if c.WindowNS <= 0 {
 		return 1
@@ -206,8 +210,8 @@ func (c *Capture) Seen() float64 {
 	return 1 - min(1, float64(c.UnobservedNS)/float64(c.WindowNS))
 }
 
-// DeviceStat is the difference of two BlockStats, without gauges. A discard releases blocks of the
-// device: a filesystem mounted discard sends them for removed files.
+// DeviceStat is the difference of two BlockStats, without the gauges. A discard releases blocks of the
+// device: a filesystem with the mount option discard sends discards for removed files.
 type DeviceStat struct {
 	ReadIOs      int64         `json:"read_ios"`
 	ReadBytes    int64         `json:"read_bytes"`

@@ -10,23 +10,24 @@ import (
 	"sync"
 )
 
-// Course is some histograms of a trace over time: the counts between two snapshots. A mean over the
+// Course has histograms of a block-layer trace over time: one set of counts per interval. The sum over the
 // window hides that a drive was slow for a second.
 type Course struct {
-	// At are the ends of the intervals, in seconds since the window opened; the first begins at 0.
+	// At are the ends of the intervals, in seconds since the window opened. The first interval begins
+	// at 0.
 	At         []float64         `json:"at_s"`
-	Histograms map[string]Growth `json:"histograms"` // by their keys in the trace
+	Histograms map[string]Series `json:"histograms"` // by their keys in the trace
 }
 
-// Growth is one histogram over time. Rows are half octaves: the values of a row are at least From, and
-// less than √2 × From.
-type Growth struct {
-	From   []float64 `json:"from"`   // of each row, in the histogram's unit, ascending
-	Counts []Counts  `json:"counts"` // of each interval
+// Series is one histogram over time: the counts of each interval, by row. A row is half an octave: its
+// values are at least From, and less than √2 × From.
+type Series struct {
+	From   []float64 `json:"from"`   // the lower bound of each row, in the histogram's unit, ascending
+	Counts []Counts  `json:"counts"` // one for each interval
 }
 
-// Counts has one count for each row of a Growth, up to the last one that is not 0. As text, and in JSON,
-// it is the numbers separated by spaces, so that an interval is one line of a file.
+// Counts has the counts of an interval, one for each row of a Series, up to the last row whose count is not
+// 0. In text and in JSON the numbers are separated by spaces, so that an interval is one line of a file.
 type Counts []int64
 
 // MarshalText writes the counts.
@@ -53,9 +54,9 @@ func (c *Counts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// NewGrowth returns a Growth of the counts of each interval by row (row 0 begins at 1), or false if all are
-// 0. It omits empty rows at both ends.
-func NewGrowth(intervals []map[int]int64) (g Growth, ok bool) {
+// NewSeries makes a Series. intervals has the counts of each interval by row; row 0 begins at the value 1.
+// The Series omits empty rows at both ends. ok is false if intervals has no count.
+func NewSeries(intervals []map[int]int64) (g Series, ok bool) {
 	first, last := math.MaxInt, -1
 	for _, rows := range intervals {
 		for k := range rows {
@@ -76,27 +77,27 @@ func NewGrowth(intervals []map[int]int64) (g Growth, ok bool) {
 	return g, last >= 0
 }
 
-// MostIntervals limits the intervals of a course, which are more than the columns of a plot. With more
-// snapshots, adjacent intervals are joined, and from then on only every second snapshot counts.
+// MostIntervals limits the number of intervals of a course. A Recorder that reaches it joins adjacent
+// intervals in pairs, and from then on needs twice as many snapshots for an interval.
 const MostIntervals = 240
 
-// Recorder makes a Course from snapshots of a growing trace. The zero value is ready, and safe for
-// concurrent use.
+// Recorder makes a Course from snapshots of a trace that is in progress. The zero value is ready, and safe
+// for concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
-	ends   []snapshot // of the intervals
-	every  int        // snapshots per interval
-	passed int        // snapshots since the last end
+	ends   []snapshot // the snapshot at the end of each interval
+	every  int        // snapshots per interval; 0 means 1
+	passed int        // snapshots since the end of the last interval
 }
 
-// snapshot has the counts since the window opened, by key and row.
+// snapshot has the cumulative counts since the window opened, by key of the histogram and by row.
 type snapshot struct {
 	at     float64 // seconds since the window opened
 	counts map[string]map[int]int64
 }
 
-// followed returns the histograms of a course.
-func followed(h *Histograms) map[string]Histogram {
+// tracked returns the histograms of a trace that a Course contains, by key.
+func tracked(h *Histograms) map[string]Histogram {
 	return map[string]Histogram{"d2c_read_us": h.D2CRead, "d2c_write_us": h.D2CWrite,
 		"qd_read": h.DepthRead, "qd_write": h.DepthWrite}
 }
@@ -105,8 +106,9 @@ func followed(h *Histograms) map[string]Histogram {
 // a row in it despite rounding.
 func Row(v float64) int { return int(math.Floor(2*math.Log2(max(1, v)) + 1e-9)) }
 
-// Look records a snapshot of a trace. It ignores nil, and a trace whose window has not grown.
-func (r *Recorder) Look(t *Trace) {
+// Record records a snapshot of a trace. It ignores nil, and a snapshot whose window is not longer than that
+// of the previous one.
+func (r *Recorder) Record(t *Trace) {
 	if t == nil {
 		return
 	}
@@ -118,8 +120,8 @@ func (r *Recorder) Look(t *Trace) {
 	r.add(t)
 }
 
-// add ends an interval. A histogram that is missing in this snapshot keeps its counts: the next snapshot
-// adds to them.
+// add ends an interval with the snapshot t. If t lacks a histogram, add repeats the counts of the previous
+// snapshot. The counts of the interval are then 0, and the next interval contains the increase of both.
 func (r *Recorder) add(t *Trace) {
 	before, now := snapshot{}, snapshot{t.Capture.Window().Seconds(), map[string]map[int]int64{}}
 	if n := len(r.ends); n > 0 {
@@ -129,7 +131,7 @@ func (r *Recorder) add(t *Trace) {
 		return
 	}
 	r.passed = 0
-	for key, h := range followed(&t.Histograms) {
+	for key, h := range tracked(&t.Histograms) {
 		if now.counts[key] = before.counts[key]; h.Count == 0 {
 			continue
 		}
@@ -139,7 +141,7 @@ func (r *Recorder) add(t *Trace) {
 		}
 	}
 	r.ends = append(r.ends, now)
-	if n := len(r.ends); n >= MostIntervals { // every second end stays
+	if n := len(r.ends); n >= MostIntervals { // keep every second end
 		for i := range n / 2 {
 			r.ends[i] = r.ends[2*i+1]
 		}
@@ -147,23 +149,24 @@ func (r *Recorder) add(t *Trace) {
 	}
 }
 
-// Course returns the course up to the complete trace end; nil if it has no more than one interval.
-func (r *Recorder) Course(end *Trace) *Course {
+// Course adds the complete trace as the last snapshot, if it is not nil, and returns the course. It returns
+// nil if there are fewer than two intervals.
+func (r *Recorder) Course(complete *Trace) *Course {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if end != nil {
-		r.add(end)
+	if complete != nil {
+		r.add(complete)
 	}
 	if len(r.ends) < 2 {
 		return nil
 	}
-	c := &Course{Histograms: map[string]Growth{}}
+	c := &Course{Histograms: map[string]Series{}}
 	for _, s := range r.ends {
 		c.At = append(c.At, s.at)
 	}
 	for key := range r.ends[0].counts {
-		if end != nil && followed(&end.Histograms)[key].Count == 0 {
-			continue // not in the complete trace: its snapshots do not add up to it
+		if complete != nil && tracked(&complete.Histograms)[key].Count == 0 {
+			continue // the complete trace has no such histogram: the sum of the intervals would differ
 		}
 		var intervals []map[int]int64
 		var before map[int]int64
@@ -176,25 +179,26 @@ func (r *Recorder) Course(end *Trace) *Course {
 			}
 			intervals, before = append(intervals, grown), s.counts[key]
 		}
-		if g, ok := NewGrowth(intervals); ok {
+		if g, ok := NewSeries(intervals); ok {
 			c.Histograms[key] = g
 		}
 	}
 	return c
 }
 
-// Joined returns the course with at most so many intervals, each of the same number of original ones.
-func (c *Course) Joined(most int) *Course {
-	each := (len(c.At) + most - 1) / most
+// Joined returns a course with at most limit intervals. Each interval joins the same number of intervals of
+// c, except the last, which may join fewer.
+func (c *Course) Joined(limit int) *Course {
+	each := (len(c.At) + limit - 1) / limit
 	if each < 2 {
 		return c
 	}
-	out := &Course{Histograms: map[string]Growth{}}
+	out := &Course{Histograms: map[string]Series{}}
 	for i := each; i < len(c.At)+each; i += each {
 		out.At = append(out.At, c.At[min(i, len(c.At))-1])
 	}
 	for key, g := range c.Histograms {
-		joined := Growth{From: g.From, Counts: make([]Counts, len(out.At))}
+		joined := Series{From: g.From, Counts: make([]Counts, len(out.At))}
 		for i, list := range g.Counts {
 			to := &joined.Counts[i/each]
 			if more := len(list) - len(*to); more > 0 {
@@ -209,8 +213,8 @@ func (c *Course) Joined(most int) *Course {
 	return out
 }
 
-// Sound reports whether the numbers of rows and intervals match and are in order: a file may have been
-// edited.
+// Sound reports whether the numbers of rows and intervals match, and whether bounds and times ascend. A
+// result file may have been edited.
 func (c *Course) Sound() bool {
 	for _, g := range c.Histograms {
 		if len(g.Counts) != len(c.At) || !ascends(g.From) {
@@ -225,14 +229,14 @@ func (c *Course) Sound() bool {
 	return ascends(c.At)
 }
 
-// ascends reports whether there are values, all positive and ascending.
+// ascends reports whether values is not empty, and its values are positive and in ascending order.
 func ascends(values []float64) bool {
 	return len(values) > 0 && values[0] > 0 && slices.IsSorted(values)
 }
 
-// Percentile returns the lower bound of the half octave that contains the share p of an interval's
-// counts; false with too few counts: it needs ten beyond p.
-func (g Growth) Percentile(interval int, p float64) (float64, bool) {
+// Percentile returns the percentile p (0 to 1) of an interval, as the lower bound of its row. It returns
+// false if fewer than ten counts are expected below or above the percentile.
+func (g Series) Percentile(interval int, p float64) (float64, bool) {
 	total := int64(0)
 	for _, n := range g.Counts[interval] {
 		total += n

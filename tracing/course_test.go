@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// grown returns a trace with so many reads of 100 µs and of 10 ms up to the time at.
+// grown returns a trace up to the time at, with fast reads of 100 µs and slow reads of 10 ms.
 func grown(at time.Duration, fast, slow int64) *Trace {
 	t := &Trace{Capture: Capture{WindowNS: int64(at)}}
 	t.D2CRead = NewHistogram("us", 0, []Bucket{{Range: [2]float64{96, 104}, Count: fast},
@@ -19,13 +19,13 @@ func grown(at time.Duration, fast, slow int64) *Trace {
 }
 
 // A second with slow reads shows in its interval, whatever the sum.
-func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
+func TestACourseHasTheCountsBetweenTwoSnapshots(t *testing.T) {
 	var r Recorder
-	r.Look(nil)
-	r.Look(grown(0, 0, 0)) // no counts yet
-	r.Look(grown(time.Second, 100, 0))
-	r.Look(&Trace{Capture: Capture{WindowNS: int64(1500 * time.Millisecond)}}) // missing once
-	r.Look(grown(2*time.Second, 100, 200))
+	r.Record(nil)
+	r.Record(grown(0, 0, 0)) // no counts yet
+	r.Record(grown(time.Second, 100, 0))
+	r.Record(&Trace{Capture: Capture{WindowNS: int64(1500 * time.Millisecond)}}) // missing once
+	r.Record(grown(2*time.Second, 100, 200))
 	c := r.Course(grown(2500*time.Millisecond, 150, 200))
 	require.NotNil(t, c)
 	require.True(t, c.Sound())
@@ -48,7 +48,7 @@ func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
 	assert.True(t, ok)
 	assert.InDelta(t, 8192, p, 1)
 	_, ok = g.Percentile(3, 0.99)
-	assert.False(t, ok, "50 reads tell of no p99")
+	assert.False(t, ok, "50 reads are too few for a p99")
 	end := grown(3*time.Second, 0, 0)
 	end.D2CRead = Histogram{}
 	assert.Empty(t, r.Course(end).Histograms, "what a trace leaves out has no course")
@@ -58,23 +58,23 @@ func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
 // A trace of a day has as many columns as one of minutes, and loses no counts.
 func TestALongCourseIsJoined(t *testing.T) {
 	var r Recorder
-	const looks = 5000
-	for i := int64(1); i <= looks; i++ {
-		r.Look(grown(time.Duration(i)*time.Second, i, 0))
+	const snapshots = 5000
+	for i := int64(1); i <= snapshots; i++ {
+		r.Record(grown(time.Duration(i)*time.Second, i, 0))
 	}
-	c := r.Course(grown((looks+1)*time.Second, looks+1, 0))
+	c := r.Course(grown((snapshots+1)*time.Second, snapshots+1, 0))
 	require.True(t, c.Sound())
 	assert.Less(t, len(c.At), MostIntervals)
-	assert.Equal(t, float64(looks+1), c.At[len(c.At)-1])
+	assert.Equal(t, float64(snapshots+1), c.At[len(c.At)-1])
 	sum := int64(0)
 	for _, rows := range c.Histograms["d2c_read_us"].Counts {
 		sum += rows[0]
 	}
-	assert.EqualValues(t, looks+1, sum)
+	assert.EqualValues(t, snapshots+1, sum)
 }
 
 func TestACourseOfFewerIntervals(t *testing.T) {
-	c := &Course{At: []float64{1, 2, 3, 4, 4.5}, Histograms: map[string]Growth{"qd_read": {
+	c := &Course{At: []float64{1, 2, 3, 4, 4.5}, Histograms: map[string]Series{"qd_read": {
 		From: []float64{1, math.Sqrt2}, Counts: []Counts{{1}, {2, 3}, nil, nil, {4}}}}}
 	joined := c.Joined(3)
 	assert.Equal(t, []float64{2, 4, 4.5}, joined.At)
@@ -86,11 +86,11 @@ func TestACourseOfFewerIntervals(t *testing.T) {
 
 func TestAnEditedCourseIsNotDrawn(t *testing.T) {
 	for _, c := range []Course{{}, {At: []float64{2, 1}},
-		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {Counts: []Counts{{}}}}},
-		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{0},
+		{At: []float64{1}, Histograms: map[string]Series{"qd_read": {Counts: []Counts{{}}}}},
+		{At: []float64{1}, Histograms: map[string]Series{"qd_read": {From: []float64{0},
 			Counts: []Counts{{1}}}}},
-		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1}}}},
-		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1},
+		{At: []float64{1}, Histograms: map[string]Series{"qd_read": {From: []float64{1}}}},
+		{At: []float64{1}, Histograms: map[string]Series{"qd_read": {From: []float64{1},
 			Counts: []Counts{{1, 2}}}}}} {
 		assert.False(t, c.Sound())
 	}

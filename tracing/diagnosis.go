@@ -2,15 +2,15 @@ package tracing
 
 import "fmt"
 
-// Application is what a program read and wrote by its own counters, from the device or from a cache.
-// Compared with a trace it shows whether a cache has completed the reads. All fields are optional.
+// Application has the bytes that a program read and wrote by its own counters, from the device or from a
+// cache. The comparison with a trace shows whether a cache served the reads. All fields are optional.
 type Application struct {
 	ReadBytes, WriteBytes int64
 	// Remote: the storage is on a network, and its requests use no block device of this host.
 	Remote bool
 }
 
-// Diagnosis returns one sentence about what limited the run, as far as the device shows it.
+// Diagnosis returns one sentence about what limited the run, as far as the counters of the device show it.
 func (t *Trace) Diagnosis(app Application) string {
 	p := &t.Capture
 	if p.Status != StatusTraced {
@@ -34,29 +34,29 @@ func (t *Trace) Diagnosis(app Application) string {
 	case app.Remote || p.Device == "" && len(p.Members) == 0 && app.ReadBytes+app.WriteBytes > 0:
 		return "unknown: the storage is no block device of this host"
 	case requests == 0 && app.ReadBytes+app.WriteBytes+t.VFSRead.Count+t.VFSWrite.Count > 0:
-		return "cache-served: no request reached the device, memory answered"
+		return "cache-served: no request reached the device, a cache in memory served all of them"
 	case requests == 0:
 		return "idle: no request reached the device"
 	case p.CacheServed(app):
-		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the "+
-			"page cache the rest", 100*float64(p.OwnReadBytes())/float64(app.ReadBytes))
+		return fmt.Sprintf("cache-served: %.0f%% of the application's bytes were read from the device, "+
+			"the others from the page cache", 100*float64(p.OwnReadBytes())/float64(app.ReadBytes))
 	case queued > served:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s "+
 			"at the device", each(queued), each(served))
 	case busy < 0.7:
-		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; "+
-			"load, program, filesystem or processor did not ask for more", least, 100*(1-busy))
+		return fmt.Sprintf("host-bound: no request was in flight for %s%.0f%% of the window; load, "+
+			"program, filesystem or processor did not submit more requests", least, 100*(1-busy))
 	}
-	when := ""
+	inFlight := ""
 	if p.IdleKnown {
-		when = fmt.Sprintf(", and something was for %.0f%% of the window", 100*busy)
+		inFlight = fmt.Sprintf(" (at least one for %.0f%% of the window)", 100*busy)
 	}
-	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the "+
-		"device", depth, when, each(served))
+	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s; a request took %s at "+
+		"the device on average", depth, inFlight, each(served))
 }
 
-// cacheShare: if the device moved less than this share of the application's bytes, a cache completed
-// the rest.
+// cacheShare: if the device moved less than this share of the application's bytes, a cache served the
+// others.
 const cacheShare = 0.95
 
 // CacheServed reports whether the device read much less than the application did.

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Histogram is one distribution that the kernel collected. Count and Sum are exact. Percentiles are
-// interpolated within a bucket, and null without samples.
+// Histogram is one distribution that the kernel collected. Count and Sum are exact. Mean and the
+// percentiles are null without samples; percentiles are interpolated within a bucket.
 type Histogram struct {
 	Unit    string   `json:"unit"` // us, kb (KiB), requests, gb (GiB)
 	Count   int64    `json:"count"`
@@ -15,21 +15,21 @@ type Histogram struct {
 	P50     *float64 `json:"p50"`
 	P95     *float64 `json:"p95"`
 	P99     *float64 `json:"p99"`
-	Buckets []Bucket `json:"buckets"` // only those with samples, in order
+	Buckets []Bucket `json:"buckets"` // only buckets with samples, in ascending order
 }
 
-// Bucket counts the values in [Range[0], Range[1]), in the histogram's unit. The key is that of the
-// Python benchmark, which uses it for every unit.
+// Bucket counts the values in [Range[0], Range[1]), in the histogram's unit.
 type Bucket struct {
+	// The Python benchmark has the key range_us for every unit, so kvbench does, too.
 	Range [2]float64 `json:"range_us"`
 	Count int64      `json:"count"`
-	// Value is the mean of the values in the bucket if it is known (request sizes), otherwise 0. The
-	// requests of a bucket mostly have one size, which is the mean then.
+	// Value is the mean of the values in the bucket if the mean is known (request sizes), otherwise 0.
+	// Mostly all requests of a bucket have one size: then Value is this size.
 	Value float64 `json:"value,omitempty"`
 }
 
-// NewHistogram returns a distribution of ordered, non-empty buckets and the sum of all values. Without
-// buckets it is empty.
+// NewHistogram returns the distribution with these buckets, which are not empty and in ascending order. sum
+// is the sum of all values. Without buckets the distribution is empty.
 func NewHistogram(unit string, sum float64, buckets []Bucket) Histogram {
 	h := Histogram{Unit: unit, Sum: sum, Buckets: buckets}
 	for _, b := range buckets {
@@ -55,7 +55,7 @@ func (h Histogram) Check() error {
 		counted += b.Count
 	}
 	if counted != h.Count {
-		return fmt.Errorf("%d samples are counted, and the buckets hold %d", h.Count, counted)
+		return fmt.Errorf("the count is %d, but the buckets have %d samples", h.Count, counted)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (h Histogram) Percentile(p float64) float64 {
 	return h.Buckets[len(h.Buckets)-1].Range[1]
 }
 
-// single reports whether the bucket has one whole number, as for small depths.
+// single reports whether the bucket is for a single whole number, as the buckets of small depths are.
 func (b Bucket) single() bool {
 	return b.Range[1]-b.Range[0] == 1 && b.Range[0] == math.Trunc(b.Range[0])
 }

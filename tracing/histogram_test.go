@@ -40,10 +40,10 @@ func TestBucketsAreWhatIsCounted(t *testing.T) {
 	require.NoError(t, Histogram{}.Check())
 	require.NoError(t, NewHistogram("us", 30, []Bucket{at(1, 2, 3), at(4, 8, 5)}).Check())
 	for why, h := range map[string]Histogram{
-		"9 samples are counted, and the buckets hold 8": {Count: 9,
+		"the count is 9, but the buckets have 8 samples": {Count: 9,
 			Buckets: []Bucket{at(1, 2, 3), at(4, 8, 5)}},
-		"3 samples are counted, and the buckets hold 0": {Count: 3},
-		"bucket 1, [4, 8) with -5 samples, is empty":    {Buckets: []Bucket{at(1, 2, 5), at(4, 8, -5)}},
+		"the count is 3, but the buckets have 0 samples": {Count: 3},
+		"bucket 1, [4, 8) with -5 samples, is empty":     {Buckets: []Bucket{at(1, 2, 5), at(4, 8, -5)}},
 		"bucket 1, [1.5, 8) with 5 samples, is empty or out of order": {Count: 8,
 			Buckets: []Bucket{at(1, 2, 3), at(1.5, 8, 5)}},
 		"bucket 0, [2, 2) with 1 samples, is empty": {Count: 1, Buckets: []Bucket{at(2, 2, 1)}},

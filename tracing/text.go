@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// WriteText prints the trace for people: what was captured, each distribution with its percentiles
-// and bars, the mean depth, and a sentence of diagnosis.
+// WriteText writes the trace as text for people: what was captured, the diagnosis, each distribution with
+// its percentiles and bars, and the mean depth.
 func (t *Trace) WriteText(w io.Writer, app Application) error {
 	p := &t.Capture
 	out := &textWriter{}
@@ -21,7 +21,7 @@ func (t *Trace) WriteText(w io.Writer, app Application) error {
 			out.line("  needed: %s", n)
 		}
 		if s := p.Stat; s != nil {
-			out.line("  %s in %s by its own counters: %d reads (%s), %d writes (%s), "+
+			out.line("  %s in %s by the device's own counters: %d reads (%s), %d writes (%s), "+
 				"busy %.0f%%", p.Device, p.Window().Round(time.Millisecond),
 				s.ReadIOs, size(float64(s.ReadBytes)), s.WriteIOs, size(float64(s.WriteBytes)),
 				100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
@@ -51,11 +51,11 @@ func (t *Trace) WriteText(w io.Writer, app Application) error {
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
 		whose := ""
-		if p.Filter == FilterProcess { // the kernel queues them at the device, for no process
-			whose = fmt.Sprintf(", of all processes; %d of the requests were of these",
-				p.OwnFlushWaits)
+		if p.Filter == FilterProcess { // the kernel queues flushes at the device for no process
+			whose = fmt.Sprintf(", of all processes; %d of the requests were from the watched "+
+				"processes", p.OwnFlushWaits)
 		}
-		out.line("  flushes %d (waited for by %d requests), discards %d (%s)%s", p.Flushes,
+		out.line("  flushes %d (%d requests waited for them), discards %d (%s)%s", p.Flushes,
 			p.FlushWaits, p.Discards, size(float64(p.DiscardBytes)), whose)
 	}
 	out.line("Diagnosis: %s", t.Diagnosis(app))
@@ -71,7 +71,7 @@ func (t *Trace) WriteText(w io.Writer, app Application) error {
 	return out.flush(w)
 }
 
-// textWriter collects lines, so that only one write can fail.
+// textWriter collects the lines, so that WriteText makes one write, whose error it returns.
 type textWriter struct{ strings.Builder }
 
 func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
@@ -87,7 +87,7 @@ const sector = 512
 // ownersShown is how many processes a text lists.
 const ownersShown = 10
 
-// owners lists processes, the most bytes first, and sums up the rest.
+// owners lists the processes with the most bytes, and sums up the others.
 func (t *textWriter) owners(all []Owner) {
 	if len(all) == 0 {
 		return
@@ -114,13 +114,12 @@ func (t *textWriter) owners(all []Owner) {
 	if n := len(all) - ownersShown; n > 0 {
 		row(fmt.Sprintf("%d others", n), rest)
 	}
-	t.line("back: of the writes, those that the kernel wrote back for the process's files")
+	t.line("back: the part of the writes that the kernel wrote back for the process's files")
 }
 
 const barWidth = 40
 
-// histogram prints one distribution, in at most some twenty rows: buckets are joined by powers of
-// two.
+// histogram prints one distribution. It joins buckets to powers of two, which makes about twenty rows.
 func (t *textWriter) histogram(n Named) {
 	v := func(p float64) string { return unitText(n.Unit, n.Percentile(p)) }
 	t.line("")
@@ -154,8 +153,8 @@ func bar(count, most int64) string {
 	return s
 }
 
-// rowsOf joins buckets to powers of two, except where their exact values matter. A row whose samples all
-// have one known value has it as its Value.
+// rowsOf joins buckets to powers of two, except a few buckets of positions on the device. If all samples of
+// a row have the same known value, the row's Value is this value.
 func rowsOf(h Histogram) []Bucket {
 	if h.Unit == "gb" && len(h.Buckets) <= 24 {
 		return h.Buckets
@@ -181,6 +180,7 @@ func rowsOf(h Histogram) []Bucket {
 	return rows
 }
 
+// unitText formats a value of a histogram with this Unit.
 func unitText(unit string, v float64) string {
 	switch unit {
 	case "us":

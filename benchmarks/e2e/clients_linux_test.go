@@ -258,7 +258,7 @@ func TestSignalsToRanks(t *testing.T) {
 			if c.to == "rank" {
 				// A rank that has not met the others has no name.
 				assert.Regexp(t, fmt.Sprintf(`rank \d on \S+ \(pid %d\) %s|`+
-					`rank \d \(pid %[1]d\) did not come: signal: killed`, to, c.why),
+					`rank \d \(pid %[1]d\) ended before it connected: signal: killed`, to, c.why),
 					o.stdout+o.stderr)
 			}
 			if c.stage == "measuring" && c.sig != syscall.SIGSTOP {

@@ -101,14 +101,14 @@ func TestObjectStore(t *testing.T) {
 					Fault: s3test.Fault{Kind: s3test.Reset, At: 100_000}}},
 			words: []string{"from the store, whose own caches are unknown"}},
 		{name: "full", args: checkpoints, rules: []s3test.Rule{status(s3test.PutPart, "rank_3_mp", 507)},
-			code: exitFailed, words: []string{"free space in the store"}},
+			code: exitFailed, words: []string{"delete objects in the store"}},
 		{name: "other bytes", args: append(blocks(t), "-layout=block"), rules: []s3test.Rule{
 			{Op: s3test.Get, Key: entryKey, Every: 3, Fault: s3test.Fault{Kind: s3test.Flip, At: 10_000}}},
 			code: exitFailed, words: []string{"rank_0/", "http://127.0.0.1:"}},
 		{name: "bucket", cache: "s3://missing/x", args: synthetic, code: exitFailed,
 			words: []string{"missing", "-cache-dir"}},
 		{name: "endpoint down", args: append(synthetic, "-s3-endpoint=http://127.0.0.1:1",
-			"-s3-retries=0"), code: exitFailed, words: []string{"is the store running"}},
+			"-s3-retries=0"), code: exitFailed, words: []string{"check that the store runs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -126,7 +126,7 @@ var endings = map[string]ending{
 		"-test.bench=StorageCeiling/op=mixed", "-storage-capacity-gb=1"}},
 	"buffered": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=MaxStorageStress",
 		"-io=buffered", "-storage-capacity-gb=1"}},
-	"resting": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=Synthetic",
+	"pausing": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=Synthetic",
 		"-settle=10m"}},
 }
 
@@ -151,7 +151,7 @@ func TestSignalsInEveryStage(t *testing.T) {
 					args = goFlags(args)
 				}
 				p := b.start(args...)
-				if name == "resting" {
+				if name == "pausing" {
 					eventually(t, "a marker", func() bool {
 						return exists(filepath.Join(b.cache, "rank_0/.kvbench.json"))
 					})

@@ -78,7 +78,7 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 		func() bool { return strings.HasSuffix(s.String(), "\r\x1b[K") })
 	shown := s.String()
 	lines := strings.Split(shown, "\r\x1b[K")
-	assert.Contains(t, shown, "Synthetic: resting")
+	assert.Contains(t, shown, "Synthetic: pausing")
 	for _, line := range lines {
 		assert.Less(t, len([]rune(line)), 60, "a line that wraps cannot be overwritten: %q", line)
 		assert.NotContains(t, line, "\n")

@@ -59,12 +59,12 @@ type line struct {
 	late  bool // the bytes count at the flush
 	// completing: the flush of the file, or the completion of the object, is in progress.
 	completing bool
-	parts      int64 // of an object, acknowledged
+	parts      int64 // acknowledged parts of an object
 
 	mu     sync.Mutex
-	change *sync.Cond
-	full   []*slot // generated chunks by number, until they are written
-	begun  []bool  // by number: an object store has read from the chunk
+	change *sync.Cond // wakes the waits for a chunk: a chunk is generated, or ctx has ended
+	full   []*slot    // generated chunks by number, until they are written
+	begun  []bool     // by number: whether an object store has read from the chunk
 }
 
 // add adds a line with the buffers of an accelerator. They may be larger than a chunk.
@@ -242,9 +242,9 @@ func completed(ctx context.Context, back <-chan struct{}) bool {
 // and the next fsync would report success.
 func (l *line) commit(ctx context.Context, o tiers.Object, w tiers.Writer) error {
 	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: l.p.clock.Now()}
-	l.complete(true)
+	l.beginCompletion()
 	err := w.Commit(ctx)
-	l.complete(false)
+	l.endCompletion()
 	if err != nil {
 		return err
 	}
@@ -257,18 +257,26 @@ func (l *line) commit(ctx context.Context, o tiers.Object, w tiers.Writer) error
 	return nil
 }
 
-// complete starts or ends the busy time of a flush or of the completion of an object.
-func (l *line) complete(begins bool) {
-	now := l.p.clock.Now()
-	switch {
-	case begins && !l.completing:
-		l.enter(now)
-		l.p.closing.Enter(now)
-	case !begins && l.completing:
-		l.p.closing.Exit(now)
-		l.exit(now)
+// beginCompletion starts the busy time of a flush, or of the step in which a store completes an object.
+func (l *line) beginCompletion() {
+	if l.completing {
+		return
 	}
-	l.completing = begins
+	now := l.p.clock.Now()
+	l.enter(now)
+	l.p.closing.Enter(now)
+	l.completing = true
+}
+
+// endCompletion ends the busy time that beginCompletion has started, if any.
+func (l *line) endCompletion() {
+	if !l.completing {
+		return
+	}
+	now := l.p.clock.Now()
+	l.p.closing.Exit(now)
+	l.exit(now)
+	l.completing = false
 }
 
 func (l *line) enter(now time.Duration) {

@@ -27,7 +27,7 @@ import (
 // slowFile takes a while for each write and reads the bytes at the end, like a device that reads
 // the memory itself.
 type slowFile struct {
-	tiers.One
+	tiers.OneObject
 	clock clock.Clock
 	takes time.Duration
 	check func(p []byte, off int64)

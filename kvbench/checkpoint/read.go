@@ -90,7 +90,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	tier := l.tier
 	if files := tiers.FilesOf(tier); files != nil { // read ranges of a file concurrently
 		tier = transfer.New(files, &transfer.Settings{Pool: l.env.Pool, Chunk: int(l.Chunk),
-			Depth: l.Depth, Stretches: l.Readers, Clock: l.env.Clock})
+			Depth: l.Depth, Ranges: l.Readers, Clock: l.env.Clock})
 	}
 	verify := &content.Verifier{Content: l.content, Verify: l.Verify, Sample: sampleEvery}
 	run, err = l.timed(ctx, step, func(ctx context.Context, i int) error {

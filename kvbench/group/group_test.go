@@ -423,7 +423,7 @@ func TestWhoIsNotTaken(t *testing.T) {
 		again := first
 		again.PID = 999
 		assert.EqualError(t, meets(l, again),
-			"the coordinator refused this rank: rank 1 on h0 (pid 101) has been here")
+			"the coordinator refused this rank: rank 1 on h0 (pid 101) is connected already")
 		// A hundred ranks of another job: each is left without a word.
 		for range 100 {
 			other := hello(2, 3)
@@ -434,7 +434,7 @@ func TestWhoIsNotTaken(t *testing.T) {
 		go l.accept(ours)
 		_, _ = theirs.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
 		theirs.Close()
-		assert.EqualError(t, l.Missing(time.Minute), "1 of 3 ranks came within 1m0s; missing 0, 2")
+		assert.EqualError(t, l.Missing(time.Minute), "1 of 3 ranks connected within 1m0s; missing 0, 2")
 		// Of another binary, with other parameters.
 		other := hello(2, 3)
 		other.Parameters = map[string]string{"num-users": "17"}

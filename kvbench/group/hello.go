@@ -10,7 +10,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Hello is a rank's first message to the leader.
+// Hello is a rank's first message to the coordinator.
 type Hello struct {
 	Job   string // identifies the run; not secret under a launcher
 	Rank  int
@@ -24,10 +24,10 @@ type Hello struct {
 	Build       string
 	// Stamp names the run, by the coordinator's start time and process id.
 	Stamp string
-	// Parameters are the parameters that decide what the selected benchmarks measure. Directories
-	// and parameters of the output are not among them.
+	// Parameters are the parameters that determine what the selected benchmarks measure. They do not
+	// include directories and the parameters of the output.
 	Parameters map[string]string
-	// Refused is why the rank cannot run: an error in its parameters on its host. "" is none.
+	// Refused is why the rank cannot run: an error in its parameters on its host. "" means no error.
 	Refused string
 }
 
@@ -35,7 +35,7 @@ type Hello struct {
 // one machine share the boot id. Cloned machines may share the host name.
 func (h *Hello) OneHost(o *Hello) bool { return h.Boot == o.Boot && h.Host == o.Host }
 
-// objection returns why the leader with hello h refuses the rank with hello o, "" if it does not.
+// objection returns why the coordinator with hello h refuses the rank with hello o; "" if it admits the rank.
 func (h *Hello) objection(o *Hello) string {
 	switch {
 	case o.Build != h.Build:

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Port is the port at which rank 0 listens if the address names no other.
+// Port is the port at which rank 0 listens if the address has no port.
 const Port = "7717"
 
 // LocalAddress returns the address at which rank 0 listens if all ranks of the job are on this host: a port
@@ -29,8 +29,8 @@ type Value struct{ Text, Variable string }
 // Given reports whether the variable is set.
 func (v Value) Given() bool { return v.Text != "" }
 
-// Launched is what a launcher (mpirun, srun, torchrun …) has set in the environment of this process. Numbers
-// are texts and not checked yet, because a flag of the user may replace each of them.
+// Launched has what a launcher (mpirun, srun, torchrun …) has set in the environment of this process. Numbers
+// are texts that nothing has checked yet, because a flag of the user may replace each of them.
 type Launched struct {
 	Launcher string
 	Rank     Value
@@ -38,8 +38,8 @@ type Launched struct {
 	// Local is how many ranks are on this host. A Value that is not set is unknown; it does not mean that
 	// all ranks are here.
 	Local Value
-	// First is the host of rank 0. Job is the name of the job: all ranks of the job have it, and no other
-	// job at the same time. "" is unknown.
+	// First is the host of rank 0. Job is the name of the job: all ranks of the job have the same name, and
+	// no other job has it at the same time. "" means unknown.
 	First, Job string
 }
 
@@ -51,12 +51,12 @@ type variables = func(name string) string
 // stay set but do not describe mpirun's ranks.
 type launcher struct {
 	name string
-	// needs are the variables that a process of this launcher has. The first one is the rank. The launcher is
-	// chosen if all are set.
+	// needs are the variables that a process of this launcher has. The first variable is the rank. The
+	// launcher is chosen if all variables are set.
 	needs string
 	size  string // "" where the launcher does not set the number of ranks
-	// local are the variables with the local size; the first that is set counts. here computes the local size
-	// where the variable has something else; "" is unknown.
+	// local are the variables with the number of ranks on this host; the first that is set counts. If the
+	// variable has another value, here computes the number from it; "" means unknown.
 	local string
 	here  func(env variables, variable string) string
 	// first returns the host of rank 0, and job the name of the job; with nil they are unknown.
@@ -96,7 +96,7 @@ var launchers = []launcher{
 }
 
 // FindLauncher reads the variables of the launcher that has started this process. It returns nil if no
-// launcher has. An empty variable counts as not set.
+// launcher has started it. An empty variable counts as not set.
 func FindLauncher(env func(string) string) *Launched {
 	for i := range launchers {
 		l, set := &launchers[i], true

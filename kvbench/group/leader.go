@@ -17,18 +17,18 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// LeaderConfig is the configuration of a leader.
+// LeaderConfig is the configuration of a Leader.
 type LeaderConfig struct {
-	// Hello is the leader's own. The leader takes only ranks whose hello has the same job, binary, number
-	// of ranks and parameters. The Rank of this hello is not used.
+	// Hello describes the coordinator. The coordinator admits only ranks whose hello has the same job,
+	// binary, number of ranks and parameters. Hello.Rank is not used.
 	Hello Hello
-	// Continue lets the remaining ranks go on when a rank is lost. Without it the run ends.
+	// Continue: if a rank is lost, the remaining ranks continue. false: the run ends.
 	Continue bool
-	// Shared says whether hosts share the filesystems of their cache directories. With nil the leader
+	// Shared says whether hosts share the filesystems of their cache directories. nil: the coordinator
 	// compares the filesystems in the hellos.
 	Shared *bool
-	// Result receives a rank's result as soon as it arrives, and the time by which the rank's clock is ahead of
-	// the leader's. The calls for several ranks may overlap.
+	// Result receives a rank's result as soon as it arrives, and the time by which the rank's clock is
+	// ahead of the coordinator's clock. The calls for several ranks may overlap.
 	Result func(rank int, doc []byte, ahead time.Duration)
 }
 
@@ -40,13 +40,13 @@ type Leader struct {
 	state
 	clients     []*client        // by rank; nil until the rank is admitted
 	processes   map[int]*process // the ranks that this process has started, by rank
-	stopped     string           // why the run was stopped, "" while it goes on
+	stopped     string           // why the run was stopped, "" while the run continues
 	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
-	outcome     string // of the last trial that has ended
+	outcome     string // the outcome of the last trial that has ended
 }
 
-// client is a rank, as the leader sees it. Its exported methods serve the calls of the rank.
+// client is a rank, as the coordinator sees it. Its exported methods serve the calls of the rank.
 type client struct {
 	leader *Leader
 	hello  Hello
@@ -61,16 +61,16 @@ type client struct {
 	filesystems []int // indices in Leader.filesystems, by cache directory of the rank
 }
 
-// newLeader returns the leader of a run to which no rank is connected yet.
+// newLeader returns the Leader of a run to which no rank is connected yet.
 func newLeader(cfg LeaderConfig) *Leader {
 	return &Leader{LeaderConfig: cfg, state: state{changed: make(chan struct{})},
 		processes: map[int]*process{}, clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
-// Lead returns the leader of a run, which listens at address (HOST:PORT) until Close is called. If HOST is an
-// IP address, it listens only at that address. If HOST is a name, it listens on all interfaces, because the
-// name may resolve to the loopback interface on the host itself (Debian's /etc/hosts has 127.0.1.1), or to an
-// address of another machine that forwards to this host.
+// Lead returns the Leader of a run. It listens at address (HOST:PORT) until Close is called. If HOST is an
+// IP address, the Leader listens only at this address. If HOST is a name, it listens on all interfaces: on
+// the host itself the name may resolve to the loopback interface (Debian's /etc/hosts has 127.0.1.1), or it
+// may be the name of another machine that forwards to this host.
 func Lead(address string, cfg LeaderConfig) (*Leader, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -88,7 +88,7 @@ func Lead(address string, cfg LeaderConfig) (*Leader, error) {
 	return l, nil
 }
 
-// Address returns the address at which the leader listens.
+// Address returns the address at which the coordinator listens.
 func (l *Leader) Address() string { return l.listener.Addr().String() }
 
 func (l *Leader) serve() {
@@ -131,8 +131,8 @@ func (d *door) Hello(hello Hello, _ *struct{}) error {
 	c.hello.Host = cmp.Or(printable(hello.Host), "none")
 	why, fatal := l.admit(c)
 	if why != "" {
-		// Stop may end this process. Before that, the rank reads the refusal and closes the connection. A rank
-		// whose connection ends without a refusal would connect again.
+		// Stop may end this process. Before that, the rank reads the refusal and closes the connection. A
+		// rank whose connection ends without a refusal would connect again.
 		context.AfterFunc(c.ctx, func() {
 			if fatal {
 				l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
@@ -145,9 +145,10 @@ func (d *door) Hello(hello Hello, _ *struct{}) error {
 	return d.server.RegisterName("Rank", c)
 }
 
-// admit takes a rank into the run, or returns why it does not, and whether that stops the run. A rank that
-// does not fit the run (Hello.objection) stops the run while ranks are missing: its place would stay
-// empty. A rank that comes after all are connected, a second time, or after a stop does not stop the run.
+// admit admits a rank to the run. If it refuses the rank, why is the reason, and fatal says whether the
+// refusal stops the run. While ranks are missing, a rank that does not fit the run (Hello.objection) stops
+// the run, because this rank would be missing for ever. A rank that connects after all ranks are connected,
+// for a second time, or after a stop does not stop the run.
 func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +159,7 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 		return printable(why), slices.Contains(l.clients, nil)
 	}
 	if first := l.clients[c.hello.Rank]; first != nil {
-		return first.hello.place() + " has been here", false
+		return first.hello.place() + " is connected already", false
 	}
 	if l.stopped != "" {
 		return l.stopped, false
@@ -196,7 +197,8 @@ func (c *client) Gathered(_ int, g *Gathering) error {
 	return nil
 }
 
-// Missing returns an error that names the ranks that did not come in a time, nil if all came.
+// Missing returns an error that names the ranks that are not connected after the time within, or nil if all
+// ranks are connected.
 func (l *Leader) Missing(within time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +211,7 @@ func (l *Leader) Missing(within time.Duration) error {
 	if missing == nil {
 		return nil
 	}
-	return fmt.Errorf("%d of %d ranks came within %v; missing %s", len(l.clients)-len(missing),
+	return fmt.Errorf("%d of %d ranks connected within %v; missing %s", len(l.clients)-len(missing),
 		len(l.clients), within, units.List(missing))
 }
 
@@ -254,8 +256,8 @@ func (l *Leader) Members() (list []Hello) {
 	return list
 }
 
-// Live returns the text that each rank's last heartbeat had for the live line (MemberConfig.Live). It is
-// nil for a rank that is lost, has left or has sent none.
+// Live returns for each rank the text for the live line (MemberConfig.Live) from its last heartbeat. The text
+// is nil if the rank is lost, has left, or has sent no text.
 func (l *Leader) Live() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -344,9 +346,9 @@ func (l *Leader) lose(c *client, why string) {
 	l.notify()
 }
 
-// Start starts this binary with the arguments of this process as rank m.Rank. Its stdout and stderr go to
-// log, which the caller closes. If the process ends before its rank is connected, the run is stopped,
-// because that rank cannot come any more.
+// Start starts this binary with the arguments of this process as rank m.Rank. The stdout and stderr of the
+// new process go to log, which the caller closes. If the process ends before its rank is connected, the run
+// is stopped, because this rank cannot connect any more.
 func (l *Leader) Start(m Meeting, log *os.File) error {
 	p, err := startRank(m, log)
 	if err != nil {
@@ -365,7 +367,8 @@ func (l *Leader) started(rank int, p *process) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.clients[rank] == nil && !p.refused {
-			l.stop(fmt.Sprintf("rank %d (pid %d) did not come: %s", rank, p.cmd.Process.Pid, p.how()))
+			l.stop(fmt.Sprintf("rank %d (pid %d) ended before it connected: %s", rank,
+				p.cmd.Process.Pid, p.how()))
 		}
 	}()
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Each rank sends a heartbeat once a second, and the leader answers it. A side that sends nothing for Silence
-// is lost. After Silence a reader reads once more, for patience: if its own process was stopped or got no
-// CPU, the timer has expired although data has arrived.
+// Each rank sends a heartbeat once a second, and the coordinator answers it. A side that sends nothing for
+// Silence is lost. After Silence a reader reads once more, for the time patience: if its own process was
+// stopped or got no CPU, the timer has expired although data has arrived.
 const (
 	heartbeatInterval = time.Second
 	Silence           = 4 * time.Second
@@ -51,8 +51,8 @@ func (l *link) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write writes in pieces. Each piece has the timeout Silence, the whole has none. The answers of the other
-// side come later than a long message, so each piece extends the time in which it has to answer.
+// Write writes in pieces. Each piece has the timeout Silence; the whole message has no timeout. The other
+// side answers only after a long message, so each written piece extends the time in which it has to answer.
 func (l *link) Write(p []byte) (n int, err error) {
 	const most = 64 << 10
 	for n < len(p) && err == nil {
@@ -67,7 +67,7 @@ func (l *link) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// state is a mutex and a broadcast to all that wait for a change of the guarded fields.
+// state is a mutex, and a broadcast to all goroutines that wait for a change of the guarded fields.
 type state struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change

@@ -11,7 +11,7 @@ import (
 )
 
 // TestResultsThatComeLate: an interrupted run waits for what a rank has measured as long as it is
-// it sends heartbeats, and not for one that never came to the trial.
+// it sends heartbeats, and not for one that never entered the trial.
 func TestResultsThatComeLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
@@ -23,7 +23,7 @@ func TestResultsThatComeLate(t *testing.T) {
 			}
 			go m.Enter(t.Context(), Terms{Name: "X"})
 		})
-		synctest.Wait() // until the leader has the messages
+		synctest.Wait() // until the coordinator has the messages
 		done := make(chan Trial, 1)
 		go func() { done <- g.leader.Collect(ctx) }()
 		interrupt()

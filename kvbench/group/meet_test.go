@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	text, _ := json.Marshal(o)
-	fmt.Printf("%s %v %q", text, err, os.Getenv(Variable))
+	fmt.Printf("%s %v %q", text, err, os.Getenv(MeetingVariable))
 	os.Exit(3)
 }
 
@@ -32,13 +32,13 @@ func TestStartRank(t *testing.T) {
 	require.NoError(t, l.Start(o, log))
 	require.NoError(t, l.await(t.Context(), func() bool { return l.stopped != "" }))
 	l.mu.Unlock()
-	assert.Regexp(t, `^rank 3 \(pid \d+\) did not come: exit status 3$`, l.Stopped())
+	assert.Regexp(t, `^rank 3 \(pid \d+\) ended before it connected: exit status 3$`, l.Stopped())
 	l.Close(t.Context())
 	want, _ := json.Marshal(o)
 	got, err := os.ReadFile(log.Name())
 	require.NoError(t, err)
 	assert.Equal(t, string(want)+` <nil> ""`, string(got))
-	t.Setenv(Variable, "x")
+	t.Setenv(MeetingVariable, "x")
 	_, err = TakeMeeting()
 	assert.ErrorContains(t, err, `KVBENCH_AGENT: must be what a coordinator sets, given "x"`)
 }

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// refused is the error of a rank that the coordinator refuses.
+// refused is the error of join if the coordinator refuses this rank.
 type refused struct{ why string }
 
 func (r refused) Error() string { return "the coordinator refused this rank: " + r.why }
 
 // MemberConfig is a member's configuration, apart from its connection.
 type MemberConfig struct {
-	// Stop is called once if the run of a welcomed rank ends early: the coordinator stops the run,
-	// or is gone.
+	// Stop is called once if the run ends early after the coordinator has admitted this rank: the
+	// coordinator stops the run, or is gone.
 	Stop func(error)
-	// Live returns this rank's text for the coordinator's live line, empty for none. It is called
-	// once a second. Live may be nil.
+	// Live returns this rank's text for the coordinator's live line; an empty text is not shown. It is
+	// called once a second. Live may be nil.
 	Live func() []byte
-	// Now reads the clock that ranks compare. nil is time.Now.
+	// Now reads the clock that ranks compare. nil means time.Now.
 	Now func() time.Time
 }
 
-// Member is a rank's connection to the leader. A nil *Member stands for a run with one rank: its
-// methods Rank, Size, Barrier and Opened do not wait for another rank. One goroutine at a time calls the
+// Member is a rank's connection to the coordinator. A nil *Member stands for a run with one rank: its methods
+// Rank, Size, Barrier and Opened do not wait for another rank. Only one goroutine at a time may call the
 // methods.
 type Member struct {
 	MemberConfig
@@ -38,10 +38,10 @@ type Member struct {
 	open   context.Context // ends with the connection
 	run    context.Context // ends with open, or when the coordinator stops the run; the cause says why
 	stop   context.CancelCauseFunc
-	forget func() bool // removes the call of Stop
-	at     Step        // of the trial
+	forget func() bool // prevents the call of Stop
+	at     Step        // where this rank is in the trial
 	begun  time.Time   // the start of the last phase
-	done   *rpc.Call   // that ends the last trial
+	done   *rpc.Call   // the call of Rank.Done for the last trial
 }
 
 // dialTime is the timeout of one attempt to connect to rank 0. The pause between attempts grows
@@ -52,8 +52,8 @@ const (
 	retryMost  = time.Second
 )
 
-// Dial connects to the coordinator at address (HOST:PORT) and joins its run. It tries again until
-// ctx ends. With once it tries once, because the coordinator started before this rank.
+// Dial connects to the coordinator at address (HOST:PORT) and joins its run. It repeats failed attempts until
+// ctx ends. With once it makes only one attempt, because the coordinator started before this rank.
 func Dial(ctx context.Context, address string, once bool, hello Hello, cfg MemberConfig) (
 	*Member, error) {
 	began := time.Now()
@@ -90,11 +90,12 @@ func Dial(ctx context.Context, address string, once bool, hello Hello, cfg Membe
 	}
 }
 
-// errGone is wrapped by the error that ends a rank whose coordinator is gone.
+// errGone: the coordinator is gone. The error that then ends a rank wraps errGone.
 var errGone = errors.New("the coordinator is gone")
 
-// join sends a hello and waits for the answer. It takes over conn, also if it fails. It fails with
-// refused, or because the other end does not coordinate this run.
+// join sends a hello and waits for the answer. join owns conn, and closes it if it fails. The error is
+// refused if the coordinator refuses this rank. Any other error means that the other process is not the
+// coordinator of this run.
 func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
 	m := &Member{MemberConfig: cfg, hello: hello}
 	if m.Now == nil {
@@ -137,7 +138,7 @@ func (m *Member) heartbeat() {
 		if m.Live != nil {
 			live = m.Live()
 		}
-		m.send("Rank.Beat", live, nil) // the connection shows whether the leader answers
+		m.send("Rank.Beat", live, nil) // the connection shows whether the coordinator answers
 		select {
 		case <-tick.C:
 		case <-m.open.Done():
@@ -145,7 +146,7 @@ func (m *Member) heartbeat() {
 	}
 }
 
-// send calls a method of the leader and does not wait for the answer.
+// send calls a method of the coordinator and does not wait for the answer.
 func (m *Member) send(method string, in, out any) *rpc.Call {
 	if out == nil {
 		out = new(struct{})
@@ -192,19 +193,19 @@ func (m *Member) Size() int {
 	return m.hello.Ranks
 }
 
-// Enter starts the next trial. terms are the values that this rank proposes. It returns the values
-// for this rank that all ranks agreed on. Every rank enters the same trials in the same order.
+// Enter starts the next trial. terms are the values that this rank proposes. Enter returns the values on
+// which all ranks have agreed. Every rank enters the same trials in the same order.
 func (m *Member) Enter(ctx context.Context, terms Terms) (agreed Terms, err error) {
 	m.at = Step{Trial: m.at.Trial + 1, Number: 1, Terms: terms}
 	err = m.call(ctx, "Rank.Enter", m.at, &agreed)
 	return agreed, err
 }
 
-// pings is how often a rank reads the leader's clock before a phase. The answer with the shortest round trip
-// counts. A slower answer waited somewhere, perhaps in one direction only.
+// pings is how often a rank reads the coordinator's clock before a phase. The answer with the shortest round
+// trip counts. A slower answer waited somewhere, perhaps in one direction only.
 const pings = 8
 
-// Barrier waits until every rank has called it, and then until the start time that the leader set
+// Barrier waits until every rank has called it, and then until the start time that the coordinator set
 // for all ranks.
 func (m *Member) Barrier(ctx context.Context) error {
 	if m == nil {
@@ -230,7 +231,7 @@ func (m *Member) Barrier(ctx context.Context) error {
 	if err != nil {
 		return cmp.Or(context.Cause(m.run), err) // the run may have ended because of that error
 	}
-	// From here on the monotonic clock counts. It does not step.
+	// From now on the rank uses the monotonic clock, which nobody can set.
 	wait := time.Duration(start - m.Now().UnixNano())
 	m.begun, m.at.Late = time.Now().Add(wait), append(m.at.Late, notOpened)
 	select {
@@ -240,14 +241,14 @@ func (m *Member) Barrier(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Opened notes that this rank's window opens now.
+// Opened records that this rank's window opens now.
 func (m *Member) Opened() {
 	if m != nil && len(m.at.Late) > 0 {
 		m.at.Late[len(m.at.Late)-1] = max(0, time.Since(m.begun))
 	}
 }
 
-// Publish sends the result of the trial. If Publish returns an error, it has not sent the result.
+// Publish sends the result of the trial. If it returns an error, it has not sent the result.
 func (m *Member) Publish(doc []byte) error {
 	if err := context.Cause(m.open); err != nil {
 		return err
@@ -257,24 +258,24 @@ func (m *Member) Publish(doc []byte) error {
 	return nil
 }
 
-// Done sends that this rank has ended the trial. failure is its error, "" for none.
+// Done tells the coordinator that this rank has ended the trial. failure is the rank's error, or "".
 func (m *Member) Done(failure string) {
 	m.at.Text = failure
 	m.done = m.send("Rank.Done", m.at, nil)
 }
 
-// Outcome waits for the outcome of this rank's trial. text is why the trial failed, "" if it
-// succeeded on all ranks.
+// Outcome waits for the outcome of this rank's trial. text is why the trial failed; "" if it succeeded on all
+// ranks.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 	err = m.call(ctx, "Rank.Outcome", m.at.Trial, &text)
 	return text, err
 }
 
-// Leave sends the last message of this rank. why is the reason if the rank ends early. Without this
-// message the coordinator counts the rank as lost. Leave returns when the coordinator has handled all
+// Leave sends the last message of this rank. If the rank ends early, why is the reason. Without this
+// message the coordinator counts the rank as lost. Leave returns when the coordinator has processed all
 // messages, or after the timeout Silence.
 func (m *Member) Leave(why string) {
-	m.forget() // the coming end of the connection is no error
+	m.forget() // the end of the connection is expected now
 	if m.done != nil {
 		_ = m.await(m.open, m.done)
 	}

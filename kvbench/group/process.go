@@ -7,17 +7,17 @@ import (
 	"os/exec"
 )
 
-// Variable is the name of the environment variable through which the coordinator passes a Meeting
+// MeetingVariable is the name of the environment variable through which the coordinator passes a Meeting
 // (as JSON) to a rank that it starts. Only processes of the same user can read its value.
-const Variable = "KVBENCH_AGENT"
+const MeetingVariable = "KVBENCH_AGENT"
 
 // Meeting is what a rank needs to connect to rank 0 of its run.
 type Meeting struct {
 	Address  string // HOST:PORT of rank 0
 	Job      string // identifies the run
-	Launcher string // that starts the ranks
-	Rank     int    // of this process
-	Ranks    int
+	Launcher string // the launcher that starts the ranks
+	Rank     int    // the rank of this process
+	Ranks    int    // the number of ranks
 	// Started is true if rank 0 started this process and listens. Then Base is the working
 	// directory of the user's command, and Stamp is the timestamp in the name of the default
 	// results directory.
@@ -28,17 +28,17 @@ type Meeting struct {
 // TakeMeeting returns the Meeting from the environment and removes the variable. It returns nil if
 // no coordinator started this process.
 func TakeMeeting() (*Meeting, error) {
-	text := os.Getenv(Variable)
+	text := os.Getenv(MeetingVariable)
 	if text == "" {
 		return nil, nil
 	}
-	if err := os.Unsetenv(Variable); err != nil {
+	if err := os.Unsetenv(MeetingVariable); err != nil {
 		return nil, err
 	}
 	m := &Meeting{}
 	if err := json.Unmarshal([]byte(text), m); err != nil {
-		return nil, fmt.Errorf("%s: must be what a coordinator sets, given %q: %w", Variable, text,
-			err)
+		return nil, fmt.Errorf("%s: must be what a coordinator sets, given %q: %w", MeetingVariable,
+			text, err)
 	}
 	return m, nil
 }
@@ -47,7 +47,7 @@ func TakeMeeting() (*Meeting, error) {
 type process struct {
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when the process has ended
-	refused bool          // its rank was refused, which is reported instead of its end; guarded by Leader.mu
+	refused bool          // its rank was refused, so its end is not reported; guarded by Leader.mu
 }
 
 func startRank(m Meeting, log *os.File) (*process, error) {
@@ -60,13 +60,13 @@ func startRank(m Meeting, log *os.File) (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: exec.Command(binary, os.Args[1:]...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), Variable+"="+string(text))
+	p.cmd.Env = append(os.Environ(), MeetingVariable+"="+string(text))
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		_ = p.cmd.Wait() // how has more
+		_ = p.cmd.Wait() // how returns the state of the ended process
 		close(p.ended)
 	}()
 	return p, nil

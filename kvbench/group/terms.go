@@ -14,12 +14,12 @@ type Gathering struct {
 
 // Terms are the values that all ranks of a trial agree on before it starts.
 type Terms struct {
-	Name string // of the trial; all ranks must have the same
-	// Nonce is the nonce of the written content. All ranks use the lowest rank's.
+	Name string // the name of the trial, which must be equal on all ranks
+	// Nonce is the nonce of the written content. All ranks use the nonce of the lowest rank.
 	Nonce []byte
 	// Capacity is the capacity of the storage tier in bytes. Directories has the capacity of each
-	// directory. Ranks read the free space of a shared filesystem at different times, so the
-	// smallest of their values holds.
+	// directory. Ranks read the free space of a shared filesystem at different times, so all ranks use the
+	// smallest value.
 	Capacity    int64
 	Directories []Capacity
 }
@@ -30,10 +30,11 @@ type Capacity struct{ Bytes, Floor int64 }
 // Directory is one cache directory of a rank. Dir is its index in the rank's list, from 0.
 type Directory struct{ Rank, Dir int }
 
-// one reports whether two directories are on one filesystem. Device numbers identify the filesystems of one
-// kernel. Two kernels have the same filesystem if its type is the same, and its source or its f_fsid. That may
-// miss some, because a server's name may differ between hosts, and many types have no f_fsid.
-func (l *Leader) one(a, b Directory) bool {
+// sameFilesystem reports whether two directories are on one filesystem. Device numbers identify the
+// filesystems of one kernel. On two kernels the filesystem is the same if the type is equal, and the source
+// or the f_fsid is equal. This test may miss a shared filesystem, because hosts may use different names for
+// a server, and many types have no f_fsid.
+func (l *Leader) sameFilesystem(a, b Directory) bool {
 	first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
 	f, g := first.Filesystems[a.Dir], second.Filesystems[b.Dir]
 	switch {
@@ -57,7 +58,7 @@ func (l *Leader) share() {
 			d, at := Directory{rank, dir}, unknown
 			if f.Device != "" {
 				at = slices.IndexFunc(l.filesystems, func(f []Directory) bool {
-					return slices.ContainsFunc(f, func(o Directory) bool { return l.one(o, d) })
+					return slices.ContainsFunc(f, func(o Directory) bool { return l.sameFilesystem(o, d) })
 				})
 				if at < 0 {
 					at, l.filesystems = len(l.filesystems), append(l.filesystems, nil)
@@ -69,9 +70,9 @@ func (l *Leader) share() {
 	}
 }
 
-// Filesystems returns the filesystems of all ranks, each as the list of the cache directories on it.
-// Filesystems are ordered by the lowest rank on each. Objects have no filesystem. The list is empty until
-// all ranks are connected.
+// Filesystems returns the filesystems of all ranks. Each element lists the cache directories on one
+// filesystem. The elements are ordered by their lowest rank. Buckets of an object store have no filesystem.
+// The list is empty until all ranks are connected.
 func (l *Leader) Filesystems() [][]Directory {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,41 +12,40 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// Step is where a rank is in a trial: what it sends with each call.
+// Step says where a rank is in a trial. The rank sends a Step with each call of a trial.
 type Step struct {
-	Trial int // number in the run, from 1
-	// Number is the number of the step: 1 when the rank enters the trial, then 2 and 3 when it is ready for the
-	// first phase and has compared clocks, 4 and 5 for the next phase.
+	Trial int // the number of the trial in the run, from 1
+	// Number is the number of the step: 1 when the rank enters the trial, then 2 and 3 when it is ready for
+	// the first phase and has compared clocks, 4 and 5 for the next phase.
 	Number int
-	Terms  Terms  // of step 1
-	Clock  Offset // of an odd step
-	Doc    []byte // the result, in no step
+	Terms  Terms  // set in step 1
+	Clock  Offset // set in steps 3, 5 …
+	Doc    []byte // the result; only in the call of Rank.Result
 
-	// Of the end of the trial: the rank's error, whether it has sent a result, and for each phase how long
-	// after the start its window opened, or notOpened.
-	Text      string
-	Published bool
-	Late      []time.Duration
+	// The following fields are set in the call of Rank.Done.
+	Text      string          // the rank's error, or ""
+	Published bool            // the rank has sent a result
+	Late      []time.Duration // for each phase the time from its start to the opening of the window, or notOpened
 }
 
 const notOpened time.Duration = -1
 
-// Offset compares a rank's clock with the leader's, in ns.
+// Offset compares a rank's clock with the coordinator's, in ns.
 type Offset struct {
 	Ahead     int64
-	RoundTrip time.Duration // the maximum error of Ahead is half of it
+	RoundTrip time.Duration // the error of Ahead is at most half of the round trip
 }
 
 // step is the progress of all ranks in their trials.
 type step struct {
 	trial   int               // number of the current or next trial, from 1
 	name    string            // set when all ranks have entered the trial
-	agreed  time.Time         // when all had entered; zero before
-	begun   int               // the step before the last phase
-	at      time.Time         // when that phase begins
-	clocks  map[string]Offset // that hold for that phase, by Hello.clock
-	unready string            // why a rank will not come to the next step, "" for none
-	late    bool              // the time of Collect is over
+	agreed  time.Time         // when all ranks had entered the trial; zero before
+	begun   int               // the number of the step before the last phase
+	at      time.Time         // when the last phase begins
+	clocks  map[string]Offset // the offsets in the last phase, by Hello.clock
+	unready string            // why a rank will not reach the next step, or ""
+	late    bool              // the context of Collect has ended
 }
 
 // part is what a rank has sent in the current trial.
@@ -54,14 +53,14 @@ type part struct {
 	Step
 	saved   bool // its result has arrived, and LeaderConfig.Result has returned
 	done    bool
-	offsets []Offset // that hold for the phases
+	offsets []Offset // the offset of the rank's clock in each phase
 }
 
 // clock identifies the clock of a rank. All processes of a kernel read one clock.
 func (h *Hello) clock() string { return cmp.Or(h.Boot, h.place()) }
 
-// meet waits until all ranks have come to the step of s. It returns an error if the run was stopped, or if a
-// rank has ended its trial before that step. It locks mu.
+// meet waits until all ranks have reached the step of s. It returns an error if the run was stopped, or if a
+// rank has ended its trial before this step. It locks mu.
 func (c *client) meet(s Step, stage string) error {
 	l := c.leader
 	missing := func(o *client) bool { return o.part.Number < s.Number }
@@ -117,7 +116,7 @@ func (c *client) Enter(s Step, terms *Terms) error {
 	terms.Nonce, terms.Directories = first.part.Terms.Nonce, slices.Clone(terms.Directories)
 	for _, o := range here {
 		if name := o.part.Terms.Name; name != l.step.name {
-			return fmt.Errorf("%s came to %s, %s to %s: what they were asked to run differs",
+			return fmt.Errorf("%s runs %s, but %s runs %s: all ranks must run the same benchmarks",
 				first.hello.place(), l.step.name, o.hello.place(), name)
 		}
 		// A rank that failed proposes capacity 0. The other ranks get its error at the barrier.
@@ -136,14 +135,15 @@ func (c *client) Ready(s Step, _ *struct{}) error {
 	return err
 }
 
-// Clock returns the leader's clock in ns since 1970.
+// Clock returns the coordinator's clock in ns since 1970.
 func (c *client) Clock(_ int, now *int64) error {
 	*now = time.Now().UnixNano()
 	return nil
 }
 
-// A phase begins at least margin, and at least roundTrips round trips of the slowest rank, after
-// all clocks are compared. The answer with the start time must arrive before.
+// After the comparison of all clocks, the coordinator waits for at least margin, and for at least
+// roundTrips round trips of the slowest rank, until the phase begins. In this time the answer with the
+// start time arrives at all ranks.
 const (
 	margin     = 50 * time.Millisecond
 	roundTrips = 4
@@ -168,8 +168,8 @@ func (c *client) Begin(s Step, at *int64) error {
 	return nil
 }
 
-// begin sets when the phase begins that follows a step. For ranks with one clock the shortest round trip of all
-// these ranks counts. It is called with mu.
+// begin sets the start time of the phase after a step. If several ranks have the same clock, the comparison
+// with the shortest round trip counts for all of them. It is called with mu.
 func (l *Leader) begin(number int) {
 	after, clocks := margin, map[string]Offset{}
 	for _, o := range l.here() {
@@ -179,11 +179,11 @@ func (l *Leader) begin(number int) {
 		}
 		after = max(after, roundTrips*o.part.Clock.RoundTrip)
 	}
-	clocks[l.Hello.Boot] = Offset{} // the leader's own
+	clocks[l.Hello.Boot] = Offset{} // the coordinator's own
 	l.step.begun, l.step.clocks, l.step.at = number, clocks, time.Now().Add(after)
 }
 
-// Result passes a result on at once, so that it is saved.
+// Result passes the result of a rank to LeaderConfig.Result at once, so that it is saved.
 func (c *client) Result(s Step, _ *struct{}) error {
 	l, ahead := c.leader, time.Duration(0)
 	l.mu.Lock()
@@ -223,7 +223,7 @@ func (c *client) Done(s Step, _ *struct{}) error {
 	return err
 }
 
-// Outcome returns the outcome of a trial when it has one.
+// Outcome returns the outcome of a trial when the trial has ended.
 func (c *client) Outcome(trial int, text *string) error {
 	l := c.leader
 	err := l.await(c.ctx, func() bool { return l.step.trial > trial })
@@ -236,14 +236,14 @@ func (c *client) Outcome(trial int, text *string) error {
 type Trial struct {
 	Text []string            // each rank's error, "" if it has none or is lost
 	Lost []result.LostClient // all lost ranks of the run so far
-	// Skew is the time between the first and the last opening of a window in ns, Uncertainty its
-	// maximum error. In a trial with several phases it is the largest skew. Both are nil unless at
-	// least two ranks remain and all have opened a window.
+	// Skew is the time between the first and the last opening of a window, in ns. Uncertainty is the
+	// maximum error of Skew. In a trial with several phases Skew is the largest skew of a phase. Both are
+	// nil unless at least two ranks remain and all of them have opened a window.
 	Skew, Uncertainty *int64
 }
 
-// Collect waits until every remaining rank is done with the trial, and returns its errors. After
-// ctx ends, it waits only for the results of the ranks that entered the trial. A rank that sends
+// Collect waits until every remaining rank has ended the trial, and returns the errors of the ranks. After
+// the end of ctx it waits only for the results of the ranks that have entered the trial. A rank that sends
 // heartbeats will send its result, even over a slow network.
 func (l *Leader) Collect(ctx context.Context) Trial {
 	all := func(done func(p *part) bool) func() bool {

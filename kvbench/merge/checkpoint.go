@@ -133,9 +133,9 @@ func stages(out *result.Checkpoint, parts []*result.Checkpoint) {
 	p.Derive()
 }
 
-// strictest returns the worst result of rule of over all clients. A run meets a rule only if every
-// client meets it.
-func strictest(of result.CheckpointRule, ranks []*result.Result) result.CheckpointRule {
+// strictest returns the worst result of a rule over all clients. A run meets a rule only if every client
+// meets it.
+func strictest(rule result.CheckpointRule, ranks []*result.Result) result.CheckpointRule {
 	// From best to worst: met, unknown, not met.
 	badness := func(r result.CheckpointRule) int {
 		switch {
@@ -146,10 +146,10 @@ func strictest(of result.CheckpointRule, ranks []*result.Result) result.Checkpoi
 		}
 		return 2
 	}
-	worst := of
+	worst := rule
 	for _, r := range ranks {
 		i := slices.IndexFunc(r.Checkpoint.Rules,
-			func(o result.CheckpointRule) bool { return o.Name == of.Name })
+			func(o result.CheckpointRule) bool { return o.Name == rule.Name })
 		if i < 0 { // a result of another version
 			continue
 		}

@@ -293,7 +293,7 @@ func TestTimelinesStandOnOneAxis(t *testing.T) {
 			tl.Requests[k], tl.Queued[k] = int64(1+k), new(int64(10))
 			tl.ReadBytes["storage"] = append(tl.ReadBytes["storage"], 1<<30)
 		}
-		tl.TimesUS = map[string]tracing.Growth{"storage_read": {Counts: make([]tracing.Counts, n),
+		tl.TimesUS = map[string]tracing.Series{"storage_read": {Counts: make([]tracing.Counts, n),
 			From: []float64{math.Exp2(float64(n)), math.Exp2(float64(n) + 0.5)}}}
 		for k := range n {
 			tl.TimesUS["storage_read"].Counts[k] = tracing.Counts{int64(k), 1}

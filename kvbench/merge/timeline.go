@@ -72,7 +72,7 @@ func shifted(series reflect.Value, by, n int) reflect.Value {
 // times adds the ranks' counts of times by name and row. A row has the same bounds in every rank,
 // but a rank has only the rows from its fastest to its slowest time. So rows are matched by bound,
 // not by index.
-func times(ranks []*result.Result, shifts []int, n int) map[string]tracing.Growth {
+func times(ranks []*result.Result, shifts []int, n int) map[string]tracing.Series {
 	counts := map[string][]map[int]int64{}
 	for i, r := range ranks {
 		for name, g := range r.Timeline.TimesUS {
@@ -95,9 +95,9 @@ func times(ranks []*result.Result, shifts []int, n int) map[string]tracing.Growt
 			}
 		}
 	}
-	out := map[string]tracing.Growth{}
+	out := map[string]tracing.Series{}
 	for name, intervals := range counts {
-		if g, ok := tracing.NewGrowth(intervals); ok {
+		if g, ok := tracing.NewSeries(intervals); ok {
 			out[name] = g
 		}
 	}

@@ -1,26 +1,27 @@
-// Package params holds every parameter of the suite exactly once and decides which value is in
-// force. In reading order:
+// Package params defines every parameter of kvbench exactly once, and decides which value is in force. In
+// reading order:
 //
 //	parameters.txt  the parameters; keys.txt: the other keys of the YAML file
 //	benchmarks.txt  the benchmarks, and what each sets; profiles.yaml: what -profile sets
-//	rules.txt       the rules that tie parameters together, and when a benchmark skips
+//	rules.txt       the rules about several parameters, and when a benchmark is skipped
 //
-//	table     reads the lines and sets their fields; kinds: what a parameter may be
-//	bench     divisions, benchmarks and profiles; values: what is in force, and what follows from it
-//	layers    where a value came from: the division's default, benchmark, profile, engine, layout,
-//	          launcher, file, environment, flag or sweep; a later one in this list wins
-//	resolve   all of that in order; file: the YAML file; flags: flags and environment
-//	applies   to which benchmarks a parameter applies, and what is reported about others
-//	rules     reads rules.txt: most rules are rows there; check: the rules that calculate, with closed,
-//	          checkpoint, engine, launch and roots; objects and device: their own texts
+//	table     reads the lines of these files and sets fields; kinds: the types and limits of parameters
+//	bench     divisions, benchmarks and profiles; values: the values in force, and what follows from them
+//	layers    the origin of a value: the division's default, benchmark, profile, engine, layout,
+//	          launcher, file, environment, flag or sweep; a later origin in this list wins
+//	resolve   reads all origins in this order; file: the YAML file; flags: flags and environment
+//	applies   to which benchmarks a parameter applies, and the report about a parameter that does not apply
+//	rules     reads rules.txt, which has most rules; check: the rules that need a calculation, and closed,
+//	          checkpoint, engine, launch and roots; objects and device: the settings of object stores and
+//	          of simulated devices
 //	estimate  what fits this machine; help: -help-parameters and the reference
 //
-// This package is large because a line of the table ties a parameter's flag, field, limits, key and
-// rules to each other: cut in two, each half would need the other's table.
+// This package is large, because a line of the table has the flag, the field, the limits, the key and the
+// rules of a parameter. If the package were divided, each half would need the table of the other half.
 //
-// [Set.Resolve] reports every violation at once ([Violations]) and touches nothing: it reads the
-// YAML file and a model's config.json, and looks whether trace files exist.
+// [Set.Resolve] reports all violations together ([Violations]). It changes no file: it reads the YAML file
+// and a model's config.json, and checks whether trace files exist.
 //
-// A Set and a Values are not safe for concurrent modification; Resolve may be called any number of
-// times on one Set, and a resolved Values is plain data that may be read from anywhere.
+// A Set and a Values are not safe for concurrent modification. Resolve may be called any number of times on
+// one Set. A resolved Values is plain data, which any goroutine may read.
 package params

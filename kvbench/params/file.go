@@ -187,7 +187,7 @@ func (c *configFile) unknown(e entry, section string) {
 // texts are what a key is given, as it is recorded: a scalar as written, a list in one line. Of
 // sweeps each is a text of its own.
 func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) {
-	textual := p.kind.of == reflect.String // would take a list for text
+	textual := p.kind.base == reflect.String // would take a list for text
 	// Parameters are spelled as flags are, in quotes or without. Where the Python benchmark has a
 	// number, text keeps its quotes, with which no kind of number takes it.
 	written := func(n *yaml.Node) string {

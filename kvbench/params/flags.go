@@ -41,7 +41,7 @@ func Register(fs *flag.FlagSet) *Set {
 		switch {
 		case p.has(goFlag):
 		// -precondition stands for -precondition=true, -help-parameters for all of them.
-		case p.has(action), p.kind.of == reflect.Bool:
+		case p.has(action), p.kind.base == reflect.Bool:
 			fs.BoolFunc(p.name, p.usage(), take)
 		default:
 			fs.Func(p.name, p.usage(), take)

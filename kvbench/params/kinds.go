@@ -19,43 +19,44 @@ import (
 )
 
 // kind is the type of a parameter, of a key of the YAML file or of a pair of -simulate-device. parse
-// reads any spelling. It returns an error for values outside of the limits, which completes the sentence
-// "must be …". format returns the canonical spelling, which is printed, compared and recorded. parse
-// reads it back to the same value.
+// reads any spelling. For values outside of the limits it returns an error whose text completes the sentence
+// "must be …". format returns the canonical spelling, which kvbench prints, compares and records. parse reads
+// this spelling back to the same value.
 type kind struct {
 	parse  func(string) (any, error)
 	format func(any) string
-	of     reflect.Kind
+	base   reflect.Kind
 }
 
-// of is a kind of one Go type. A field may have another one to which that is converted.
-func of[T any](parse func(string) (T, error), format func(T) string) kind {
+// newKind returns the kind of values of the Go type T. A field may have another type to which T can be
+// converted.
+func newKind[T any](parse func(string) (T, error), format func(T) string) kind {
 	to := reflect.TypeFor[T]()
 	return kind{func(text string) (any, error) { return parse(text) }, func(x any) string {
 		return format(reflect.ValueOf(x).Convert(to).Interface().(T))
 	}, to.Kind()}
 }
 
-// kinds are those without limits.
+// kinds has the kinds without limits, by name.
 var kinds = map[string]kind{
 	"text": text(func(s string) (string, error) { return s, nil }),
-	"path": of(func(s string) (path, error) { return path(s), nil },
+	"path": newKind(func(s string) (path, error) { return path(s), nil },
 		func(p path) string { return string(p) }),
-	"bool": of(parseBool, strconv.FormatBool),
+	"bool": newKind(parseBool, strconv.FormatBool),
 
-	"window":           of(parseWindow, Window.String),
+	"window":           newKind(parseWindow, Window.String),
 	"dtype":            oneOf(model.DTypes()...),
 	"engine":           oneOf(engineNames()...),
 	"layout":           text(parseLayout),
-	"cost":             of(compute.ParseCost, compute.Cost.String),
-	"directories":      {parseDirectories, of[[]string](nil, formatDirectories).format, reflect.Slice},
-	"device":           of(parseDevice, formatDevice),
+	"cost":             newKind(compute.ParseCost, compute.Cost.String),
+	"directories":      {parseDirectories, newKind[[]string](nil, formatDirectories).format, reflect.Slice},
+	"device":           newKind(parseDevice, formatDevice),
 	"address":          text(parseAddress),
 	"listen":           text(parseListen),
 	"balance":          text(parseBalance),
 	"nonce":            text(parseNonce),
 	"checkpoint-model": text(parseCheckpointModel),
-	"scale":            of(parseScale, formatScale),
+	"scale":            newKind(parseScale, formatScale),
 }
 
 // kindOf reads a column of the table: a kind and its limits, "one of" words, or a word "or" a kind.
@@ -109,7 +110,7 @@ func bounded[T cmp.Ordered](what, unit string, parse func(string) (T, error),
 		high, _ = parse(limits[1])
 		rule = what + " in " + limits[0] + "…" + limits[1] + unit
 	}
-	return of(func(text string) (T, error) {
+	return newKind(func(text string) (T, error) {
 		x, err := parse(text)
 		unread := errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange)
 		// NaN is not above any limit.
@@ -155,7 +156,7 @@ func parseBool(text string) (bool, error) {
 // scaled is a time in a file of the Python benchmark: a number of some unit.
 func scaled(unit time.Duration, limits []string) kind {
 	number := kindOf("number " + strings.Join(limits, " "))
-	return of(func(text string) (time.Duration, error) {
+	return newKind(func(text string) (time.Duration, error) {
 		x, err := number.parse(text)
 		return time.Duration(x.(float64) * float64(unit)), err
 	}, units.FormatDuration)
@@ -212,12 +213,12 @@ func named(word, column string) kind {
 			return word
 		}
 		return k.format(x)
-	}, k.of}
+	}, k.base}
 }
 
 // text is a kind of texts that parse takes, and may complete.
 func text(parse func(string) (string, error)) kind {
-	return of(parse, func(s string) string { return s })
+	return newKind(parse, func(s string) string { return s })
 }
 
 // path is a text that means a file, relative to the directory of the command.

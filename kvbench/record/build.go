@@ -273,7 +273,7 @@ func (b *builder) timeline() {
 		LastNS:     int64(b.window - time.Duration(n-1)*tl.interval),
 		ReadBytes:  make(map[string][]int64), WriteBytes: make(map[string][]int64),
 		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
-		TierUsedBytes: make(map[string][]*int64), TimesUS: make(map[string]tracing.Growth),
+		TierUsedBytes: make(map[string][]*int64), TimesUS: make(map[string]tracing.Series),
 		Requests: sums(bucketRequests),
 		Queued:   readings(func(g *Gauge) int64 { return g.Queued }),
 		InFlight: readings(func(g *Gauge) int64 { return g.InFlight }),
@@ -299,7 +299,7 @@ func (b *builder) timeline() {
 			}
 			return counts
 		})
-		if g, ok := tracing.NewGrowth(rows); ok {
+		if g, ok := tracing.NewSeries(rows); ok {
 			out.TimesUS[histNames[place]] = g
 		}
 	}

@@ -92,13 +92,13 @@ func spread(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	slowest := slices.MaxFunc(runs, func(a, b result.CheckpointRun) int {
 		return int(a.DurationNS - b.DurationNS)
 	})
-	what, of, by := "time", "", ""
+	what, basis, by := "time", "", ""
 	if !c.Streamed() {
-		what, of = "checkpoint", " (total ÷ slowest accelerator)"
+		what, basis = "checkpoint", " (total ÷ slowest accelerator)"
 		by = fmt.Sprintf(", by accelerator %d", slowest.Slowest)
 	}
 	return fmt.Sprintf("%s, %.3f ± %.3f s, %s%s, the slowest %s%s",
-		units.Plural(int64(s.Count), what), s.Duration/1e9, s.DurationStdev/1e9, rate(s.Rate), of,
+		units.Plural(int64(s.Count), what), s.Duration/1e9, s.DurationStdev/1e9, rate(s.Rate), basis,
 		rate(s.RateWorst), by)
 }
 

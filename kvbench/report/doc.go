@@ -1,42 +1,41 @@
-// Package report shows a result to people: as sections that text, page and workbook print alike.
+// Package report makes the sections of a result for people. Text, page and workbook show the same sections.
 //
-//	section.go  Section: facts in words and a table; the one list of sections, in the order of
+//	section.go  Section: facts in words, and a table; the list of all sections, in the order of
 //	            reading; a section as text
-//	summary.go  the summary at the end of a trial, of one trial of several, and the few lines for a
+//	summary.go  the summary at the end of a trial, also of one trial of several; the few lines for a
 //	            benchmark's log; the verdict; what to doubt
 //	settings.go what ran: load, storage, input, clients, simulation, autoscaler, replay
-//	checkpoints.go, plain.go, knee.go, knee_engines.go  these loads
-//	latency.go  times of entries, of requests and of contexts; calls that the storage completed late
-//	first_token.go  the time to the first token, and from which length on loading is worth it
+//	checkpoints.go, plain.go, knee.go, knee_engines.go  the sections of checkpoints, plain I/O and the
+//	            knee; the settings for inference engines
+//	latency.go  times of entries, of inference requests and of contexts; late calls
+//	first_token.go  the time to the first token; the break-even length of loading
 //	objects.go  an object store: its requests, its endpoints, its network
-//	tiers.go    what the tiers hold and moved; several directories
+//	tiers.go    the content of the tiers, and the bytes that they moved; several directories
 //	cache.go    hits, the policy, the comparison with a recording, the load by class
-//	harness.go  the cost of measuring, the kernel's counters
+//	harness.go  the cost of the measurement; the kernel's counters
 //	trials.go   the line that sums up the trials of one benchmark
-//	trace.go    the kernel's trace and the fio job that is distilled from it
+//	trace.go    the block-layer trace, and the fio job with the same load
 //
-// A section is a function of the result. What does not apply is left out, and what is unknown is a
-// dash: absent is never 0. A new section is its function, its place in the list, and a look at the
-// golden files.
+// A section is a function of the result. It leaves out what does not apply. An unknown value is a dash,
+// never 0. A new section needs a function, a place in the list, and new golden files.
 //
-// The documents differ only in how they write a value. Text and page write it with its unit; the
-// workbook writes a bare number below a head with the unit, so that a reader can compute with it.
-// In the workbook rows of many results stand in one sheet, where they are sorted and filtered: so a
-// row's name says what it is without the rows around it, and a column's without those before it.
+// The documents differ only in how they write a value. Text and page write the value with its unit. The
+// workbook writes the bare number below a head with the unit, so that a reader can compute with the number. A
+// sheet of the workbook has the rows of many results, and readers sort and filter them. So the name of a row
+// must be clear without the other rows, and the name of a column without the other columns.
 //
-// Columns stand in the order of reading: requests before results, and columns for few readers last.
+// Columns are in the order of reading: requests before results, and columns for few readers last.
 //
-// An object store takes the place of filesystem and device in other summaries: the lines about
-// storage say how it is used, and its cross-check is the kernel's count of bytes from the network.
-// Its requests stand below the latencies of entries, because an entry is one of them or several.
+// With an object store the lines about storage describe the store instead of the filesystem and the device.
+// The cross-check is the kernel's count of network bytes. The section of the store's requests follows the
+// latencies of entries, because an entry consists of one or more requests.
 //
-// A percentile with too few samples is unknown in the result itself (result.Supported decides that
-// for all documents), and a trial that failed has no numbers: package load leaves them out.
+// A percentile with too few samples is unknown in the result itself: result.Supported decides this for all
+// documents. A failed trial has no numbers: package load leaves them out.
 //
-// The texts are made by Go and not by text/template, which calls methods by their names: the linker
-// then keeps every method of the program, and a benchmark's binary is a third larger, with 2 MiB
-// more of it in memory.
+// The package does not use text/template, which calls methods by their names. The linker would then keep
+// every method of the program: a benchmark's binary would be a third larger, and need 2 MiB more memory.
 //
-// The text is made of a result alone, so that a file prints the same as its run. Golden files check
-// its words and numbers.
+// The text depends only on the result, so that a result file prints the same text as its run. Golden files
+// check the words and the numbers.
 package report

@@ -166,7 +166,7 @@ func (l *Load) newFiller(ctx context.Context, stage string, total int64) *filler
 	l.env.Clock.Every(ctx, time.Second, func() {
 		f.mu.Lock()
 		s := kvbench.Snapshot{Stage: stage, Elapsed: l.env.Clock.Now() - now, Done: f.done,
-			Of: total}
+			DoneTotal: total}
 		f.mu.Unlock()
 		l.env.Show(s)
 	})

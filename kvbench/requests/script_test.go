@@ -58,8 +58,8 @@ func scriptRun(t *testing.T, d *datadriven.TestData, out *strings.Builder) {
 	if slices.Contains(show, "stages") {
 		cfg.Progress = func(s kvbench.Snapshot) {
 			stage := s.Stage
-			if s.Of > 0 {
-				stage += " " + tokens(s.Of)
+			if s.DoneTotal > 0 {
+				stage += " " + tokens(s.DoneTotal)
 			}
 			if len(stages) == 0 || stages[len(stages)-1] != stage {
 				stages = append(stages, stage)

@@ -142,8 +142,8 @@ var buses = []struct {
 }
 
 // transport returns how the device at dir is attached, from sysfs (kernel documentation:
-// Documentation/ABI/testing/sysfs-class-nvme and -transport_*). It returns "" if unknown, or if its
-// paths differ.
+// Documentation/ABI/testing/sysfs-class-nvme and -transport_*). It returns "" if the transport is unknown,
+// or if the paths of a multipath device have different transports.
 func transport(dir string) string {
 	at := host.Root(dir)
 	if t := at.Text("device/transport"); t != "" {

@@ -26,7 +26,7 @@ type Timeline struct {
 	// Latency histograms per interval, in microseconds, by name: storage_read and storage_write
 	// (entries), storage_read_request and storage_write_request (requests at the device),
 	// request_end_to_end, request_ttft. A latency counts in the interval in which it ends.
-	TimesUS map[string]tracing.Growth `json:"times_us,omitempty" merge:"-"`
+	TimesUS map[string]tracing.Series `json:"times_us,omitempty" merge:"-"`
 }
 
 // Course returns the timeline's latency histograms in the form of a trace. At has the ends of the

@@ -120,9 +120,9 @@ func Nearest(word string, candidates []string) (best string, distance int) {
 	return best, distance
 }
 
-// Slip reports whether an edit distance from word is small enough for a typing error: at most a
-// third of the letters, or in a short word two letters, but at most half of the letters.
-func Slip(word string, distance int) bool {
+// IsTypo reports whether an edit distance from word is small enough for a typing error: at most a third of
+// the letters. In a short word it allows two letters, but at most half of them.
+func IsTypo(word string, distance int) bool {
 	return distance <= max(min(2, len(word)/2), len(word)/3)
 }
 
@@ -130,7 +130,7 @@ func Slip(word string, distance int) bool {
 // word, else "".
 func Suggestion(word string, candidates []string) string {
 	best, d := Nearest(word, candidates)
-	if !Slip(word, d) {
+	if !IsTypo(word, d) {
 		return ""
 	}
 	return `, did you mean "` + best + `"?`

@@ -195,7 +195,7 @@ func (c *Cache) commitMove(m *move) {
 
 // choose adds an entry to the victims, if it can leave, and reports whether more victims are needed.
 func (c *Cache) choose(it *evict.Item) (more bool) {
-	s, v := &c.search, it.Of.(*Entry)
+	s, v := &c.search, it.Entry.(*Entry)
 	l, gone := c.levels[s.at], len(c.levels)
 	if s.short <= 0 && !l.groups.Together(s.victim, it) {
 		return false // there are enough bytes, and it is not in the group of the last victim

@@ -223,7 +223,7 @@ func (c *Cache) check() error {
 		var last uint64
 		n := 0
 		for it := range s.order.Victims {
-			e := it.Of.(*Entry)
+			e := it.Entry.(*Entry)
 			here := e.in == s || s.last && e.hasLower()
 			if exact && it.Recency <= last || !here || c.index[e.key] != e {
 				return fmt.Errorf("%s: %s (%d after %d, %s) is out of order", s.Kind, e.key,

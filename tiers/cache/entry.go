@@ -95,7 +95,7 @@ func (e *Entry) resolve() {
 func (c *Cache) add(key string, size int64) *Entry {
 	c.uses++
 	e := &Entry{key: key, size: size, asked: 1}
-	e.upper, e.lower = evict.Item{Of: e, Recency: c.uses}, evict.Item{Of: e, Recency: c.uses}
+	e.upper, e.lower = evict.Item{Entry: e, Recency: c.uses}, evict.Item{Entry: e, Recency: c.uses}
 	e.in = c.levels[c.place(e, 0)]
 	e.in.order.Add(e.item(e.in))
 	if c.policy.copiesAtWrite() && !e.in.last {

@@ -300,7 +300,7 @@ func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
 		}
 		free = l.limit - l.used - l.claimed
 		l.order.Victims(func(it *evict.Item) bool {
-			if e := it.Of.(*Entry); e.state == resident {
+			if e := it.Entry.(*Entry); e.state == resident {
 				objects = append(objects, e.replicaIn(l).obj)
 			}
 			return true

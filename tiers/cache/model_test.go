@@ -146,7 +146,7 @@ func cacheState(c *Cache) [][]string {
 	for _, s := range c.levels {
 		keys := []string{}
 		for it := range s.order.Victims {
-			keys = append(keys, it.Of.Key())
+			keys = append(keys, it.Entry.Key())
 		}
 		out = append(out, keys)
 	}

@@ -53,15 +53,15 @@ func (c *Content) Fill(p []byte, o tiers.Object, off int64) {
 // allocation: a whole entry costs two, whatever its number of chunks. The zero Stream is ready. Only one
 // goroutine at a time may use it.
 type Stream struct {
-	of   tiers.ID
+	id   tiers.ID
 	next int64 // the offset after the last piece
 	ctr  cipher.Stream
 }
 
 // Fill does what Content.Fill does.
 func (s *Stream) Fill(c *Content, p []byte, o tiers.Object, off int64) {
-	if s.ctr == nil || s.of != o.ID() || s.next != off {
-		s.of, s.ctr = o.ID(), c.stream(o, off)
+	if s.ctr == nil || s.id != o.ID() || s.next != off {
+		s.id, s.ctr = o.ID(), c.stream(o, off)
 	}
 	fill(s.ctr, p)
 	s.next = off + int64(len(p))

@@ -38,11 +38,11 @@ func (s *Source) Fill(o tiers.Object, off int64, p []byte) error {
 
 // take removes and returns the stream that has reached an offset of an object, or a new one. Any
 // goroutine may generate the next piece, so that streams belong to offsets.
-func (s *Source) take(of tiers.ID, off int64) (stream Stream) {
+func (s *Source) take(id tiers.ID, off int64) (stream Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.streams) - 1; i >= 0; i-- {
-		if m := s.streams[i]; m.next == off && m.of == of && m.ctr != nil {
+		if m := s.streams[i]; m.next == off && m.id == id && m.ctr != nil {
 			s.streams = slices.Delete(s.streams, i, i+1)
 			return m
 		}

@@ -57,7 +57,7 @@ type Held interface {
 // Item is a held object in one order. It contains the order's state of the object, so that a use
 // allocates nothing.
 type Item struct {
-	Of      Held
+	Entry   Held
 	Recency uint64 // the number of its last use: greater is more recent
 
 	prev, next *Item
@@ -68,10 +68,10 @@ type Item struct {
 
 // ring is a circular list of items, with root as sentinel.
 type ring struct {
-	root  Item // root.Of is nil
-	n     int
-	bytes int64
-	of    *frequency // the frequency of its items, in LFU
+	root      Item // root.Entry is nil
+	n         int
+	bytes     int64
+	frequency *frequency // the frequency of its items, in LFU
 }
 
 func newRing() *ring {
@@ -87,13 +87,13 @@ func (r *ring) push(it *Item) { r.insert(it, r.root.prev) }
 func (r *ring) insert(it, behind *Item) {
 	it.prev, it.next, it.ring = behind, behind.next, r
 	behind.next.prev, behind.next = it, it
-	r.bytes += it.Of.Size()
+	r.bytes += it.Entry.Size()
 	r.n++
 }
 
 // take removes an item from its ring.
 func (it *Item) take() {
-	it.ring.bytes -= it.Of.Size()
+	it.ring.bytes -= it.Entry.Size()
 	it.ring.n--
 	it.prev.next, it.next.prev = it.next, it.prev
 	it.prev, it.next, it.ring = nil, nil, nil
@@ -138,11 +138,11 @@ func NewBuckets(bytes, keys int64) Order {
 }
 
 func (b *buckets) Add(it *Item) {
-	if b.filled+it.Of.Size() > b.bytes || b.n == b.keys {
+	if b.filled+it.Entry.Size() > b.bytes || b.n == b.keys {
 		b.unit++
 		b.filled, b.n = 0, 0
 	}
-	b.filled += it.Of.Size()
+	b.filled += it.Entry.Size()
 	b.n++
 	it.unit = b.unit
 	b.push(it)

@@ -22,7 +22,7 @@ func (t thing) Size() int64 { return t.size }
 // victims returns the keys in the order of eviction.
 func victims(o Order) (keys []string) {
 	for it := range o.Victims {
-		keys = append(keys, it.Of.Key())
+		keys = append(keys, it.Entry.Key())
 	}
 	return keys
 }
@@ -51,7 +51,7 @@ func TestOrdersKeepWhatTheyHold(t *testing.T) {
 					key := fmt.Sprint("k", rng.IntN(120))
 					switch it := held[key]; {
 					case it == nil:
-						it = &Item{Of: thing{key, 1 + rng.Int64N(20)}, Recency: next()}
+						it = &Item{Entry: thing{key, 1 + rng.Int64N(20)}, Recency: next()}
 						held[key] = it
 						o.Add(it)
 					case rng.IntN(5) == 0:
@@ -68,8 +68,8 @@ func TestOrdersKeepWhatTheyHold(t *testing.T) {
 							break
 						}
 						o.Remove(first)
-						delete(held, first.Of.Key())
-						trail = append(trail, first.Of.Key())
+						delete(held, first.Entry.Key())
+						trail = append(trail, first.Entry.Key())
 					}
 					if look && i%7 == 0 {
 						got := victims(o)
@@ -90,7 +90,7 @@ func TestOrdersKeepWhatTheyHold(t *testing.T) {
 
 func total(held map[string]*Item) (n int64) {
 	for _, it := range held {
-		n += it.Of.Size()
+		n += it.Entry.Size()
 	}
 	return n
 }
@@ -105,14 +105,14 @@ type s3 struct {
 
 func bytes(q []*Item) (n int64) {
 	for _, it := range q {
-		n += it.Of.Size()
+		n += it.Entry.Size()
 	}
 	return n
 }
 
 func (s *s3) use(key string, size int64) (evicted []string) {
 	for _, q := range [][]*Item{s.small, s.main} {
-		if slices.ContainsFunc(q, func(it *Item) bool { return it.Of.Key() == key }) {
+		if slices.ContainsFunc(q, func(it *Item) bool { return it.Entry.Key() == key }) {
 			s.hits[key] = min(3, s.hits[key]+1)
 			return nil
 		}
@@ -121,7 +121,7 @@ func (s *s3) use(key string, size int64) (evicted []string) {
 		evicted = append(evicted, s.evict())
 	}
 	s.hits[key] = 0
-	it := &Item{Of: thing{key, size}}
+	it := &Item{Entry: thing{key, size}}
 	if i := slices.Index(s.ghost, key); i >= 0 {
 		s.ghost = slices.Delete(s.ghost, i, i+1)
 		s.main = append(s.main, it)
@@ -135,7 +135,7 @@ func (s *s3) evict() string {
 	for {
 		if bytes(s.small) >= max(1, s.capacity/10) || len(s.main) == 0 {
 			it := s.small[0]
-			key := it.Of.Key()
+			key := it.Entry.Key()
 			s.small = s.small[1:]
 			if s.hits[key] >= 2 {
 				s.hits[key] = 0
@@ -149,7 +149,7 @@ func (s *s3) evict() string {
 			return key
 		}
 		it := s.main[0]
-		key := it.Of.Key()
+		key := it.Entry.Key()
 		s.main = s.main[1:]
 		if s.hits[key] == 0 {
 			return key
@@ -182,14 +182,14 @@ func TestS3FIFOIsThatOfThePaper(t *testing.T) {
 						break
 					}
 					leave = append(leave, it)
-					free += it.Of.Size()
+					free += it.Entry.Size()
 				}
 				for _, it := range leave {
-					got = append(got, it.Of.Key())
+					got = append(got, it.Entry.Key())
 					o.Remove(it)
-					delete(held, it.Of.Key())
+					delete(held, it.Entry.Key())
 				}
-				held[key] = &Item{Of: thing{key, size}}
+				held[key] = &Item{Entry: thing{key, size}}
 				o.Add(held[key])
 			}
 			require.Equal(t, want, got)

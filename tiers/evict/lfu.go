@@ -32,13 +32,13 @@ func (f *lfu) at(behind *frequency, hits uint32) *frequency {
 		return n
 	}
 	n := &frequency{ring: newRing(), hits: hits, prev: behind, next: behind.next}
-	n.of = n
+	n.frequency = n
 	behind.next.prev, behind.next = n, n
 	return n
 }
 
 func (f *lfu) Touch(it *Item) {
-	from := it.ring.of
+	from := it.ring.frequency
 	it.take()
 	it.hits++
 	f.at(from, it.hits).push(it)
@@ -46,7 +46,7 @@ func (f *lfu) Touch(it *Item) {
 }
 
 func (f *lfu) Remove(it *Item) {
-	from := it.ring.of
+	from := it.ring.frequency
 	it.take()
 	f.clean(from)
 }

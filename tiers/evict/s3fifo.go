@@ -27,8 +27,8 @@ func NewS3FIFO(capacity int64) Order {
 
 func (f *s3fifo) Add(it *Item) {
 	it.hits = 0
-	if _, known := f.ghost[it.Of.Key()]; known {
-		delete(f.ghost, it.Of.Key())
+	if _, known := f.ghost[it.Entry.Key()]; known {
+		delete(f.ghost, it.Entry.Key())
 		f.main.push(it)
 		return
 	}
@@ -43,7 +43,7 @@ func (f *s3fifo) Victims(yield func(*Item) bool) {
 	small := func(v *Item) bool { return v.hits >= kept || yield(v) }
 	moved := f.main.n > 0
 	for left := f.small.bytes; it != &f.small.root && (left >= f.part || !moved); it = it.next {
-		left -= it.Of.Size()
+		left -= it.Entry.Size()
 		moved = moved || it.hits >= kept
 		if !small(it) {
 			return
@@ -85,7 +85,7 @@ func (f *s3fifo) Remove(it *Item) {
 		f.turn(it)
 	}
 	if it.ring == f.small && it.hits < kept {
-		f.remember(it.Of.Key())
+		f.remember(it.Entry.Key())
 	}
 	it.take()
 }

@@ -248,7 +248,7 @@ func (v view) Fill(o tiers.Object, off int64, p []byte) error {
 
 // handle is a writer or reader of one entry.
 type handle struct {
-	tiers.One
+	tiers.OneObject
 	tier  *Tier
 	e     *entry
 	op    tiers.Op

@@ -23,7 +23,7 @@ const manifestName = "manifest.json"
 // manifest is the content of manifest.json.
 type manifest struct {
 	Run     string    `json:"kvbench_run"`
-	Nonce   string    `json:"nonce"` // of the content
+	Nonce   string    `json:"nonce"` // the nonce of the objects' content
 	Rank    int       `json:"rank"`
 	Started time.Time `json:"started"`
 	process
@@ -98,9 +98,9 @@ func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err er
 	return m, nil
 }
 
-// choose finds the earlier run that a folder reads, or the run that a joining process takes part in.
-// Among the runs whose manifest fits, it prefers this process's own runs, then runs with its nonce,
-// then the newest.
+// choose finds the earlier run whose objects a folder reads, or the run that this process joins. Among the
+// runs whose manifest fits, it prefers this process's own runs, then runs with the same nonce, then the
+// newest run.
 func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error) {
 	f := t.cfg.Folder
 	if f == nil || f.Check == nil && !t.cfg.Join {
@@ -155,7 +155,7 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 // Path returns the URL of a folder's objects, for messages.
 func (t *Tier) Path() string { return t.URL() }
 
-// Joined reports whether another process has opened the folder.
+// Joined reports whether this process has joined the run of another process.
 func (t *Tier) Joined() bool { return t.cfg.Join }
 
 // Contents returns the folder's facts in the manifest.
@@ -175,15 +175,15 @@ func (t *Tier) SetContents(contents json.RawMessage) error {
 	return t.writeManifest(ctx)
 }
 
-// Stay makes Clear leave the objects, as Config.Keep does.
+// Stay keeps the objects: Clear leaves them in the bucket, as with Config.Keep.
 func (t *Tier) Stay() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keep = true
 }
 
-// Adopt takes over an object in the bucket with the name and exactly the size of o. The tier can then
-// read and remove it. Adopt returns ErrNotFound if the object does not exist.
+// Adopt adds an existing object of the bucket to the tier: the object with the name and exactly the size of
+// o. The tier can then read and remove it. Adopt returns ErrNotFound if the object does not exist.
 func (t *Tier) Adopt(ctx context.Context, o tiers.Object) error {
 	size, err := t.client.Head(ctx, t.key(o))
 	switch {

@@ -16,8 +16,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Open begins a run in a bucket. It checks the store. If the run reads the objects of an earlier run,
-// Open finds that run; otherwise it warns of the objects of other runs.
+// Open starts a run in a bucket and checks the store. If the run reads the objects of an earlier run, Open
+// finds the earlier run. Otherwise it warns of the objects of other runs.
 func Open(ctx context.Context, cfg Config) (*Tier, error) {
 	client, err := store.New(cfg.Store)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *Tier) warnOfLeftovers(ctx context.Context, runs []string) {
 	}
 }
 
-// some lists the first names.
+// some lists the first three names.
 func some(names []string) string {
 	if len(names) > 3 {
 		return strings.Join(names[:3], ", ") + ", …"

@@ -127,7 +127,7 @@ func TestTheCheck(t *testing.T) {
 			fault(s3test.Put, s3test.Fault{Kind: s3test.Flip, At: 777})}},
 		"the answer is 200 with 100002 bytes instead of 200 with 100003 bytes": {Rules: []s3test.Rule{
 			fault(s3test.Get, s3test.Fault{Kind: s3test.WrongLength})}},
-		"may not do that in the bucket bucket": {Rules: []s3test.Rule{
+		"may not make this request in the bucket bucket": {Rules: []s3test.Rule{
 			fault(s3test.Delete, status(403, "AccessDenied"))}},
 		"check AWS_ACCESS_KEY_ID": {AccessKey: "other"},
 		"keeps versions":          {Versioning: true},
@@ -137,7 +137,7 @@ func TestTheCheck(t *testing.T) {
 			d := s3test.Start(t, c, 1)
 			_, err := objecttier.Open(t.Context(), config(t, d))
 			assert.ErrorContains(t, err, want)
-			if want != "may not do that in the bucket bucket" {
+			if want != "may not make this request in the bucket bucket" {
 				assert.Empty(t, keys(d), want)
 			}
 		})

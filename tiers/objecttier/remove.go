@@ -9,8 +9,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Remove deletes objects one by one, or many with up to a thousand per request. An object that is being
-// read is deleted when its last read ends. The end of ctx stops no deletion, because the cache already
+// Remove deletes objects, up to a thousand per request if the store supports this. It deletes an object
+// that is being read when the last read ends. The end of ctx stops no deletion, because the cache already
 // counts the space as free.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	var errs []error
@@ -69,7 +69,7 @@ func (t *Tier) deleteKeys(ctx context.Context, objs []tiers.Object, deleted func
 	return err
 }
 
-// late is the time after a failed write within which its object, or a part of it, may still appear.
+// late: within this time after a failed write, its object or a part of it may still appear in the store.
 const late = 500 * time.Millisecond
 
 // Clear removes all objects and uploads of the run, unless the objects are kept. It calls deleted with
@@ -98,7 +98,7 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	return errors.Join(err, t.sweep(ctx))
 }
 
-// undoLate repeats the aborts of failed uploads. It first waits until late parts must have arrived.
+// undoLate repeats the aborts of failed uploads. Before that it waits until late parts must have arrived.
 func (t *Tier) undoLate(ctx context.Context) (err error) {
 	if t.cut > 0 {
 		_ = t.clock.Sleep(ctx, late-(t.clock.Now()-t.cut)) // the requests see the end of ctx
@@ -109,7 +109,7 @@ func (t *Tier) undoLate(ctx context.Context) (err error) {
 	return err
 }
 
-// rounds limits the rounds of sweep. The store may still execute requests of the run during a round.
+// rounds limits the rounds of sweep. During a round the store may still execute requests of the run.
 const rounds = 3
 
 // sweep removes all objects and uploads below the run's prefix, until a round finds none. Nothing else

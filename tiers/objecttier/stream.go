@@ -20,12 +20,11 @@ import (
 // ErrLost is the error of a read if the store no longer has a written object.
 var ErrLost = errors.New("the store has lost an object that was written")
 
-// body is the body of a PUT. It generates the object's bytes in the send buffer, and again for another
-// attempt.
+// body is the body of a PUT. It generates the object's bytes in the send buffer, for each attempt anew.
 type body struct{ *put }
 
-// ReadAt generates bytes. Its time is not in the busy time of the store. It runs on a goroutine of
-// net/http, where a panic would end the process.
+// ReadAt generates bytes. The busy time of the store does not include this time. ReadAt runs on a goroutine
+// of net/http, where a panic would end the process.
 func (b body) ReadAt(p []byte, off int64) (n int, err error) {
 	b.exit()
 	defer func() {
@@ -57,8 +56,8 @@ type put struct {
 	acked int64 // bytes of acknowledged parts, guarded by mu
 }
 
-// enter and exit enclose each request, including requests that undo a write. They measure the time with
-// at least one request in flight.
+// enter and exit enclose each request, also the requests that undo a write. They measure the time with at
+// least one request in flight.
 func (m *transfer) enter() { m.busy.Enter(m.clock.Now()) }
 func (m *transfer) exit()  { m.busy.Exit(m.clock.Now()) }
 
@@ -103,8 +102,8 @@ func (t *Tier) put(ctx context.Context, c *tiers.Call, o tiers.Object, src tiers
 	return err
 }
 
-// acknowledged reports an acknowledged request. Its time includes all attempts and pauses. held is the
-// wait for a turn before it.
+// acknowledged reports an acknowledged request. The time of the request includes all attempts and the pauses
+// between them. held is the wait for a turn before the request.
 func (p *put) acknowledged(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
 	p.acked += r.Bytes
@@ -128,7 +127,7 @@ func (p *put) send(ctx context.Context, off, n int64,
 	case err == nil:
 		p.acknowledged(off, r, held, false)
 	case r.AllSent && r.Op == store.Put:
-		p.undo() // the store may have made the object; after an incomplete body it has not
+		p.undo() // the store may have created the object, because it has received the whole body
 	}
 	return err
 }
@@ -155,7 +154,7 @@ func (t *Tier) partSize(size int64) int64 {
 }
 
 // inParts writes the object in an upload of parts. The object is visible when the upload is completed.
-// After a failure inParts aborts the upload and takes back its bytes.
+// After a failure inParts aborts the upload, and subtracts the bytes that it has reported.
 func (p *put) inParts() (err error) {
 	p.enter()
 	defer p.exit()
@@ -223,8 +222,8 @@ func (t *Tier) rangeSize(o tiers.Object) int64 {
 func pieces(size, n int64) int { return int((size + n - 1) / n) }
 
 // Get implements tiers.Tier for the first of the objects. It uses one buffer of the pool per range in
-// flight. It reports the bytes of each piece when they arrive, and the request with its last piece. An
-// object of 32 MiB can take seconds; at the end of a window only the missing pieces do not count.
+// flight. It reports the bytes of each piece when they arrive, and the request with its last piece. A
+// request for 32 MiB can take seconds: at the end of a window the pieces that have arrived count.
 func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst tiers.Sink) error {
 	o := objs[0]
 	c.Timing, c.Done = tiers.Timing{}, 1
@@ -282,7 +281,7 @@ func (t *Tier) get(ctx context.Context, c *tiers.Call, o tiers.Object, bufs []ti
 // receive waits for a turn and reads a range of the object.
 func (m *transfer) receive(ctx context.Context, buf tiers.Buffer, dst tiers.Sink,
 	r store.Range) error {
-	m.enter() // pauses between attempts are the store's time, too
+	m.enter() // the busy time includes the pauses between attempts
 	defer m.exit()
 	held, err := m.turns.take(ctx, m.clock)
 	if err != nil {
@@ -348,18 +347,18 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	return found, nil
 }
 
-// turns limits the requests in flight, like the threads of an engine. Requests get turns in FIFO order.
-// nil is no limit. A request that waits for a turn is in the tier, not in the store.
+// turns limits the requests in flight, like the threads of an inference engine. Requests get turns in FIFO
+// order. nil means no limit. A request that waits for a turn is in the tier, but not yet in the store.
 type turns chan struct{}
 
-// leave gives the turn to the longest waiting request.
+// leave gives the turn to the request that has waited longest.
 func (t turns) leave() {
 	if t != nil {
 		<-t
 	}
 }
 
-// take waits for a turn, and returns the time of the wait. It fails if ctx ends.
+// take waits for a turn, and returns the time of the wait. It returns an error if ctx ends.
 func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, err error) {
 	if t == nil {
 		return 0, nil
@@ -373,9 +372,9 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 	}
 }
 
-// parallel calls do for i from 0 to n-1, in this order, with up to atOnce calls at a time. After a
-// failure it starts no more calls, cancels the context of the running calls, waits for them and returns
-// the failure. A panic becomes a PanicError.
+// parallel calls do for i from 0 to n-1. The calls begin in this order, and up to atOnce calls run at a
+// time. After a failure parallel starts no more calls, cancels the context of the running calls, waits for
+// them and returns the failure. A panic becomes a PanicError.
 func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
 	one := func(ctx context.Context, i int) (err error) {
 		defer func() {

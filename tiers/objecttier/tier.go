@@ -22,7 +22,7 @@ import (
 // Config configures a Tier. The requests for an object depend only on the object's size, so a run makes
 // the same requests on every store.
 type Config struct {
-	Store  store.Config // with its bucket
+	Store  store.Config // includes the bucket
 	Prefix string       // prefix of all ranks, without slashes at its ends; may be ""
 	Rank   int          // the tier works in PREFIX/rank_<Rank>/
 	Names  Names
@@ -42,8 +42,8 @@ type Config struct {
 	// Names.Format is Files. Join takes part in the run of another process with the same Nonce.
 	Folder *workdir.Folder
 	Join   bool
-	Nonce  string // of the run's content
-	Keep   bool   // Clear leaves everything
+	Nonce  string // the nonce of the run's content
+	Keep   bool   // Clear leaves all objects in the bucket
 }
 
 // mostParts is the limit of S3 for the parts of an object.
@@ -71,7 +71,7 @@ type Tier struct {
 	mark     manifest
 	warnings []string
 	aborted  []store.Upload // failed uploads, for Clear
-	cut      time.Duration  // the last time at which a write failed that the store may still execute
+	cut      time.Duration  // the time of the last failed write that the store may still execute
 
 	checked time.Duration
 	lost    atomic.Int64
@@ -97,22 +97,22 @@ const (
 	stuck   // removed, but the store failed to delete the object
 )
 
-// URL returns the place of the rank's runs: s3://BUCKET/PREFIX/rank_N.
+// URL returns the URL of the rank's runs: s3://BUCKET/PREFIX/rank_N.
 func (t *Tier) URL() string {
 	return "s3://" + t.cfg.Store.Bucket + "/" + strings.TrimSuffix(t.parent, "/")
 }
 
-// Run returns the place of this run: s3://BUCKET/PREFIX/rank_N/RUN.
+// Run returns the URL of this run: s3://BUCKET/PREFIX/rank_N/RUN.
 func (t *Tier) Run() string { return t.URL() + "/" + t.mark.Run }
 
 // Warnings returns facts that a reader of the results must know.
 func (t *Tier) Warnings() []string { return t.warnings }
 
-// Stats are the counts of the tier besides its requests.
+// Stats has the counts of the tier, except those of its requests.
 type Stats struct {
-	Lost        int64 // reads of written objects that the store did not have
-	WastedBytes int64 // acknowledged bytes of uploads that failed later
-	Proof       time.Duration
+	Lost        int64         // reads of written objects that the store did not have
+	WastedBytes int64         // acknowledged bytes of uploads that failed later
+	Proof       time.Duration // the time of the check in Open
 	Servers     []string
 	Network     store.Network
 }
@@ -194,8 +194,7 @@ func (t *Tier) claim(o tiers.Object) error {
 	return nil
 }
 
-// settle ends a write. The object exists, or its entry is removed. Clear may already have removed the
-// entry.
+// settle ends a write. If the object does not exist, it removes the entry. Clear may already have removed it.
 func (t *Tier) settle(o tiers.Object, exists bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,8 +205,8 @@ func (t *Tier) settle(o tiers.Object, exists bool) {
 	}
 }
 
-// hold prevents the deletion of an object until drop, because a store deletes objects that are being
-// read.
+// hold prevents the deletion of an object until drop is called. The store itself would delete an object
+// during a read.
 func (t *Tier) hold(o tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -248,10 +247,10 @@ func (t *Tier) Close() error {
 // some have limits per prefix.
 type Format string
 
-// The formats. An engine's key ends in a hash of tokens. Here it ends in a SHA-256 of key and
-// generation with as many digits.
+// The formats. In an inference engine the key ends in a hash of tokens. Here it ends in a SHA-256 of key and
+// generation with the same number of digits.
 const (
-	Own     Format = "own"     // as the file tier: <2 hex>/<30 hex>-<16 hex of the generation>
+	Own     Format = "own"     // kvbench's, as in the file tier: <2 hex>/<30 hex>-<16 hex of the generation>
 	LMCache Format = "lmcache" // <model>@<kv rank>@0@<64 hex>
 	VLLM    Format = "vllm"    // <model>_<12 hex>_r0/<3 hex>/<2 hex>_g0/<64 hex>.bin
 	Files   Format = "files"   // the names of Config.Folder

@@ -160,7 +160,7 @@ func (m *medium) take(comes, pass, slice time.Duration) time.Duration {
 
 // deviceIO is one operation.
 type deviceIO struct {
-	tiers.One
+	tiers.OneObject
 	d           *Device
 	o           tiers.Object
 	op          tiers.Op

@@ -85,7 +85,7 @@ func Home(key string, n int) int {
 }
 
 // Home returns the index of a key's home directory, and the number of directories.
-func (t *Tier) Home(key string) (at, of int) {
+func (t *Tier) Home(key string) (index, count int) {
 	return Home(key, len(t.parts)), len(t.parts)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Null is a tier that stores no bytes and completes all requests at once. It records which objects
-// exist, so that opening or removing a missing one fails as in any tier.
+// exist, so that opening or removing a missing object fails as in any tier.
 type Null struct{ held sync.Map }
 
 var _ tiers.Files = (*Null)(nil)
@@ -28,12 +28,12 @@ func (t *Null) Traits() tiers.Traits {
 	return tiers.Traits{Chunk: math.MaxInt, Align: 1, Description: "null: no bytes, no time"}
 }
 
-// Create begins an entry.
+// Create begins to write an object.
 func (t *Null) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	return &nullIO{tier: t, o: objs[0]}, nil
 }
 
-// Open finds an entry.
+// Open finds an object.
 func (t *Null) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	if _, ok := t.held.Load(objs[0].ID()); !ok {
 		return nil, fail("open", objs[0], tiers.ErrNotFound)
@@ -52,7 +52,7 @@ func (t *Null) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// Space returns errors.ErrUnsupported: the capacity is unlimited.
+// Space returns errors.ErrUnsupported: a null tier has no capacity that it could report.
 func (t *Null) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, errors.ErrUnsupported
 }
@@ -60,10 +60,10 @@ func (t *Null) Space(context.Context) (tiers.Space, error) {
 // Close does nothing.
 func (t *Null) Close() error { return nil }
 
-// nullIO is a writer or reader of one object. Abort has nothing to undo: before Commit the tier does
+// nullIO is a Writer or Reader of one object. Abort has nothing to undo: before Commit the tier does
 // not know the object.
 type nullIO struct {
-	tiers.One
+	tiers.OneObject
 	tier *Null
 	o    tiers.Object
 }

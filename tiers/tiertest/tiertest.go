@@ -47,7 +47,8 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &suite{T: t, tier: open(t), ctx: t.Context()}
-			if x, ok := s.tier.(*transfer.Tier); ok { // only its files have the same objects as the tier
+			// Other tiers have no files, or files with other objects than the tier.
+			if x, ok := s.tier.(*transfer.Tier); ok {
 				s.own = x.Files()
 			}
 			c.test(s)
@@ -73,7 +74,7 @@ func RunFiles(t *testing.T, open func(testing.TB) tiers.Files) {
 type suite struct {
 	*testing.T
 	tier tiers.Tier
-	own  tiers.Files // nil if the tier has no files of its own
+	own  tiers.Files // the files of a transfer.Tier; nil for other tiers
 	ctx  context.Context
 }
 
@@ -187,9 +188,9 @@ func (s *suite) severalObjects() {
 	}
 	s.absent(object("none", 1))
 	err := s.tier.Get(s.ctx, &tiers.Call{}, []tiers.Object{object("none", 1), objs[0]}, Verified)
-	assert.ErrorIs(s, err, tiers.ErrNotFound, "the first one counts")
+	assert.ErrorIs(s, err, tiers.ErrNotFound, "Get must fail if the first object is missing")
 	if !s.layered() { // a layered tier moves all objects of a call
-		assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "a missing neighbour is no error")
+		assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "a later missing object is no error")
 	}
 	require.NoError(s, s.tier.Remove(s.ctx, objs...))
 	for _, o := range objs {

@@ -24,41 +24,41 @@ type operation struct {
 
 	traits tiers.Traits
 	to     tiers.Submitter
-	part   int            // see tiers.PartOf
-	objs   []tiers.Object // the objects of this operation
-	ext    tiers.Extent   // their offsets
+	part   int            // the part of the tier, see tiers.PartOf
+	objs   []tiers.Object // the objects that this operation moves
+	ext    tiers.Extent   // has the offsets of the objects
 	size   int64          // of the extent
-	chunk  int64
+	chunk  int64          // bytes per request
 
 	waited time.Duration // the wait for buffers
-	wall   time.Duration // the time after the wait
-	flush  time.Duration
+	wall   time.Duration // the time after the wait for buffers
+	flush  time.Duration // the time of the commit
 
 	bufs []tiers.Buffer // buffers of streams that have not begun
 
 	mu      sync.Mutex
-	running int         // streams that have not ended
-	over    clock.Event // fires after the last stream, or after Grace; nil: no wait yet
-	parts   []stretch   // parts of the extent from which streams take chunks
-	all     [1]stretch  // memory for a single part
-	err     error       // the first failure
-	left    bool        // the operation has returned: nothing more is reported
+	running int            // streams that have not ended
+	over    clock.Event    // fires after the last stream, or after Grace; nil: no wait yet
+	ranges  []extentRange  // the ranges of the extent from which streams take chunks
+	single  [1]extentRange // memory of ranges if there is only one
+	err     error          // the first failure
+	done    bool           // the operation has returned: it reports nothing any more
 
-	inside  int           // requests and calls in the tier
+	inside  int           // requests and calls that are in the tier
 	since   time.Duration // the time at which inside became 1
 	busy    time.Duration // the time with inside > 0: concurrent requests count once
 	waiting *stream       // the stream that waits until inside < Depth; there is at most one
 }
 
-// run executes the operation for the first of the objects and sets the call's timing. After a write the
-// files have all of these objects or none.
+// run moves the first n of the objects, sets the call's Timing, and sets Done to n. The tier chooses n, at
+// least 1. After a write the files have all n objects or none.
 func (op *operation) run(objs []tiers.Object) error {
 	op.traits, op.objs = op.files.Traits(), objs[:1]
 	err := op.execute(objs)
 	op.mu.Lock() // a request may still be in flight
 	defer op.mu.Unlock()
-	// A request that still hangs does not count. If the tier holds no bytes, there is no other work:
-	// all time is device time.
+	// busy does not include a request that still hangs. If the tier holds no bytes, the host has no
+	// work: all time is device time.
 	tm := tiers.Timing{Admission: op.waited, Device: op.wall}
 	if op.traits.Holds {
 		tm.Device = op.busy
@@ -97,12 +97,13 @@ func (op *operation) execute(objs []tiers.Object) (err error) {
 	committed := false
 	defer func() {
 		if !committed { // also when Commit panics
-			// Abort does not count: after the end of a window it may take longer than the write.
+			// The time of Abort does not count: after the end of a window it may be longer than the
+			// time of the write.
 			ended()
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	op.lay(w, w, objs)
+	op.setExtent(w, w, objs)
 	if err := op.pump(); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (op *operation) execute(objs []tiers.Object) (err error) {
 	return err
 }
 
-// read reads the first of the objects.
+// read reads the first n of the objects; the tier chooses n.
 func (op *operation) read(objs []tiers.Object) (err error) {
 	var r tiers.Reader
 	if err := op.inService(func() (err error) {
@@ -122,7 +123,7 @@ func (op *operation) read(objs []tiers.Object) (err error) {
 	}
 	// Closing the last reader of a removed object deletes the object, which may fail.
 	defer func() { err = errors.Join(err, op.inService(r.Close)) }()
-	op.lay(r, r, objs)
+	op.setExtent(r, r, objs)
 	return op.pump()
 }
 
@@ -147,30 +148,31 @@ func (op *operation) commit(w tiers.Writer) error {
 	return nil
 }
 
-// leave ends the operation, but not streams whose requests hang.
+// leave ends the operation. Streams whose requests hang continue to run.
 func (op *operation) leave() {
 	op.mu.Lock()
-	op.left = true
+	op.done = true
 	op.mu.Unlock()
 	if op.traits.Holds && len(op.bufs) > 0 {
 		op.Settings.Pool.Put(op.bufs...)
 	}
 }
 
-// lay sets the objects of the operation and their extent.
-func (op *operation) lay(to tiers.Submitter, ext tiers.Extent, objs []tiers.Object) {
+// setExtent sets the extent of the opened or created objects. It has the first ext.Len() of objs.
+func (op *operation) setExtent(to tiers.Submitter, ext tiers.Extent, objs []tiers.Object) {
 	n := ext.Len()
 	op.to, op.part, op.objs, op.ext = to, tiers.PartOf(to), objs[:n], ext
 	op.size = ext.Start(n-1) + objs[n-1].Size
 }
 
-// each calls do for the part of each object in [from, to) of the extent: n bytes, at offset at in the
-// range and offset off in the object. With padding, a part includes the padding after the object.
+// each calls do for each object that has bytes in the range [from, to) of the extent: n bytes, which begin
+// at offset inObject of the object and at offset inRange of the range. With padding, n includes the padding
+// after the object.
 //
-// A chunk may have several small objects, and may end inside an object. Most extents have one object,
-// which means one call.
+// A chunk may have several small objects, and may end inside an object. Most extents have one object: then
+// each calls do once.
 func (op *operation) each(from, to int64, padding bool,
-	do func(o tiers.Object, off, at, n int64) error) error {
+	do func(o tiers.Object, inObject, inRange, n int64) error) error {
 	for i, o := range op.objs {
 		begin := op.ext.Start(i)
 		end := begin + o.Size
@@ -200,8 +202,7 @@ func (op *operation) payload(from, to int64) (bytes int64) {
 }
 
 // admit checks the sizes and waits for all buffers at once, so that no operation holds buffers while
-// it waits for more. The tier may move fewer of the objects, and then admit takes a few buffers too
-// many.
+// it waits for more. It takes enough buffers for all objects, although the tier may move fewer of them.
 func (op *operation) admit(objs []tiers.Object) (err error) {
 	t := op.Settings
 	op.chunk = int64(cmp.Or(op.traits.Chunk, t.Chunk))
@@ -221,7 +222,7 @@ func (op *operation) admit(objs []tiers.Object) (err error) {
 		return nil
 	}
 	if op.op == tiers.Write && int64(n)*op.chunk < bytes {
-		n++ // for the chunk that is generated while Depth are in flight
+		n++ // for the chunk that is generated while Depth requests are in flight
 	}
 	from := t.Clock.Now()
 	n = min(n, t.Pool.Buffers())
@@ -234,14 +235,15 @@ func (op *operation) admit(objs []tiers.Object) (err error) {
 }
 
 // pump moves all chunks and returns the first failure. In a memory tier a stream never waits and keeps
-// its goroutine, so each stream starts on its own goroutine, and the last one on the caller's. Streams
-// without bytes only submit, so all start on the caller's goroutine, the only one in virtual time.
+// its goroutine. So each stream starts on its own goroutine, and the last stream on the caller's. Streams
+// without bytes only submit requests. So all of them start on the caller's goroutine, which is the only
+// goroutine in virtual time.
 func (op *operation) pump() error {
 	streams := make([]stream, len(op.bufs))
-	op.stretch(min(max(1, op.Settings.Stretches), len(streams)))
+	op.split(min(max(1, op.Settings.Ranges), len(streams)))
 	for i, b := range op.bufs {
 		l := &streams[i]
-		l.op, l.buf, l.io.Done, l.part = op, b, l.back, i%len(op.parts)
+		l.op, l.buf, l.io.Done, l.place = op, b, l.completed, i%len(op.ranges)
 	}
 	op.running, op.bufs = len(streams), nil
 	for i := range streams {
@@ -280,7 +282,8 @@ func (op *operation) wait() error {
 	return op.err
 }
 
-// dismiss ends the stream that waits to enter the tier, which may never be possible.
+// dismiss fails the operation and ends the stream that waits to enter the tier: requests that hang in the
+// tier may never let it in.
 func (op *operation) dismiss(err error) {
 	op.mu.Lock()
 	op.fail(err)
@@ -295,7 +298,7 @@ func (op *operation) dismiss(err error) {
 // fail records the first failure; err may be nil. Callers hold mu.
 func (op *operation) fail(err error) { op.err = cmp.Or(op.err, err) }
 
-// stopped reports whether something has failed or the context has ended. Streams call it between
+// stopped reports whether the operation has failed or its context has ended. Streams call it between
 // chunks. Callers hold mu.
 func (op *operation) stopped() bool {
 	if op.ctx.Err() != nil {
@@ -304,7 +307,7 @@ func (op *operation) stopped() bool {
 	return op.err != nil
 }
 
-// inService makes one call of the files and counts its time, also if it panics.
+// inService makes one call of the files. It counts the time of the call, also if the call panics.
 func (op *operation) inService(call func() error) error {
 	op.mu.Lock()
 	op.enter()
@@ -313,16 +316,16 @@ func (op *operation) inService(call func() error) error {
 	return call()
 }
 
-// enter counts a request or call that begins. Callers hold mu. enter and exit read the clock only for
-// the first and the last one inside, which is rare with many in flight.
+// enter counts a request or call that begins. Callers hold mu. enter reads the clock only if the tier was
+// empty, and exit only if the tier becomes empty. With many requests in flight that is rare.
 func (op *operation) enter() {
 	if op.inside++; op.inside == 1 {
 		op.since = op.Settings.Clock.Now()
 	}
 }
 
-// exit counts the end of a request or call. If a stream waits to enter, it enters instead and runs at
-// once: it only has to submit.
+// exit counts the end of a request or call. If a stream waits to enter, it takes the place of the ended
+// request. exit runs this stream itself, because the stream's next step is only to submit its request.
 func (op *operation) exit() {
 	op.mu.Lock()
 	next := op.waiting

@@ -13,8 +13,8 @@ import (
 // and returns the submitter. nil ends the Pass.
 type Next func(io *tiers.IO) tiers.Submitter
 
-// Sequence requests the bytes from io.Off to size in order, io.N bytes per request; the last request
-// may be shorter. It calls prepare with the buffer before each request.
+// Sequence returns a Next that requests the bytes from io.Off to size in order, io.N bytes per request.
+// The last request may be shorter. Next calls prepare with the buffer before each request.
 func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte)) Next {
 	off, full := io.Off, int64(io.N)
 	return func(io *tiers.IO) tiers.Submitter {
@@ -29,50 +29,52 @@ func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte))
 }
 
 // Pass is plain I/O: one request after the other, in the buffer of io, without generated content or
-// verification. It calls count after each request, with a Chunk without Op, and ends when count returns
-// false. The end of ctx takes effect at the next request. Then Pass waits for the request in flight for
-// at most tiers.Grace. The tier owns the buffer until Pass calls back: once, when the last request has
-// completed, which may be long after Pass has returned.
+// verification. Pass calls count after each request, with a Chunk without Op. It ends when next returns
+// nil, when a request fails, or when count returns false. When ctx ends, Pass submits no further request
+// and waits at most tiers.Grace for the request in flight.
 //
-// It submits the next request on the goroutine that completes the last one, because a wake-up per
+// The tier owns the buffer until Pass calls release. Pass calls it once, when the last request has
+// completed. That may be long after Pass has returned.
+//
+// Pass submits each request on the goroutine that completes the previous request, because a wake-up per
 // request would leave the device idle.
 func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
-	count func(tiers.Chunk) (more bool), back func()) error {
+	count func(tiers.Chunk) (more bool), release func()) error {
 	if ctx.Err() != nil {
-		back()
+		release()
 		return context.Cause(ctx)
 	}
-	// where is the state of the request. Its completion and the end of the wait both try to change it
-	// from away: exactly one succeeds.
+	// state is the state of the request. Both the completion of the request and the end of the wait try
+	// to change it from inFlight: exactly one of them succeeds.
 	const (
-		away = iota // in flight
-		here        // completed
-		left        // in flight, and Pass no longer waits for it
+		inFlight  = iota
+		completed // the request has completed
+		abandoned // the request is in flight, and Pass no longer waits for it
 	)
-	var where atomic.Int32
+	var state atomic.Int32
 	over := c.NewEvent()
 	var failure error
-	var asked time.Duration
-	part := 0
-	submit := func() (some bool) {
+	var submitted time.Duration // when the request was submitted
+	tierPart := 0               // see tiers.PartOf
+	submit := func() (more bool) {
 		s := next(io)
 		if s == nil {
 			return false
 		}
-		part = tiers.PartOf(s)
-		io.Begun, io.Ended, io.Passed, asked = 0, 0, 0, c.Now()
-		where.Store(away)
+		tierPart = tiers.PartOf(s)
+		io.Begun, io.Ended, io.Passed, submitted = 0, 0, 0, c.Now()
+		state.Store(inFlight)
 		s.Submit(io)
 		return true
 	}
 	io.Done = func(io *tiers.IO) {
-		if !where.CompareAndSwap(away, here) {
-			back()
+		if !state.CompareAndSwap(inFlight, completed) {
+			release()
 			return
 		}
 		if failure = io.Err; failure == nil {
-			done := chunk(0, io, asked, c.Now())
-			done.Bytes, done.Part = int64(io.N), part
+			done := chunk(0, io, submitted, c.Now())
+			done.Bytes, done.Part = int64(io.N), tierPart
 			if count(done) {
 				if ctx.Err() != nil {
 					failure = context.Cause(ctx)
@@ -84,24 +86,24 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 		over.Fire()
 	}
 	if !submit() || over.Wait(ctx) == nil {
-		back()
+		release()
 		return failure
 	}
-	var leave func()
-	leave = func() {
+	var abandon func()
+	abandon = func() {
 		switch {
 		case over.Fired():
-		case where.CompareAndSwap(away, left):
+		case state.CompareAndSwap(inFlight, abandoned):
 			over.Fire()
-		default: // it has just completed, and the next request may have been submitted before ctx ended
-			c.At(c.Now()+tiers.Grace, leave)
+		default: // the request has just completed, and the next one may have been submitted before ctx ended
+			c.At(c.Now()+tiers.Grace, abandon)
 		}
 	}
-	c.At(c.Now()+tiers.Grace, leave)
+	c.At(c.Now()+tiers.Grace, abandon)
 	_ = over.Wait(context.WithoutCancel(ctx))
-	if where.Load() == left {
+	if state.Load() == abandoned {
 		return context.Cause(ctx)
 	}
-	back()
+	release()
 	return failure
 }

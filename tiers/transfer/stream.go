@@ -8,34 +8,37 @@ import (
 	"kvbench/tiers"
 )
 
-// stream moves chunks through one buffer until no chunk is left. It is a state machine, not a
-// goroutine. When it has to wait, run returns. The event that ends the wait calls run again: the
-// completion of its request, or another stream that leaves the tier when Depth requests are in flight.
-// So a chain of requests needs no waiting goroutine and no wake-up, which would cost as much CPU as a
-// small request.
+// stream moves chunks through one buffer until no chunk remains. It is a state machine, not a goroutine.
+// When a stream has to wait, run returns. Two events end a wait and call run again: the completion of the
+// stream's request, and, if Depth requests were in flight, the end of another stream's request. So a chain
+// of requests needs no waiting goroutine and no wake-up. A wake-up would cost as much CPU time as a small
+// request.
 type stream struct {
-	op    *operation
-	buf   tiers.Buffer
-	io    tiers.IO // the request of its chunk
-	step  step
-	state atomic.Int32  // counts the return of Submit and the call of Done: 2 after both
-	asked time.Duration // the time of Submit
-	part  int           // index of the stretch from which it takes chunks
+	op        *operation
+	buf       tiers.Buffer
+	io        tiers.IO // the request that moves the current chunk
+	step      step
+	calls     atomic.Int32  // 1 after the return of Submit or the call of Done, 2 after both
+	submitted time.Duration // the time of Submit
+	place     int           // the index of the range from which the stream takes chunks
 }
 
-// stretch is a part of the extent whose chunks are taken from front to back.
-type stretch struct{ next, end int64 }
+// extentRange is a range of the extent. Streams take its chunks from front to back.
+type extentRange struct {
+	next int64 // the offset of the next chunk
+	end  int64
+}
 
-// stretch cuts the extent into n stretches of whole chunks; the last chunk may be shorter.
-func (op *operation) stretch(n int) {
-	op.parts = op.all[:]
+// split divides the extent into n ranges of whole chunks. The last chunk of the extent may be shorter.
+func (op *operation) split(n int) {
+	op.ranges = op.single[:]
 	if n > 1 {
-		op.parts = make([]stretch, n)
+		op.ranges = make([]extentRange, n)
 	}
 	chunks := (op.size-1)/op.chunk + 1 // no overflow: a tier without bytes has huge chunks
-	for i := range op.parts {
+	for i := range op.ranges {
 		from, to := chunks*int64(i)/int64(n), chunks*int64(i+1)/int64(n)
-		op.parts[i] = stretch{from * op.chunk, min(to*op.chunk, op.size)}
+		op.ranges[i] = extentRange{from * op.chunk, min(to*op.chunk, op.size)}
 	}
 }
 
@@ -45,7 +48,7 @@ type step uint8
 const (
 	take   step = iota // take the next chunk
 	enter              // enter the tier
-	submit             // submit the request: fewer than Depth are in flight
+	submit             // submit the request: the stream has entered the tier
 	finish             // process the completed request
 )
 
@@ -61,7 +64,8 @@ func (l *stream) run() {
 	l.op.end(l, err)
 }
 
-// advance returns true if the stream waits. Otherwise the stream has ended.
+// advance makes the steps of the stream. It returns true if the stream has to wait, and false if the
+// stream has ended.
 func (l *stream) advance() (waits bool, err error) {
 	defer recoverInto(&err)
 	op := l.op
@@ -82,19 +86,19 @@ func (l *stream) advance() (waits bool, err error) {
 			}
 		case submit:
 			op.mu.Lock()
-			over := op.stopped()
+			stopped := op.stopped()
 			op.mu.Unlock()
-			if over {
+			if stopped {
 				return false, nil
 			}
-			// Both the return of Submit and the call of Done add 1 to state. The second one continues
-			// the stream, so that exactly one goroutine does. If Submit calls Done, the stack does not
-			// grow with every chunk.
+			// Both the return of Submit and the call of Done add 1 to calls. The goroutine that makes
+			// it 2 continues the stream, so that exactly one goroutine does. If Submit itself calls
+			// Done, this loop continues: the stack does not grow with every chunk.
 			l.step = finish
-			l.state.Store(0)
-			l.io.Begun, l.io.Ended, l.io.Passed, l.asked = 0, 0, 0, op.Settings.Clock.Now()
+			l.calls.Store(0)
+			l.io.Begun, l.io.Ended, l.io.Passed, l.submitted = 0, 0, 0, op.Settings.Clock.Now()
 			op.to.Submit(&l.io)
-			if l.state.Add(1) < 2 {
+			if l.calls.Add(1) < 2 {
 				return true, nil
 			}
 		case finish:
@@ -106,32 +110,33 @@ func (l *stream) advance() (waits bool, err error) {
 	}
 }
 
-// take gives the stream the next chunk of its stretch or, at the end of the stretch, of another
-// stretch. Chunks are taken in order, so that the device receives sequential requests.
+// take gives the stream the next chunk of its range or, at the end of the range, of another range. It
+// returns false if no chunk remains or the operation has stopped. The chunks of a range are taken in order,
+// so that the device receives sequential requests.
 func (op *operation) take(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	for range op.parts {
-		p := &op.parts[l.part]
-		if n := min(op.chunk, p.end-p.next); n > 0 {
+	for range op.ranges {
+		r := &op.ranges[l.place]
+		if n := min(op.chunk, r.end-r.next); n > 0 {
 			if op.stopped() {
 				return false
 			}
-			l.io.Off, l.io.N = p.next, int(n)
-			p.next += n
+			l.io.Off, l.io.N = r.next, int(n)
+			r.next += n
 			if l.buf.B != nil {
 				l.io.Buf = l.buf
 				l.io.Buf.B = l.buf.B[:n]
 			}
 			return true
 		}
-		l.part = (l.part + 1) % len(op.parts)
+		l.place = (l.place + 1) % len(op.ranges)
 	}
 	return false
 }
 
-// letIn lets the stream enter the tier, or makes it wait while Depth requests are inside. After a
-// failure it does not wait, because the requests inside may never complete.
+// letIn lets the stream enter the tier, or makes the stream wait if Depth requests are in the tier. After
+// a failure the stream does not wait, because the requests in the tier may never complete.
 func (op *operation) letIn(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -143,16 +148,16 @@ func (op *operation) letIn(l *stream) bool {
 	return true
 }
 
-// generate fills the buffer of a write with its chunk and the padding. Padding is written too, and must
-// not be old content of the buffer.
+// generate fills the buffer of a write with the chunk and its padding. The padding is written too. So it
+// must not contain what an earlier chunk left in the buffer.
 func (op *operation) generate(l *stream) error {
 	if op.op == tiers.Read || l.buf.B == nil {
 		return nil
 	}
 	end := l.io.Off + tiers.AlignUp(int64(l.io.N), int64(op.traits.Align))
 	p := l.buf.B[:end-l.io.Off]
-	return op.each(l.io.Off, end, true, func(o tiers.Object, off, at, n int64) error {
-		return op.src.Fill(o, off, p[at:at+n])
+	return op.each(l.io.Off, end, true, func(o tiers.Object, inObject, inRange, n int64) error {
+		return op.src.Fill(o, inObject, p[inRange:inRange+n])
 	})
 }
 
@@ -166,28 +171,29 @@ func (op *operation) finish(l *stream) error {
 		return nil
 	}
 	p, from := l.buf.B[:l.io.N], l.io.Off
-	return op.each(from, from+int64(len(p)), false, func(o tiers.Object, off, at, n int64) error {
-		return op.dst.Take(o, off, p[at:at+n])
+	return op.each(from, from+int64(len(p)), false, func(o tiers.Object, inObject, inRange, n int64) error {
+		return op.dst.Take(o, inObject, p[inRange:inRange+n])
 	})
 }
 
-// back is the Done of the request. It continues the stream, unless Submit has not returned yet.
-func (l *stream) back(*tiers.IO) {
+// completed is the Done of the request. It continues the stream, unless Submit has not returned yet: then
+// advance continues it after the return.
+func (l *stream) completed(*tiers.IO) {
 	l.op.exit()
-	if l.state.Add(1) == 2 {
+	if l.calls.Add(1) == 2 {
 		l.run()
 	}
 }
 
-// report reports the bytes that a request moved. The lock ensures that nothing is reported after the
-// operation has returned.
+// report reports the bytes that a request moved. The lock ensures that the operation reports nothing after
+// it has returned.
 func (op *operation) report(l *stream) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.left || op.call.Observe == nil {
+	if op.done || op.call.Observe == nil {
 		return
 	}
-	c := chunk(op.op, &l.io, l.asked, op.Settings.Clock.Now())
+	c := chunk(op.op, &l.io, l.submitted, op.Settings.Clock.Now())
 	c.Part = op.part
 	if op.op == tiers.Read || !op.traits.CountsAtCommit {
 		c.Memory = int64(l.io.Memory)
@@ -196,16 +202,16 @@ func (op *operation) report(l *stream) {
 	op.call.Observe(c)
 }
 
-// chunk returns the Chunk of a completed request.
-func chunk(op tiers.Op, io *tiers.IO, asked, done time.Duration) tiers.Chunk {
-	passed := max(io.Passed, asked)
-	return tiers.Chunk{Op: op, Begun: cmp.Or(io.Begun, asked), Ended: cmp.Or(io.Ended, done),
-		Asked: passed, Done: done, Held: passed - asked}
+// chunk returns the Chunk of a request that was submitted at one time and done at another.
+func chunk(op tiers.Op, io *tiers.IO, submitted, done time.Duration) tiers.Chunk {
+	passed := max(io.Passed, submitted)
+	return tiers.Chunk{Op: op, Begun: cmp.Or(io.Begun, submitted), Ended: cmp.Or(io.Ended, done),
+		Asked: passed, Done: done, Held: passed - submitted}
 }
 
-// end ends a stream, with an error if it failed. The end of the last stream ends the operation. It
-// returns the buffer to the pool, which may be long after the operation: until then the tier owns the
-// buffer.
+// end ends a stream, with an error if the stream failed, and returns its buffer to the pool. If a request
+// hangs, that may be long after the operation has returned: until then the tier owns the buffer. The end
+// of the last stream ends the wait of the operation.
 func (op *operation) end(l *stream, err error) {
 	if l.buf.B != nil {
 		op.Settings.Pool.Put(l.buf)

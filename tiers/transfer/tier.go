@@ -11,16 +11,17 @@ import (
 
 // Settings say how objects are moved. All tiers of a run can share one Settings.
 type Settings struct {
-	// Pool has the buffers of chunks. Each has at least Chunk bytes.
+	// Pool has the buffers of the chunks. Each buffer has at least Chunk bytes.
 	Pool *buffer.Pool
 	// Chunk is the size of requests to files whose Traits.Chunk is 0: a multiple of 4096 bytes.
 	Chunk int
-	Depth int // requests of one operation in flight, at least 1
-	// Stretches is the number of parts of an object that are read or written concurrently, each from
-	// front to back; 0 = 1.
-	Stretches int
-	// FlushOnly counts only the flush of a write as Device, and the other time inside the tier as Host.
-	// The Python benchmark does so with buffered writes.
+	// Depth is the number of requests that one operation has in flight, at least 1.
+	Depth int
+	// Ranges is the number of ranges of an object that are read or written concurrently, each from front
+	// to back. 0 means 1.
+	Ranges int
+	// FlushOnly: of the time of a write only the flush counts as Device, and the other time in the tier
+	// counts as Host. The Python benchmark counts buffered writes like this.
 	FlushOnly bool
 	Clock     clock.Clock
 }
@@ -61,7 +62,7 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (int, error) {
 	return 0, errors.ErrUnsupported
 }
 
-// Put implements tiers.Tier. At most Depth chunks are in flight while the next ones are generated.
+// Put implements tiers.Tier. It generates the next chunk while at most Depth chunks are in flight.
 func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
 ) error {
 	return t.move(tiers.Write, c, objs, func(objs []tiers.Object) error {
@@ -78,10 +79,10 @@ func (t *Tier) Get(ctx context.Context, c *tiers.Call, objs []tiers.Object, dst 
 	})
 }
 
-// move runs an operation for the first of the objects. If the files have layers it moves all objects,
-// one layer of all of them after the other, like an engine that computes a layer while it loads the
-// next one. The timing is then the sum over the operations, which do not overlap. If a write fails,
-// move removes the written layers.
+// move runs one operation, which moves the first n of the objects; the tier chooses n. If the files have
+// layers, move moves all objects: first the first layer of all objects, then the second layer, and so on,
+// like an inference engine that computes a layer while it loads the next one. The operations do not overlap,
+// and the timing is their sum. If a write fails, move removes the written layers.
 func (t *Tier) move(op tiers.Op, c *tiers.Call, objs []tiers.Object,
 	run func([]tiers.Object) error) error {
 	layers := t.Traits().Layers

@@ -345,24 +345,24 @@ func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 	})
 }
 
-// TestStretches: the parts of an object are read concurrently, each from front to back, and every
-// byte once. Streams at the end of their part take chunks of the other parts.
-func TestStretches(t *testing.T) {
+// TestRanges: the ranges of an object are read concurrently, each from front to back, and every
+// byte once. Streams at the end of their range take chunks of the other ranges.
+func TestRanges(t *testing.T) {
 	for _, c := range []struct {
-		stretches, depth, chunks int
-		rounds                   [][]int64 // chunks that are in flight together
+		ranges, depth, chunks int
+		rounds                [][]int64 // chunks that are in flight together
 	}{
 		{0, 4, 8, [][]int64{{0, 1, 2, 3}, {4, 5, 6, 7}}},
 		{1, 1, 3, [][]int64{{0}, {1}, {2}}},
 		{2, 4, 8, [][]int64{{0, 1, 4, 5}, {2, 3, 6, 7}}},
 		{4, 4, 9, [][]int64{{0, 2, 4, 6}, {1, 3, 5, 7}, {8}}},
-		{8, 2, 4, [][]int64{{0, 2}, {1, 3}}}, // no more parts than requests
+		{8, 2, 4, [][]int64{{0, 2}, {1, 3}}}, // no more ranges than requests
 		{3, 2, 6, [][]int64{{0, 3}, {1, 4}, {2, 5}}},
 		{3, 4, 6, [][]int64{{0, 1, 2, 4}, {3, 5}}},
 		{4, 4, 3, [][]int64{{0, 1, 2}}},
 	} {
 		x := tiertest.Transfer(t, chunk, c.depth)
-		x.Verify, x.Stretches = content.VerifyFull, c.stretches
+		x.Verify, x.Ranges = content.VerifyFull, c.ranges
 		inner := tiertest.Memory(t, 4<<20)
 		synctest.Test(t, func(t *testing.T) {
 			x.Clock = clock.NewWall()

@@ -43,7 +43,7 @@ func (c *Call) watch(ctx context.Context, o *traceOptions,
 	var course tracing.Recorder
 	show := liveLine(c.stderr)
 	ended = o.untilEnd(ctx, tracer, func(t *tracing.Trace) {
-		course.Look(t)
+		course.Record(t)
 		show(t)
 	})
 	// Close the window before the report is made.

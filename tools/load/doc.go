@@ -1,5 +1,5 @@
-// Package load reads output and result files of the suite and of the Python benchmark as records, with
-// the settings of each.
+// Package load reads outputs and result files of kvbench and of the Python benchmark. It makes records of
+// them, each with its settings.
 //
 //	record.go             Record: a result line, a result file, or both; its block-layer tracing
 //	load.go               arguments (a file, a directory, -), and the kind of each input
@@ -11,7 +11,7 @@
 //	settings.go           the settings of a record, defaults of missing settings, and which results
 //	                      may be compared
 //
-// The content of an input decides its kind, not its name, because people pipe, rename and archive
+// The content of an input decides its kind. Its name does not, because people pipe, rename and archive
 // results:
 //
 //	{"kvreport_schema": …             the document of kvreport json
@@ -21,25 +21,26 @@
 //	BenchmarkX 1 5 ns/op              everything else is benchmark text
 //
 // A benchmark's log names its result file: "run.go:12: result: PATH". go test -v prints the log before
-// the result line, go test without -v after it, below "--- BENCH". A failed benchmark has no result
-// line, but often a result file; its record has no values. If results and text moved together, load
-// takes the longest tail of the path that exists below the text's directory.
+// the result line; go test without -v prints it after the result line, below "--- BENCH". A failed
+// benchmark has no result line, but often a result file: then its record has no values. If the result file
+// does not exist at PATH, the user may have moved it together with the text. Then load shortens PATH from
+// the left until the rest exists below the text's directory.
 //
-// With several clients a trial has one record per rank. With Options.Trials, load merges them
-// (kvbench/merge), because the ranks share the device. If the run already wrote the merged result, load
-// uses it and drops the ranks' records.
+// With several clients a trial has one record per rank. With Options.Trials, load merges these records
+// (kvbench/merge), because the ranks share the device. If the run has already written the merged result,
+// load uses it and drops the ranks' records.
 //
 // Settings come from three places. A result file has all settings, and the values that the run chose
 // for unset parameters: workers, the capacity of the storage tier, the filesystem. Benchmark text has
 // the settings that the user changed, as configuration lines, and the swept settings in the benchmark's
-// name; all other settings are the defaults of the division. Seven settings define what a number means
-// (division, I/O mode, what the device time of a write includes, whether time was virtual …). Results
-// that differ in one of them are never compared, and -ignore does not accept them. -ignore accepts all
-// other settings. Results of two formats are never compared.
+// name. All other settings have the defaults of the division. Seven settings define what a number means
+// (division, I/O mode, what the device time of a write includes, whether time was virtual …). kvreport never
+// compares results that differ in one of these seven settings, and -ignore does not accept their names.
+// -ignore accepts all other settings. kvreport never compares results of two formats.
 //
-// A bad line is reported with its file and line number, and the rest is read. A file on the command line
-// that cannot be read or has no result is an error, because a comparison without it looks complete. In a
-// directory, files without a result are skipped.
+// load reports a bad line with its file and line number, and reads the other lines. A file on the command
+// line that cannot be read or has no result is an error, because a comparison without it looks complete. In
+// a directory, load skips files without a result.
 //
 // The package starts no goroutine. Between calls it keeps only the defaults of each benchmark.
 package load

@@ -89,13 +89,13 @@ func (r *reader) emitLine(rec *Record) error {
 	return r.emit(rec)
 }
 
-// locate returns the path of a result file that moved together with the text: the longest tail of the
+// locate returns the path of a result file that moved together with the text: the longest suffix of the
 // path that exists below the text's directory. If there is none it returns path.
 func locate(path, text string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	// A log has absolute paths of the machine that ran the benchmark. A tail has at least three parts
+	// A log has absolute paths of the machine that ran the benchmark. A suffix has at least three parts
 	// (trial, rank, file): a bare file name could be of any run.
 	parts := strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/")
 	for ; len(parts) >= 3; parts = parts[1:] {

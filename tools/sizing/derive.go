@@ -82,15 +82,15 @@ func middles(runs []measured) (out []measured) {
 		trials[r.trial()] = append(trials[r.trial()], r)
 	}
 	for _, r := range runs {
-		of := trials[r.trial()]
-		if of == nil {
+		same := trials[r.trial()]
+		if same == nil {
 			continue
 		}
 		delete(trials, r.trial())
-		slices.SortStableFunc(of, func(a, b measured) int {
+		slices.SortStableFunc(same, func(a, b measured) int {
 			return cmp.Compare(a.read+a.write, b.read+b.write)
 		})
-		out = append(out, of[len(of)/2])
+		out = append(out, same[len(same)/2])
 	}
 	return out
 }

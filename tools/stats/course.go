@@ -18,7 +18,7 @@ const MostIntervals = tracing.MostIntervals
 type Followed struct {
 	Title, Label string
 	At           []float64 // ends of the intervals, in seconds
-	tracing.Growth
+	tracing.Series
 }
 
 // source names a histogram of a course, and the factor that converts its unit.

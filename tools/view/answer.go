@@ -20,18 +20,19 @@ type Answer struct {
 // Index returns the index of the run in the report's list of runs.
 func (a Answer) Index() int { return a.Run - 1 }
 
-// The outcomes of the comparison of a headline metric. Only significant differences are better or worse.
-// Benchmarks with too few trials are named, because readers take "no difference" for "equal".
+// The outcomes of the comparison of a headline metric. An answer says "better" or "worse" only for a
+// significant difference. It names the benchmarks with too few trials, because readers take "no difference"
+// for "equal".
 const (
-	notLimited = "not compared, because in one run or both fewer than half of the trials were " +
+	notLimited = "not compared, because in at least one of the runs fewer than half of the trials were " +
 		result.StorageLimited + ": %d"
 	better    = "better in %d"
 	worse     = "worse in %d"
 	different = "different in %d"
-	chance    = "not more than chance in %d"
-	tooFew    = "too few trials to tell in %d"
+	chance    = "no significant difference in %d"
+	tooFew    = "too few trials for a comparison in %d"
 	apart     = "not comparable in %d"
-	absent    = "measured in one of the two alone: %d"
+	absent    = "measured in only one of the two runs: %d"
 )
 
 // mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
@@ -70,11 +71,11 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 // values.
 func compared(b *stats.Benchmark, run int) string {
 	m := b.Headline()
-	here, there, c := m.Cells[run].N() > 0, m.Cells[0].N() > 0, m.Cells[run].Change
+	measured, first, c := m.Cells[run].N() > 0, m.Cells[0].N() > 0, m.Cells[run].Change
 	switch {
-	case !here && !there:
+	case !measured && !first:
 		return ""
-	case !here || !there:
+	case !measured || !first:
 		return absent
 	case c == nil:
 		return apart
@@ -94,24 +95,25 @@ func compared(b *stats.Benchmark, run int) string {
 	return different
 }
 
-// longest returns, for each unit, the largest value of any trial: all bars of a unit have one scale.
+// longest returns the largest value of any trial for each base unit, because all bars of a base unit have the
+// same scale.
 func longest(headlines []*stats.Benchmark) map[string]float64 {
 	most := map[string]float64{}
 	for _, b := range headlines {
 		m := b.Headline()
 		for _, c := range m.Cells {
 			for _, v := range c.Values {
-				most[Scale(m.Unit)] = max(most[Scale(m.Unit)], v)
+				most[BaseUnit(m.Unit)] = max(most[BaseUnit(m.Unit)], v)
 			}
 		}
 	}
 	return most
 }
 
-// Scale returns the unit of a metric without the direction: B/s for read-B/s and for write-B/s.
-func Scale(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
+// BaseUnit returns the unit of a metric without the direction: B/s for read-B/s and for write-B/s.
+func BaseUnit(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
 
-// verdicts counts the verdicts of a run's trials.
+// verdicts counts the verdicts of a run's trials. all is the number of trials with a verdict.
 func verdicts(b *stats.Benchmark, run int) (counts map[string]int, all int) {
 	counts = map[string]int{}
 	for _, rec := range b.Trials[run] {
@@ -141,17 +143,17 @@ func OnStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
-// Bounded lists the verdicts of a run's trials with their counts, and the number of failed trials. A
-// rate that the harness limited is not the drive's rate, and the median over the complete trials hides
-// the failed trials.
-func Bounded(b *stats.Benchmark, run int) string {
-	var said []string
+// VerdictCounts lists the verdicts of a run's trials with their counts, and the number of failed trials. If
+// the harness limited a rate, it is not the rate of the drive. The median over the complete trials does not
+// show the failed trials.
+func VerdictCounts(b *stats.Benchmark, run int) string {
+	var parts []string
 	counts, all := verdicts(b, run)
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		said = append(said, fmt.Sprintf("%d of %d %s", counts[kind], all, kind))
+		parts = append(parts, fmt.Sprintf("%d of %d %s", counts[kind], all, kind))
 	}
 	if n := len(b.Failed[run]); n > 0 {
-		said = append(said, fmt.Sprintf("%d of %s failed", n, units.Plural(b.Count[run], "trial")))
+		parts = append(parts, fmt.Sprintf("%d of %s failed", n, units.Plural(b.Count[run], "trial")))
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }

@@ -10,8 +10,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Group has all sub-benchmarks of one benchmark. The page folds the members if there are more than two:
-// a sweep of forty would fill a hundred screens.
+// Group has all sub-benchmarks of one benchmark. The page folds the members if there are more than two: a
+// sweep with forty values would fill a hundred screens.
 type Group struct {
 	Name    string
 	Members []Member
@@ -19,10 +19,10 @@ type Group struct {
 
 // Member is one benchmark with the sections and the figures of its results.
 type Member struct {
-	Of      *stats.Benchmark
-	Parts   []Part
-	Figures []Chart
-	Details []Part // sections that are folded away
+	Benchmark *stats.Benchmark
+	Parts     []Part
+	Figures   []Chart
+	Details   []Part // sections that the page folds
 }
 
 // groups makes a section for each benchmark with its sub-benchmarks.
@@ -44,7 +44,7 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	for run := range t.Runs {
 		subjects = append(subjects, subject{run, b.Trials[run], MedianTrial(b, run)})
 	}
-	m := Member{Of: b, Figures: draw(b, subjects, t)}
+	m := Member{Benchmark: b, Figures: draw(b, subjects, t)}
 	for _, p := range parts(subjects, t) {
 		if p.Folded {
 			m.Details = append(m.Details, p)
@@ -64,8 +64,8 @@ func Sections(rec *load.Record) (list []report.Section) {
 	if rec.Result != nil {
 		list = report.Sections(rec.Result)
 	}
-	// One table per unit: a column with both microseconds and requests cannot be sorted. Sizes stay in KiB,
-	// because the workbook shows bytes in GiB.
+	// One table per unit, because a column with both microseconds and requests cannot be sorted. Sizes stay
+	// in KiB, because the workbook would show bytes in GiB.
 	for _, kind := range []struct {
 		title, unit string
 		shown       units.Unit
@@ -92,11 +92,11 @@ func Sections(rec *load.Record) (list []report.Section) {
 }
 
 // Part is a section for the median trials of all runs. With several runs, the first column of the table
-// is the run, Of has the run's number for each row, and lines begin with the run's name.
+// is the run, RunOf has the run's number of each row, and lines begin with the run's name.
 type Part struct {
 	report.Section
-	Of   []int // from 1
-	Long bool  // the table is folded away
+	RunOf []int // from 1
+	Long  bool  // the page folds the table
 }
 
 // mostRows is the largest number of rows of a table that the page does not fold.
@@ -129,6 +129,6 @@ func (p *Part) name(j report.Joined, labels []string) {
 		p.Columns = append([]report.Column{{Name: "run"}}, p.Columns...)
 	}
 	for i, run := range j.RowOf {
-		p.Rows[i], p.Of = append([]any{labels[run]}, p.Rows[i]...), append(p.Of, run+1)
+		p.Rows[i], p.RunOf = append([]any{labels[run]}, p.Rows[i]...), append(p.RunOf, run+1)
 	}
 }

@@ -19,8 +19,8 @@ type Cell struct {
 	Run         int      // from 1; 0 if the cell belongs to no single run
 }
 
-// Of returns the cell with the number of a run, whose index it takes.
-func (c Cell) Of(run int) Cell {
+// InRun returns the cell with the number of the run whose index is run.
+func (c Cell) InRun(run int) Cell {
 	c.Run = run + 1
 	return c
 }
@@ -45,8 +45,8 @@ func Value(u units.Unit, v any) Cell {
 // dash is the cell of an unknown number. A 0 would count as a measured value.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
-// Median returns a run's median of a metric, with the confidence interval and the number of trials. All
-// cells of the row have one unit. With fewer than six trials there is no interval, and the cell says so.
+// Median returns a run's median of a metric, with the confidence interval and the number of trials. All cells
+// of row get the same unit prefix. With fewer than six trials there is no interval, and the cell says so.
 func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash

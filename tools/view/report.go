@@ -13,7 +13,7 @@ import (
 // out empty ones.
 type Report struct {
 	Notices     []string
-	Missing     []string // the sections that could not be made, and why
+	Missing     []string // the sections that cannot be shown, and why
 	Common      []Fact   // equal for all runs; Runs has the other facts
 	Runs        []Run
 	Answers     []Answer
@@ -35,8 +35,9 @@ func New(records []*load.Record, t *stats.Table) *Report {
 		Groups: groups(t)}
 }
 
-// Charts returns the figures, with the name of their benchmark or sweep in the title: the first figure
-// of each, then the second of each. So the first few figures show different benchmarks.
+// Charts returns the figures, with the name of their benchmark or sweep in the title: the first figure of
+// each benchmark and sweep, then the second figures, and so on. So the first few figures show different
+// benchmarks.
 func (r *Report) Charts() (out []Chart) {
 	lists := [][]Chart{r.TierFigures}
 	add := func(name string, charts []Chart) {
@@ -51,7 +52,7 @@ func (r *Report) Charts() (out []Chart) {
 	}
 	for _, g := range r.Groups {
 		for _, m := range g.Members {
-			add(m.Of.Name, m.Figures)
+			add(m.Benchmark.Name, m.Figures)
 		}
 	}
 	for len(lists) > 0 {
@@ -63,8 +64,8 @@ func (r *Report) Charts() (out []Chart) {
 	return out
 }
 
-// Missing says which parts of the page are missing because result files are missing. The most common
-// reason for an empty page: the text was copied without the results directory.
+// Missing says which parts of the page are missing because result files are missing. The most common reason
+// is that the user has copied the text without the results directory.
 func Missing(records []*load.Record) (notes []string) {
 	lost, lack, python := 0, 0, 0
 	reason, trial := "", ""
@@ -89,16 +90,16 @@ func Missing(records []*load.Record) (notes []string) {
 	if reason = "the first: " + reason; reason == "the first: " {
 		reason = "their text names none"
 	}
-	add(lost, "results have no readable result file: no timelines, percentile curves, tier fill or "+
-		"parameters of them (%s)", reason)
+	add(lost, "results have no readable result file: the page lacks their timelines, percentile curves, "+
+		"tier fill and parameters (%s)", reason)
 	add(lack, "trials lack a rank and have no numbers (the first: %s); name the directory that "+
 		"holds the results of all ranks as one input", trial)
 	add(python, "results are of the Python benchmark, which records no timelines and no histograms")
 	return notes
 }
 
-// lacking returns which rank of a trial is missing among the inputs, "" if none is. The user may have
-// named the results of one client only.
+// lacking returns which rank of a trial is missing among the inputs, or "". The user may have named the
+// results of only one client.
 func lacking(rec *load.Record) string {
 	switch {
 	case rec.Ranks == nil:

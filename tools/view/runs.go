@@ -62,8 +62,8 @@ func (f *Facts) index(key string) int {
 	return slices.IndexFunc(*f, func(x Fact) bool { return x.Key == key })
 }
 
-// Of returns the values of a key.
-func (f Facts) Of(key string) []string {
+// Values returns the values of a key.
+func (f Facts) Values(key string) []string {
 	if i := f.index(key); i >= 0 {
 		return f[i].Values
 	}
@@ -77,7 +77,7 @@ func common(all []Run) (same Facts) {
 	}
 	for _, f := range all[0].Facts {
 		if !slices.ContainsFunc(all,
-			func(r Run) bool { return !slices.Equal(r.Facts.Of(f.Key), f.Values) }) {
+			func(r Run) bool { return !slices.Equal(r.Facts.Values(f.Key), f.Values) }) {
 			same = append(same, f)
 		}
 	}
@@ -120,7 +120,7 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	return out
 }
 
-// Parameters returns for each run all parameters, and the facts that are no parameters.
+// Parameters returns for each run all parameters, and then the facts that are not parameters.
 func Parameters(records []*load.Record, t *stats.Table) (list []Facts) {
 	for _, run := range t.Runs {
 		var all, facts Facts
@@ -154,7 +154,7 @@ func notices(records []*load.Record) []string {
 			all.add("", r.Notice)
 		}
 	}
-	return all.Of("")
+	return all.Values("")
 }
 
 // doubts returns the warnings, and combines warnings that differ only in numbers.
@@ -191,7 +191,7 @@ func (f *Facts) describe(rec *load.Record) {
 	r := rec.Result
 	e := r.Environment
 	f.add("division", r.Division)
-	// Shown for every run, so that a reader need not know the default.
+	// Every run shows its kind of time, so that a reader need not know the default.
 	f.add("time", map[bool]string{true: "virtual, simulated",
 		false: "real, measured"}[r.Simulation != nil])
 	day, _, _ := strings.Cut(r.StartTime, "T")
@@ -201,7 +201,7 @@ func (f *Facts) describe(rec *load.Record) {
 			f.add("host", h.Name)
 		}
 	}
-	// With several clients, describe the machine of each.
+	// With several clients, describe the machine of each client.
 	for _, client := range rec.Clients() {
 		f.machine(client.Result)
 	}
@@ -211,7 +211,7 @@ func (f *Facts) describe(rec *load.Record) {
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)
 	for _, q := range r.Parameters {
-		// Only parameters that the user set for this run.
+		// Show only parameters that the user has set for this run.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
 			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
 			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))

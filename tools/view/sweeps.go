@@ -12,9 +12,9 @@ import (
 	"kvbench/tools/stats"
 )
 
-// tierFigure shows the rates of BenchmarkTier as dots, by tier and entry size, fast tiers first. Only
-// there nothing else ran at the same time, so that memory and drive can be compared. Other benchmarks use
-// several tiers together. The axis is logarithmic: memory and disks differ by a factor of 100.
+// tierFigure shows the rates of BenchmarkTier as dots, by tier and entry size, with fast tiers first. Only
+// this benchmark uses a single tier at a time, so only there memory and drive can be compared. The axis is
+// logarithmic, because memory and disks differ by a factor of 100.
 func tierFigure(t *stats.Table) []Chart {
 	type place struct{ tier, size string }
 	var places []place
@@ -68,17 +68,17 @@ type Sweep struct {
 
 // point is one benchmark of a sweep and the value of its key, as a number and as written.
 type point struct {
-	at    float64
-	label string
-	of    *stats.Benchmark
+	at        float64
+	label     string
+	benchmark *stats.Benchmark
 }
 
 // leastPoints is the smallest number of points of a sweep. Two points are a comparison, not a curve.
 const leastPoints = 3
 
-// Sweeps returns the sweeps: keys with at least three numeric values, while the rest of the benchmark's
-// name stays the same. Two swept keys make two sets of sweeps: one sweep of a key per value of the other
-// key. It leaves out sweeps without figures.
+// Sweeps returns the sweeps. A sweep is a key with at least three numeric values in benchmarks whose names
+// are otherwise equal. Two swept keys make two sets of sweeps: one sweep of each key per value of the other
+// key. Sweeps leaves out sweeps without figures.
 func Sweeps(t *stats.Table) (out []Sweep) {
 	for _, b := range t.Benchmarks {
 		keys, values := keyValues(b.Name)
@@ -131,13 +131,13 @@ var sweepFigures = []struct {
 		[]string{"hit-ratio", "token-hit-ratio", idealRatio}, 1},
 }
 
-// idealRatio is the hit ratio of any capacity for the same requests. It is no metric of the benchmark
-// line.
+// idealRatio is the hit ratio that an unlimited cache has for the same requests. It is not a metric of the
+// benchmark line.
 const idealRatio = "ideal"
 
 // draw makes the figures of the sweep. The axis is logarithmic if the largest value is at least eight
-// times the smallest, because most sweeps double. Bandwidth grows up to some load, and above it latency
-// grows, so the figures mark that load.
+// times the smallest, because the values of most sweeps double. Bandwidth grows up to some load. Above this
+// load only the latency grows, so the figures mark the load.
 func (s *Sweep) draw(t *stats.Table) {
 	x := Axis{Label: s.key}
 	if first, last := s.points[0].at, s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
@@ -167,7 +167,7 @@ func (s *Sweep) draw(t *stats.Table) {
 	if s.Room() { // the hit ratio by capacity is its purpose
 		charts = []Chart{charts[2], charts[0], charts[1]}
 	}
-	s.Figures = shown(s.points[0].of.Simulated, charts...)
+	s.Figures = shown(s.points[0].benchmark.Simulated, charts...)
 }
 
 // along returns a metric of one run at each point of the sweep.
@@ -175,9 +175,9 @@ func (s *Sweep) along(metric string, run int, scale float64) Line {
 	name := strings.TrimSuffix(strings.TrimSuffix(metric, "-B/s"), "-sec")
 	l := Line{Name: stats.Title(name), Dots: true}
 	for _, p := range s.points {
-		rec := MedianTrial(p.of, run)
+		rec := MedianTrial(p.benchmark, run)
 		if metric != idealRatio {
-			if c := p.of.Cell(metric, run); c.N() > 0 {
+			if c := p.benchmark.Cell(metric, run); c.N() > 0 {
 				l.add(p.at, c.Summary.Center*scale)
 			}
 		} else if rec != nil && rec.Result.BlockCache != nil {
@@ -187,7 +187,8 @@ func (s *Sweep) along(metric string, run int, scale float64) Line {
 	return l
 }
 
-// enough sets Enough and returns a mark for each load that is enough. Several lines may share it.
+// enough sets Enough, and returns a mark at each load with 90 % of a line's maximum. Several lines may
+// share a mark.
 func (s *Sweep) enough(lines []Line) (marks []Mark) {
 	for _, l := range lines {
 		k, ok := leastEnough(l.Y)
@@ -210,7 +211,8 @@ func (s *Sweep) enough(lines []Line) (marks []Mark) {
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
 // leastEnough returns the index of the smallest load that reaches 90 % of the highest bandwidth. ok is
-// false if that is the first or the last point: then the sweep does not show the bend.
+// false if this is the first or the last point: then the sweep does not show where the bandwidth stops to
+// grow.
 func leastEnough(y []float64) (int, bool) {
 	if len(y) < leastPoints {
 		return 0, false

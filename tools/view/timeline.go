@@ -22,7 +22,7 @@ type timeline struct {
 type series struct {
 	name   string
 	values []float64
-	step   bool // the value is of the interval, and not of its beginning
+	step   bool // a value is that of the interval; false: that of the interval's beginning
 }
 
 // timelines are the bandwidth and the content of each tier, and the requests. A benchmark whose tier is
@@ -54,7 +54,7 @@ var timelines = func() (list []timeline) {
 	return list
 }()
 
-// running returns running sums. The curve shows the total, and a bend shows when the rate changed.
+// running returns the running sums. In the figure a change of the slope shows when the rate changed.
 func running(values []int64) (out []float64) {
 	sum := 0.0
 	for _, v := range values {
@@ -64,8 +64,8 @@ func running(values []int64) (out []float64) {
 	return out
 }
 
-// of returns the series of a result. A result that counts single operations has no requests.
-func (d timeline) of(r *result.Result) []series {
+// seriesOf returns the series of a result. A result that counts single operations has no series of requests.
+func (d timeline) seriesOf(r *result.Result) []series {
 	tl := r.Timeline
 	if tl == nil || tl.IntervalNS <= 0 ||
 		d.unit == units.Number && r.CompletionUnit == result.UnitOperation {
@@ -85,7 +85,7 @@ func timelineFigures() (list []figure) {
 	for _, d := range timelines {
 		list = append(list, figure{d.title + " over time, median trial", overTime,
 			Axis{Label: d.label, Zero: true}, ofMedian(func(r *result.Result) (lines []Line) {
-				for _, s := range d.of(r) {
+				for _, s := range d.seriesOf(r) {
 					l := Line{Name: s.name, Step: s.step}
 					for i, v := range s.values {
 						l.add(float64(i)*float64(r.Timeline.IntervalNS)/1e9, v)
@@ -124,7 +124,7 @@ func Timeline(rec *load.Record) (s report.Section) {
 		}
 	}
 	for _, d := range timelines {
-		for _, x := range d.of(rec.Result) {
+		for _, x := range d.seriesOf(rec.Result) {
 			column(d.title+": "+x.name, d.unit, x.values)
 		}
 	}

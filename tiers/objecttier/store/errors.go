@@ -18,17 +18,17 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Error is the error of a request after its last attempt. It does not wrap the transport's error,
-// because the cache would retry the request after a timeout.
+// Error is the error of a request after its last attempt. It does not wrap the transport's error: the cache
+// repeats operations whose error is a timeout, and here the client has already repeated the request.
 type Error struct {
 	Op       Op
 	Endpoint string
-	Key      string // of the object; a prefix for lists
+	Key      string // the object's key; for lists the prefix
 	Attempts int
-	Status   int    // of the last answer; 0: none
-	Code     string // of the store: "AccessDenied"; "" without one
+	Status   int    // the HTTP status of the last answer; 0 without an answer
+	Code     string // the store's code: "AccessDenied"; "" without a code
 	Cause    string // "reset", "503": see Attempt
-	Message  string // of the store or the transport, without secrets
+	Message  string // the message of the store or of the transport, without secrets
 	Cure     string // advice for the user, or ""
 	// Down is the time for which no endpoint had answered when the request failed.
 	Down time.Duration
@@ -43,14 +43,14 @@ var (
 	ErrNoKey = errors.New("the store has no such key")
 	// ErrFull: the store has no space.
 	ErrFull = errors.New("the store is full")
-	// ErrDown: no endpoint has answered for the time longest.
+	// ErrDown: no endpoint has answered for at least downAfter.
 	ErrDown = errors.New("no endpoint of the store answers any more")
 	// ErrNotServed: the store does not support this kind of request.
 	ErrNotServed = errors.New("the store does not serve this kind of request")
 )
 
-// longest is the time after which the store counts as down, if no endpoint answers.
-const longest = 30 * time.Second
+// downAfter is the time without any answer after which the store counts as down.
+const downAfter = 30 * time.Second
 
 func (e *Error) Error() string {
 	tries := ""
@@ -79,7 +79,7 @@ func (e *Error) Is(target error) bool {
 	case ErrFull, syscall.ENOSPC:
 		return e.full()
 	case ErrDown:
-		return e.Down >= longest
+		return e.Down >= downAfter
 	case ErrNotServed:
 		return e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented
 	}
@@ -97,7 +97,7 @@ func (e *Error) full() bool {
 }
 
 // errTimeout is the cause with which the watchdog cancels an attempt.
-var errTimeout = errors.New("nothing came in time (-s3-timeout)")
+var errTimeout = errors.New("no bytes moved within -s3-timeout")
 
 // unexpected is the error of an answer that does not fit the request, such as another length or range.
 type unexpected struct {
@@ -111,8 +111,8 @@ func (e *unexpected) Error() string { return e.text }
 var transient = strings.Fields("408 429 500 502 503 504 SlowDown SlowDownRead SlowDownWrite " +
 	"InternalError RequestTimeout Throttling ServiceUnavailable")
 
-// classify finds the cause of a failed attempt from RoundTrip's observations, because the library hides
-// causes: it turns an EOF into a sentence.
+// classify finds the cause of a failed attempt. It uses what RoundTrip has observed, because the library
+// hides causes: for example it turns an EOF into a sentence.
 func (c *Client) classify(a *attempt, err error) *Error {
 	answer, isAnswer := errors.AsType[minio.ErrorResponse](err)
 	odd, isOdd := errors.AsType[*unexpected](err)
@@ -121,10 +121,10 @@ func (c *Client) classify(a *attempt, err error) *Error {
 	switch {
 	case errors.Is(context.Cause(a.ctx), errTimeout):
 		e.Cause, e.Code, e.again, e.outcome = "timeout", "", true, failed
-		e.Message = fmt.Sprintf("%v: %v", errTimeout, c.cfg.Timeout)
+		e.Message = fmt.Sprintf("%v (%v)", errTimeout, c.cfg.Timeout)
 	case isOdd && odd.short:
 		e.Cause, e.again, e.outcome = "short_body", true, failed
-	// The library's own error about a header that it cannot read has no status.
+	// If the library cannot read a header of the answer, its error has no status.
 	case isOdd, isAnswer && answer.StatusCode == 0 && a.status == http.StatusOK:
 		e.Cause, e.Code = "answer", ""
 	case a.failure != nil:
@@ -142,15 +142,15 @@ func (c *Client) classify(a *attempt, err error) *Error {
 	}
 	if a.html && a.status > 0 && !e.again { // a load balancer's page with 502 or 503 is transient
 		e.Cause, e.Code = "page", ""
-		e.Message = "the answer is a web page, not an object store's"
-		e.Cure = "check host and port of -s3-endpoint: consoles and proxies have their own"
+		e.Message = "the answer is a web page, not an answer of an object store"
+		e.Cure = "check the host and the port of -s3-endpoint: a console or a proxy has other ones"
 	}
 	e.Message = c.cfg.redact(e.Message)
 	return e
 }
 
-// transport classifies an error without an answer. Wrong certificates, names and schemes do not change
-// between attempts.
+// transport classifies the error of an attempt without an answer. Another attempt does not help if a
+// certificate, a host name or the scheme (http, https) is wrong.
 func (e *Error) transport(err error) {
 	e.Message = err.Error()
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
@@ -160,17 +160,17 @@ func (e *Error) transport(err error) {
 	switch {
 	case certificate:
 		e.Cause, e.again = "certificate", false
-		e.Cure = "give the authority's certificate with -s3-ca-file or AWS_CA_BUNDLE and an " +
-			"endpoint by the name in it; -s3-skip-verify trusts anybody"
+		e.Cure = "give the CA certificate with -s3-ca-file or AWS_CA_BUNDLE, and use the host name of " +
+			"the server's certificate in -s3-endpoint; -s3-skip-verify accepts any certificate"
 	case plain, strings.Contains(e.Message, "server gave HTTP response to HTTPS client"):
 		e.Cause, e.again = "tls", false
 		e.Cure = "the endpoint does not speak TLS: write http:// in -s3-endpoint"
 	case isDNS && dns.IsNotFound:
 		e.Cause, e.again = "no_such_host", false
 		e.Cure = "check the host in -s3-endpoint; with -s3-addressing virtual the bucket is part " +
-			"of its name"
+			"of the host name"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Cause, e.Cure = "refused", "is the store running, and is that its port?"
+		e.Cause, e.Cure = "refused", "check that the store runs and listens on this port"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		e.Cause = "reset"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
@@ -183,8 +183,8 @@ func (e *Error) transport(err error) {
 	}
 }
 
-// cures are advice for answers that no other attempt changes, by code or status. The first match counts,
-// so codes come before statuses.
+// cures has the advice for errors that another attempt does not solve, by code or status. The first match
+// counts, so codes come before statuses.
 var cures = []struct{ answers, cure string }{
 	{"InvalidAccessKeyId " + noSuchUser,
 		"the store does not know {key}: check AWS_ACCESS_KEY_ID or AWS_PROFILE"},
@@ -196,21 +196,22 @@ var cures = []struct{ answers, cure string }{
 		"IllegalLocationConstraintException",
 		"the bucket's region is not {region}: give it with -s3-region or AWS_REGION"},
 	{"RequestTimeTooSkewed", "set this machine's clock"},
-	{minio.NoSuchBucket, "the bucket {bucket} must exist, it is never made: make it, or name " +
-		"another in -cache-dir s3://BUCKET/PREFIX"},
+	{minio.NoSuchBucket, "the bucket {bucket} does not exist, and kvbench creates no bucket: create it, " +
+		"or name another bucket in -cache-dir s3://BUCKET/PREFIX"},
 	{"EntityTooLarge EntityTooSmall", "give another -s3-part-size or -s3-multipart-above"},
 	{"BadDigest XAmzContentChecksumMismatch XAmzContentSHA256Mismatch InvalidDigest",
-		"the store found other bytes than were sent: try -s3-payload unsigned"},
-	{"403", "{key} may not do that in the bucket {bucket}"},
-	{"301 307", "the bucket lives elsewhere: check -s3-region and -s3-endpoint"},
+		"the store received other bytes than kvbench sent: try -s3-payload unsigned"},
+	{"403", "{key} may not make this request in the bucket {bucket}"},
+	{"301 307", "the bucket is in another region or at another endpoint: check -s3-region and " +
+		"-s3-endpoint"},
 	{"405 501", "the store does not serve this kind of request"},
 }
 
-// cure returns advice about an answer.
+// cure returns the advice about an answer, or "".
 func (c *Client) cure(e *Error) string {
 	if e.full() {
-		return "free space in the store or have less there (-storage-capacity-gb; of checkpoints " +
-			"-checkpoint-keep)"
+		return "delete objects in the store, or write less: set a smaller -storage-capacity-gb, for " +
+			"checkpoints a smaller -checkpoint-keep"
 	}
 	key := "an anonymous client (-s3-anonymous)"
 	if id := c.cfg.Key(); id != "" {

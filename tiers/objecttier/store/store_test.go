@@ -329,7 +329,7 @@ func TestNoEndpointAnswers(t *testing.T) {
 		}
 		_, err := s.Head(t.Context(), "k")
 		assert.ErrorContains(t, err, "4 attempts")
-		assert.ErrorContains(t, err, "is the store running")
+		assert.ErrorContains(t, err, "check that the store runs")
 		assert.Equal(t, 1400*time.Millisecond, down(t, err))
 		assert.NotErrorIs(t, err, store.ErrDown, "it may come back")
 		<-time.After(30 * time.Second)

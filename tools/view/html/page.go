@@ -63,7 +63,7 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	},
 	"number": func(run int) int { return run + 1 },
 	"colour": func(run int) int { return run % view.Colours },
-	"plot":   newPlot, "grid": newGrid, "bounded": view.Bounded, "scale": view.Scale,
+	"plot":   newPlot, "grid": newGrid, "verdictCounts": view.VerdictCounts, "baseUnit": view.BaseUnit,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
 	"value": view.Value,
