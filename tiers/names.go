@@ -97,13 +97,13 @@ type Chunk struct {
 	Memory int64
 	// Off is the offset in the object of a stream's write that the store has acknowledged.
 	Off int64
-	// Begun and Ended are the start and end of service at the device, on the run's clock. Asked and
-	// Done are submission to the tier and completion by it. The gaps between the two pairs are
-	// queueing and wake-ups in this process; a tier that does not know Begun and Ended sets them to
-	// Asked and Done.
-	Begun, Ended time.Duration
-	Asked, Done  time.Duration
-	// Held is the time before Asked in which the request waited for a thread of the imitated
+	// Begun and Ended are the start and end of service at the device, on the run's clock. Submitted and
+	// Completed are the submission to the tier and the completion by the tier. The gaps between the two
+	// pairs are queueing and wake-ups in this process. A tier that does not know Begun and Ended sets
+	// them to Submitted and Completed.
+	Begun, Ended         time.Duration
+	Submitted, Completed time.Duration
+	// Held is the time before Submitted in which the request waited for a thread of the imitated
 	// engine. Neither this process nor the device works on the request then.
 	Held time.Duration
 	// Part is the part of the tier that completed the request, see PartOf.

@@ -208,7 +208,7 @@ func (l *line) put(ctx context.Context, s *slot, to tiers.Submitter) error {
 		return s.io.Err
 	}
 	c := tiers.Chunk{Op: tiers.Write, Bytes: int64(s.io.N), Begun: s.io.Begun, Ended: s.io.Ended,
-		Asked: submitted, Done: now}
+		Submitted: submitted, Completed: now}
 	if c.Ended == 0 { // the tier does not measure the request
 		c.Begun, c.Ended = submitted, now
 	}
@@ -249,7 +249,7 @@ func (l *line) commit(ctx context.Context, o tiers.Object, w tiers.Writer) error
 		return err
 	}
 	now := l.p.clock.Now()
-	c.Asked, c.Ended, c.Done = c.Begun, now, now
+	c.Submitted, c.Ended, c.Completed = c.Begun, now, now
 	if l.late {
 		c.Bytes = o.Size
 	}

@@ -34,7 +34,7 @@ func (m *measurement) count(op tiers.Op, stream int, c tiers.Chunk) (more bool) 
 	if m.over.Load() {
 		return false
 	}
-	m.tallies[op][stream].add(c.Done-m.begun, c.Bytes)
+	m.tallies[op][stream].add(c.Completed-m.begun, c.Bytes)
 	return true
 }
 

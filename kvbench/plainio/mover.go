@@ -249,7 +249,7 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	if err := f.Commit(ctx); err != nil {
 		return err
 	}
-	flush.Asked, flush.Ended, flush.Done = flush.Begun, m.bench.Clock.Now(), m.bench.Clock.Now()
+	flush.Submitted, flush.Ended, flush.Completed = flush.Begun, m.bench.Clock.Now(), m.bench.Clock.Now()
 	if late {
 		flush.Bytes = moved
 	}

@@ -165,7 +165,7 @@ func (b *Bench) Block(worker int, c tiers.Chunk) {
 		b.last.Lock()
 		defer b.last.Unlock()
 	}
-	if start, _ := b.Rec.Window(); !b.Rec.Block(worker, c) && c.Done >= start {
+	if start, _ := b.Rec.Window(); !b.Rec.Block(worker, c) && c.Completed >= start {
 		b.over.Store(true) // else the request was in the warm-up
 	}
 }

@@ -60,8 +60,8 @@ func chunk(r *Recorder, at time.Duration, shard int, l tiers.Kind, op tiers.Op, 
 	bytes int64) {
 	const before, after = 500 * time.Nanosecond, 1500 * time.Nanosecond
 	took := time.Duration(bytes)
-	r.Chunk(shard, l, ph, tiers.Chunk{Op: op, Bytes: bytes, Asked: at - took - before - after,
-		Begun: at - took - after, Ended: at - after, Done: at})
+	r.Chunk(shard, l, ph, tiers.Chunk{Op: op, Bytes: bytes, Submitted: at - took - before - after,
+		Begun: at - took - after, Ended: at - after, Completed: at})
 }
 
 func fixtureRequest(r *Recorder, i int, at time.Duration) {

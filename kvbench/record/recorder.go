@@ -135,10 +135,10 @@ func (r *Recorder) count(at time.Duration, worker int, f func(*shard)) {
 // any case, so that the mean number in flight is exact at both edges. For a piece (Chunk.Piece)
 // only bytes count.
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
-	if start, end := r.Window(); c.Begun <= end && c.Done >= start {
+	if start, end := r.Window(); c.Begun <= end && c.Completed >= start {
 		s := r.shard(shard)
 		s.inFlight(l, c.Op, c.Part, inWindow(c, start, end))
-		if r.inside(c.Done) {
+		if r.inside(c.Completed) {
 			s.bytes(l, c)
 			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
 				n.DemotionBytes += c.Bytes + c.Memory
@@ -161,10 +161,10 @@ func inWindow(c tiers.Chunk, start, end time.Duration) int64 {
 // cost time.
 func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	start, end := r.Window()
-	if c.Begun > end || c.Done < start {
+	if c.Begun > end || c.Completed < start {
 		return false
 	}
-	counted, last := r.take(c.Done, true)
+	counted, last := r.take(c.Completed, true)
 	s := r.shard(shard)
 	within := inWindow(c, start, end)
 	s.inFlight(tiers.Storage, c.Op, c.Part, within)
@@ -175,7 +175,7 @@ func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	}
 	s.mu.Unlock()
 	if last {
-		r.SetEnd(c.Done)
+		r.SetEnd(c.Completed)
 		r.full()
 	}
 	return counted

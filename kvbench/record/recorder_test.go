@@ -68,7 +68,7 @@ func TestPiecesAreBytesAndNoRequests(t *testing.T) {
 	chunk := func(bytes int64, piece bool) {
 		now := time.Millisecond
 		r.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: bytes,
-			Piece: piece, Begun: now, Ended: now, Asked: now, Done: now})
+			Piece: piece, Begun: now, Ended: now, Submitted: now, Completed: now})
 	}
 	chunk(10, true)
 	chunk(10, true)
@@ -106,7 +106,7 @@ func TestBlocksAreRequestsAndOperations(t *testing.T) {
 	r.LimitRequests(3, func() { full++ })
 	block := func(begun, done time.Duration) bool {
 		return r.Block(1, tiers.Chunk{Op: tiers.Read, Bytes: 100, Begun: begun, Ended: done,
-			Asked: begun, Done: done})
+			Submitted: begun, Completed: done})
 	}
 	assert.False(t, block(1, 2), "before the window")
 	r.Open(10, 100)
@@ -222,7 +222,7 @@ func TestRequestsInFlight(t *testing.T) {
 	r.Open(10*time.Second, 20*time.Second)
 	give := func(begun, ended time.Duration, flush bool) {
 		c := tiers.Chunk{Op: tiers.Read, Flush: flush, Bytes: 1 << 20, Begun: begun, Ended: ended,
-			Asked: begun - time.Millisecond, Done: ended + time.Millisecond}
+			Submitted: begun - time.Millisecond, Completed: ended + time.Millisecond}
 		r.Chunk(1, tiers.Storage, tiers.Decode, c)
 	}
 	give(8*time.Second, 9*time.Second, false)   // before
@@ -252,7 +252,7 @@ func TestWaitingForAnEngine(t *testing.T) {
 	r := New(1)
 	r.Open(0, 20*s)
 	r.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: 1 << 20, Held: 5 * s,
-		Asked: 6 * s, Begun: 6*s + s/2, Ended: 10*s + s/2, Done: 11 * s})
+		Submitted: 6 * s, Begun: 6*s + s/2, Ended: 10*s + s/2, Completed: 11 * s})
 	r.Request(RequestSample{At: 11 * s}, OpSample{At: 11 * s, Level: tiers.Storage, Op: tiers.Read,
 		Phase: tiers.Decode, Bytes: 1 << 20, Timing: tiers.Timing{Device: 10 * s}})
 	r.Close()
@@ -268,7 +268,7 @@ func BenchmarkRecorderChunk(b *testing.B) {
 	for i := range b.N {
 		at := time.Duration(i)
 		r.Chunk(i%workers, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: 2 << 20,
-			Begun: at - 400, Ended: at, Asked: at - 500, Done: at})
+			Begun: at - 400, Ended: at, Submitted: at - 500, Completed: at})
 	}
 }
 
@@ -284,7 +284,7 @@ func BenchmarkRecorderContention(b *testing.B) {
 					worker := int(workers.Add(1))
 					for at := time.Duration(500); p.Next(); at++ {
 						r.Block(worker, tiers.Chunk{Op: tiers.Read, Bytes: 4096, Begun: at - 400,
-							Ended: at, Asked: at - 500, Done: at})
+							Ended: at, Submitted: at - 500, Completed: at})
 					}
 				}
 			})
@@ -333,7 +333,7 @@ func TestPartsAddUp(t *testing.T) {
 	r.Open(10*time.Second, 20*time.Second)
 	give := func(shard, part int, l tiers.Kind, begun, ended time.Duration, flush bool) {
 		r.Chunk(shard, l, tiers.Decode, tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: 100,
-			Begun: begun, Ended: ended, Asked: begun, Done: ended, Part: part})
+			Begun: begun, Ended: ended, Submitted: begun, Completed: ended, Part: part})
 	}
 	give(0, 0, tiers.Storage, 8*time.Second, 12*time.Second, false)
 	give(1, 1, tiers.Storage, 12*time.Second, 18*time.Second, false)
@@ -341,7 +341,7 @@ func TestPartsAddUp(t *testing.T) {
 	give(0, 1, tiers.Storage, 19*time.Second, 21*time.Second, false) // counts in flight
 	give(0, 0, tiers.CPU, 12*time.Second, 13*time.Second, false)
 	assert.True(t, r.Block(0, tiers.Chunk{Op: tiers.Read, Bytes: 7, Begun: 11 * time.Second,
-		Ended: 12 * time.Second, Asked: 11 * time.Second, Done: 12 * time.Second}))
+		Ended: 12 * time.Second, Submitted: 11 * time.Second, Completed: 12 * time.Second}))
 	r.Close()
 	given := result.Result{IO: result.IO{Roots: make([]result.Root, 2)}}
 	res := Build(infoOf(given), r)

@@ -70,9 +70,9 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	n := s.n.traffic(l, c.Op)
 	n.Bytes += c.Bytes
 	n.MemoryBytes += c.Memory
-	s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
+	s.timeline.at(c.Completed).n[bucketBytes(l, c.Op)] += c.Bytes
 	// The time between submission and completion in which the device did not have the request.
-	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
+	s.n.HandoverNS[l] += int64(c.Completed - c.Submitted - (c.Ended - c.Begun))
 	s.n.HeldNS[l] += int64(c.Held)
 	p := s.part(l, c.Op, c.Part)
 	if p != nil {
@@ -85,7 +85,7 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 		}
 		n.Requests++
 		if l == tiers.Storage {
-			s.tookAt(timedReadRequest+timed(c.Op), c.Done, c.Ended-c.Begun)
+			s.tookAt(timedReadRequest+timed(c.Op), c.Completed, c.Ended-c.Begun)
 		} else {
 			s.took(histLevels[l].op[c.Op].request, c.Ended-c.Begun)
 		}
@@ -112,7 +112,7 @@ func (s *shard) block(c tiers.Chunk) {
 	}
 	*time += took
 	s.moved(c.Op, phase, purpose, c.Bytes, 1)
-	s.timeline.at(c.Done).n[bucketRequests]++
+	s.timeline.at(c.Completed).n[bucketRequests]++
 }
 
 // busy adds the part of an operation's time that lies in the window to the busy time of workers.

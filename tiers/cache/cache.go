@@ -58,7 +58,7 @@ func (l Level) Move(ctx context.Context, now func() time.Duration, op tiers.Op, 
 	case l.Tier == nil:
 		at := now()
 		c.Timing, c.Done = tiers.Timing{}, 1
-		c.Observe(tiers.Chunk{Op: op, Bytes: objs[0].Size, Begun: at, Ended: at, Asked: at, Done: at})
+		c.Observe(tiers.Chunk{Op: op, Bytes: objs[0].Size, Begun: at, Ended: at, Submitted: at, Completed: at})
 		return nil
 	case op == tiers.Read:
 		return l.Tier.Get(ctx, c, objs, dst)

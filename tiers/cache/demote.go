@@ -88,7 +88,7 @@ func (u *upper) Fill(o tiers.Object, off int64, p []byte) error {
 		u.err = cmp.Or(u.err, err)
 	} else if !u.left {
 		u.call.Observe(tiers.Chunk{Op: tiers.Read, Bytes: int64(n), Begun: begun, Ended: now,
-			Asked: begun, Done: now})
+			Submitted: begun, Completed: now})
 	}
 	u.mu.Unlock()
 	if err != nil || n == len(p) {

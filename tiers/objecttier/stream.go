@@ -109,7 +109,7 @@ func (p *put) acknowledged(off int64, r store.Request, held time.Duration, flush
 	p.acked += r.Bytes
 	p.mu.Unlock()
 	p.observe(tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
-		Ended: r.Ended, Asked: r.Begun, Done: r.Ended, Held: held})
+		Ended: r.Ended, Submitted: r.Begun, Completed: r.Ended, Held: held})
 }
 
 // send waits for a turn and makes a request with n bytes of the object from an offset on.
@@ -208,7 +208,7 @@ func (p *put) abort(id string) error {
 		p.wasted.Add(p.acked)
 		now := p.clock.Now()
 		p.observe(tiers.Chunk{Op: tiers.Write, Piece: true, Bytes: -p.acked, Begun: now, Ended: now,
-			Asked: now, Done: now})
+			Submitted: now, Completed: now})
 	}
 	return err
 }
@@ -292,9 +292,9 @@ func (m *transfer) receive(ctx context.Context, buf tiers.Buffer, dst tiers.Sink
 	_, err = m.client.Get(ctx, m.key, r, buf.B, func(p []byte, off int64) error {
 		now := m.clock.Now()
 		c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
-			Asked: begun, Done: now, Held: held}
+			Submitted: begun, Completed: now, Held: held}
 		if off+int64(len(p)) < r.Off+r.N { // only the last piece reports the request's times
-			c.Piece, c.Begun, c.Asked, c.Held = true, now, now, 0
+			c.Piece, c.Begun, c.Submitted, c.Held = true, now, now, 0
 		}
 		m.observe(c)
 		m.exit()

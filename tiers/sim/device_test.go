@@ -159,8 +159,8 @@ func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
 		var got []time.Duration
 		v.Go(func() {
 			call := tiers.Call{Observe: func(c tiers.Chunk) {
-				assert.Equal(t, c.Asked, c.Begun)
-				assert.Equal(t, c.Ended, c.Done)
+				assert.Equal(t, c.Submitted, c.Begun)
+				assert.Equal(t, c.Ended, c.Completed)
 				got = append(got, c.Ended-c.Begun)
 			}}
 			assert.NoError(t, x.Get(t.Context(), &call,

@@ -136,8 +136,8 @@ func (op *operation) commit(w tiers.Writer) error {
 	if err != nil || op.call.Observe == nil {
 		return err
 	}
-	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: flushed, Ended: now, Asked: flushed,
-		Done: now, Part: op.part}
+	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: flushed, Ended: now, Submitted: flushed,
+		Completed: now, Part: op.part}
 	// With buffered I/O the commit moves the bytes from the page cache to the device.
 	if op.traits.CountsAtCommit {
 		size := op.payload(0, op.size)

@@ -206,7 +206,7 @@ func (op *operation) report(l *stream) {
 func chunk(op tiers.Op, io *tiers.IO, submitted, done time.Duration) tiers.Chunk {
 	passed := max(io.Passed, submitted)
 	return tiers.Chunk{Op: op, Begun: cmp.Or(io.Begun, submitted), Ended: cmp.Or(io.Ended, done),
-		Asked: passed, Done: done, Held: passed - submitted}
+		Submitted: passed, Completed: done, Held: passed - submitted}
 }
 
 // end ends a stream, with an error if the stream failed, and returns its buffer to the pool. If a request
