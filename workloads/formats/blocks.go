@@ -21,6 +21,7 @@ func blockFormats() []blockFormat {
 	return []blockFormat{
 		mooncake,
 		bailian,
+		dynamo,
 		kvEvents,
 		lct,
 		agentSessions,

@@ -5,11 +5,12 @@
 //	               malformed rows, and the limit at which a file is refused
 //	lines.go       lines of files, .gz and .zst unpacked; Table, CSV: comma-separated values by column
 //	document.go    JSON value by value
-//	readers.go     rowReader: any number of rows of each line, JSON document or record
+//	readers.go     rowReader: any number of rows of each line, JSON document or record,
+//	               also rows that come in another order
 //	requests.go    Azure and BurstGPT: requests as comma-separated values
 //	sharegpt.go    ShareGPT: recorded conversations, whose texts tokenizer.go counts
 //	blocks.go      Blocks: the table of block traces, detected by the content of each file; their rows
-//	mooncake.go, kvevents.go
+//	mooncake.go, dynamo.go, kvevents.go
 //	               block traces of JSON lines; Bailian's are in mooncake.go
 //	sessions.go    sessions of agents, and of the agents that they start
 //	lct.go         recordings of LMCache's storage manager, in msgpack

@@ -3,34 +3,28 @@ package formats
 import (
 	"cmp"
 	"encoding/json"
+	"time"
 )
 
 // mooncake is the format of https://github.com/kvcache-ai/Mooncake (FAST25-release/traces): JSON lines
 // {"timestamp": ms, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1, ...]}. AIPerf writes
 // input_tokens, output_tokens and created_time instead. block_size is a key of kvbench, for a block
 // size other than 512.
+//
+// A row of a session (session_id) may have a delay in ms instead of a timestamp (AIPerf, Dynamo). The
+// delay starts with the answer to the previous row of the session. The time of the answer is not
+// recorded, so the reader counts the delay from the start of the previous row. It holds a row with a
+// delay until no earlier row can come.
 var mooncake = blockFormat{
 	name: "Mooncake", sign: `JSON lines with "hash_ids"`, extension: ".jsonl",
 	doc: "[Mooncake](https://github.com/kvcache-ai/Mooncake) JSON lines; `input_tokens`, `output_tokens`, " +
-		"`created_time` as AIPerf writes them | 512 tokens, or the row's `block_size` | one file | ms",
+		"`created_time` as AIPerf writes them; `session_id` and `delay` | 512 tokens, or the row's " +
+		"`block_size` | one file | ms",
 	sharedKeys: []string{"hash_ids", "input_length", "output_length", "timestamp"},
 	open: func(path, scope string) (Reader, error) {
+		m := mooncakeSessions{}
 		return openJSONLines(path, func(out *rowReader, line *mooncakeLine) error {
-			// Of each pair of keys, take the key that the line has.
-			at := cmp.Or(line.Time, line.Created)
-			in, answer := cmp.Or(line.In, line.InTokens), cmp.Or(line.Out, line.OutToken)
-			switch {
-			case line.IDs == nil && (line.Messages != nil || line.Text != nil || line.Input != nil):
-				return malformed("messages, input or text_input without hash_ids: their blocks are not known")
-			case line.WaitFor != nil:
-				return malformed("wait_for: the times of these rows are a graph of dependencies; give " +
-					"the trace that they were made of")
-			case in == nil || answer == nil || at == nil:
-				return errBlockKeys
-			}
-			out.add(blockRow(*at/1e3, Row{Context: int(*in), Generate: int(*answer), Blocks: line.IDs,
-				BlockTokens: int(cmp.Or(line.Size, mooncakeTokens)), Scope: scope}))
-			return nil
+			return m.row(out, line, scope)
 		})
 	},
 }
@@ -49,10 +43,70 @@ type mooncakeLine struct {
 	IDs      blockIDs `json:"hash_ids"`
 	Size     int64    `json:"block_size"`
 
+	Session  json.RawMessage `json:"session_id"`
+	Delay    *float64        `json:"delay"`
+	DelayMS  *float64        `json:"delay_ms"`
 	Messages json.RawMessage `json:"messages"`
 	Text     json.RawMessage `json:"text_input"`
 	Input    json.RawMessage `json:"input"`
 	WaitFor  json.RawMessage `json:"wait_for"`
+}
+
+// mooncakeSessions has the time of the last row of each session.
+type mooncakeSessions map[string]*time.Duration
+
+// maxMooncakeSessions is the largest number of remembered sessions. They take some hundred MB.
+const maxMooncakeSessions = 1 << 20
+
+// row adds the row of a line to out.
+func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) error {
+	// Of each pair of keys, take the key that the line has.
+	at, delay := cmp.Or(line.Time, line.Created), cmp.Or(line.Delay, line.DelayMS)
+	in, answer := cmp.Or(line.In, line.InTokens), cmp.Or(line.Out, line.OutToken)
+	session := string(line.Session) // a number or a text
+	if session == "null" || session == `""` {
+		session = ""
+	}
+	before := m[session]
+	switch {
+	case line.IDs == nil && (line.Messages != nil || line.Text != nil || line.Input != nil):
+		return malformed("messages, input or text_input without hash_ids: their blocks are not known")
+	case line.WaitFor != nil:
+		return malformed("%s: %s", agenticSchema, agenticInstead)
+	case session != "" && at == nil && delay == nil:
+		// AIPerf begins such a session as soon as it has capacity for another session.
+		return malformed("a row of a session with neither timestamp nor delay: its time is not recorded")
+	case in == nil || answer == nil || at == nil && delay == nil:
+		return errBlockKeys
+	case at == nil && (before == nil || !(*delay >= 0)):
+		return malformed("a row with a delay and no timestamp: want a session_id of a row before it, " +
+			"after which it comes, and a delay of at least 0")
+	}
+	timed := at != nil
+	if !timed {
+		at = new(float64(*before)/1e6 + *delay)
+	}
+	row, err := blockRow(*at/1e3, Row{Context: int(*in), Generate: int(*answer), Blocks: line.IDs,
+		BlockTokens: int(cmp.Or(line.Size, mooncakeTokens)), Scope: scope})
+	if err != nil {
+		return err
+	}
+	if timed {
+		out.add(row, nil)
+	} else {
+		out.hold(row)
+	}
+	switch {
+	case session == "":
+	case before != nil:
+		*before = row.Stamp
+	default:
+		if len(m) == maxMooncakeSessions {
+			clear(m)
+		}
+		m[session] = new(row.Stamp)
+	}
+	return nil
 }
 
 // bailian is the format of https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon: JSON lines

@@ -1,6 +1,12 @@
 package formats
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+)
 
 // maxBlockLine is the longest line of a block trace in bytes. A request may have a hundred thousand
 // ids, which may be hashes of twenty digits.
@@ -10,8 +16,11 @@ const maxBlockLine = 2 << 20
 // rows. A format needs only a function that adds the rows of an element.
 type rowReader struct {
 	elements
-	fill func() error // reads the next element, and adds its rows
-	rows []elementRow // rows of the element last read
+	fill func() error // reads the next element, and adds or holds its rows
+
+	rows  []elementRow // rows of the element last read
+	held  heldRows
+	ended error // error that ended the file
 }
 
 // elements are the lines or the values of a file.
@@ -77,14 +86,65 @@ func unmarshal(text []byte, to any) error {
 // add adds a row, or the error of a malformed row. The element's other rows stay valid.
 func (r *rowReader) add(row Row, err error) { r.rows = append(r.rows, elementRow{row, err}) }
 
-// Next implements Reader.
+// hold adds a row that waits until no earlier row can come.
+func (r *rowReader) hold(row Row) { r.held.add(row) }
+
+// Next implements Reader. A held row comes before the first row that is not earlier, and at the end of the
+// file.
 func (r *rowReader) Next() (Row, error) {
-	for len(r.rows) == 0 {
-		if err := r.fill(); err != nil {
+	for {
+		due := len(r.rows) > 0 && len(r.held.rows) > 0 && r.rows[0].err == nil &&
+			r.held.rows[0].Stamp <= r.rows[0].Stamp
+		switch {
+		case due || r.held.full() || len(r.held.rows) > 0 && errors.Is(r.ended, io.EOF):
+			return r.held.take(), nil
+		case len(r.rows) > 0:
+			next := r.rows[0]
+			r.rows = r.rows[1:]
+			return next.Row, next.err
+		case r.ended != nil:
+			return Row{}, r.ended
+		}
+		err := r.fill()
+		if IsMalformed(err) {
 			return Row{}, err
 		}
+		r.ended = err
 	}
-	next := r.rows[0]
-	r.rows = r.rows[1:]
-	return next.Row, next.err
+}
+
+// heldRows holds waiting rows, ordered by time.
+type heldRows struct {
+	rows   []Row
+	blocks int // number of blocks of all rows
+}
+
+// The limits of waiting rows: as many rows as a cluster executes concurrently, and 64 MiB of blocks. A
+// row that more than maxHeld rows overtake comes out of order.
+const (
+	maxHeld       = 4096
+	maxHeldBlocks = 8 << 20
+)
+
+// full reports whether the earliest row must leave.
+func (h *heldRows) full() bool { return len(h.rows) >= maxHeld || h.blocks >= maxHeldBlocks }
+
+func (h *heldRows) add(row Row) {
+	at := len(h.rows) // most rows are later than all waiting rows
+	if at > 0 && row.Stamp < h.rows[at-1].Stamp {
+		at, _ = slices.BinarySearchFunc(h.rows, row, func(a, b Row) int {
+			return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // after rows of the same time
+		})
+	}
+	h.rows = slices.Insert(h.rows, at, row)
+	h.blocks += len(row.Blocks)
+}
+
+// take removes and returns the earliest row.
+func (h *heldRows) take() Row {
+	row := h.rows[0]
+	h.rows[0] = Row{} // so that its blocks can be freed
+	h.rows = h.rows[1:]
+	h.blocks -= len(row.Blocks)
+	return row
 }
