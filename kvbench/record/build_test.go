@@ -44,6 +44,16 @@ func TestShardsAddUp(t *testing.T) {
 	assert.Equal(t, *two.Timeline, timeline)
 }
 
+// The trials of a run share the sections of their Info: Build leaves no count in them.
+func TestBuildChangesNoInfo(t *testing.T) {
+	info, rec := fixtureInfo(), fixtureRecorder(1)
+	want, err := Build(info, rec).Encode()
+	require.NoError(t, err)
+	got, err := Build(info, rec).Encode()
+	require.NoError(t, err)
+	assert.JSONEq(t, string(want), string(got))
+}
+
 func TestSLACountsWhatHasMissedIt(t *testing.T) {
 	info := Info{QoS: users.Default().QoS}
 	info.Load = map[string]result.ClassOutcome{"batch": {Offered: 7, Queued: 7},

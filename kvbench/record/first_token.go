@@ -10,13 +10,14 @@ import (
 
 // firstToken fills in the section on the time to the first token, if the result has it.
 func (b *builder) firstToken() {
-	f := b.r.FirstToken
-	if f == nil {
+	if b.r.FirstToken == nil {
 		return
 	}
+	f := b.n.FirstToken // a copy: the caller's section serves the next trial, too
+	f.Prefill = b.r.FirstToken.Prefill
+	b.r.FirstToken = &f
 	cost := b.info.Cost
 	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
-	add(f, &b.n.FirstToken)
 	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
 	var p50, p95 compute.Loading
 	f.Loading, p50, p95 = b.loading()
