@@ -7,6 +7,7 @@
 //	process.go    ranks as processes that rank 0 starts on its host
 //	hello.go      Hello: a rank, its host and filesystems; why the coordinator refuses a rank
 //	link.go       a connection that detects that the other side is silent
+//	rpc.go        calls of methods over a connection
 //	member.go     Member: a rank's side, which calls the coordinator
 //	leader.go     Leader: the coordinator's side; which ranks are connected or lost
 //	terms.go      which ranks share filesystems; the values on which all ranks of a trial agree
@@ -23,7 +24,7 @@
 //  5. The coordinator returns the outcome to all ranks. A trial that failed for one rank has failed for all
 //     ranks.
 //
-// A rank calls methods of the coordinator (net/rpc), one for each step. The call returns when all ranks have
+// A rank calls methods of the coordinator (rpc.go), one for each step. The call returns when all ranks have
 // reached this step. One more call of each rank returns when the run is stopped.
 //
 // The compared clocks are wall clocks. All processes of a kernel read the same wall clock. If someone sets a

@@ -8,9 +8,9 @@ import (
 	"maps"
 	"math"
 	"net"
-	"net/rpc"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -52,11 +52,14 @@ type client struct {
 	hello  Hello
 	link   *link
 	ctx    context.Context // ends with the connection
-	lost   *result.LostClient
-	left   bool   // the rank has sent that it leaves
-	live   []byte // the text of its last heartbeat, for the live line
-	stage  string // what the rank does, for the message that it is lost
-	part   part
+
+	admitted atomic.Bool
+
+	lost  *result.LostClient
+	left  bool   // the rank has sent that it leaves
+	live  []byte // the text of its last heartbeat, for the live line
+	stage string // what the rank does, for the message that it is lost
+	part  part
 
 	filesystems []int // indices in Leader.filesystems, by cache directory of the rank
 }
@@ -110,20 +113,23 @@ func (l *Leader) accept(conn net.Conn) {
 	ctx, end := context.WithCancelCause(context.Background())
 	c := &client{leader: l, link: &link{Conn: conn, ended: end}, ctx: ctx, stage: "before the first trial"}
 	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
-	server := rpc.NewServer()
-	_ = server.RegisterName("Door", &door{c, server}) // fails only for a type without such methods
-	server.ServeConn(c.link)
+	serve(c.link, c.method)
 }
 
-// door serves a connection until its rank is admitted.
-type door struct {
-	c      *client
-	server *rpc.Server
+// method returns a method that a rank may call, or nil. Until it is admitted, this is only Hello.
+func (c *client) method(name string) method {
+	if !c.admitted.Load() {
+		return map[string]method{"Hello": handle(c.Hello)}[name]
+	}
+	return map[string]method{"Gathered": handle(c.Gathered), "Beat": handle(c.Beat), "Stopped": handle(c.Stopped),
+		"Enter": handle(c.Enter), "Ready": handle(c.Ready), "Clock": handle(c.Clock), "Begin": handle(c.Begin),
+		"Result": handle(c.Result), "Done": handle(c.Done), "Outcome": handle(c.Outcome),
+		"Leave": handle(c.Leave)}[name]
 }
 
 // Hello admits a rank, or returns why it does not. It closes the connection of another job.
-func (d *door) Hello(hello Hello, _ *struct{}) error {
-	c, l := d.c, d.c.leader
+func (c *client) Hello(hello Hello, _ *struct{}) error {
+	l := c.leader
 	if hello.Job != l.Hello.Job {
 		return c.link.Close()
 	}
@@ -142,7 +148,8 @@ func (d *door) Hello(hello Hello, _ *struct{}) error {
 	}
 	c.link.left.Store(math.MaxInt64)
 	context.AfterFunc(c.ctx, func() { l.ended(c, context.Cause(c.ctx)) })
-	return d.server.RegisterName("Rank", c)
+	c.admitted.Store(true)
+	return nil
 }
 
 // admit admits a rank to the run. If it refuses the rank, why is the reason, and fatal says whether the

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/rpc"
 	"time"
 )
 
@@ -34,14 +33,14 @@ type MemberConfig struct {
 type Member struct {
 	MemberConfig
 	hello  Hello
-	client *rpc.Client
+	caller *caller
 	open   context.Context // ends with the connection
 	run    context.Context // ends with open, or when the coordinator stops the run; the cause says why
 	stop   context.CancelCauseFunc
 	forget func() bool // prevents the call of Stop
 	at     Step        // where this rank is in the trial
 	begun  time.Time   // the start of the last phase
-	done   *rpc.Call   // the call of Rank.Done for the last trial
+	done   *call       // the call of Done for the last trial
 }
 
 // dialTime is the timeout of one attempt to connect to rank 0. The pause between attempts grows
@@ -106,10 +105,10 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 	m.run, m.stop = context.WithCancelCause(open)
 	l := &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
 	l.left.Store(math.MaxInt64)
-	m.client = rpc.NewClient(l)
-	if err := m.call(ctx, "Door.Hello", hello, nil); err != nil {
-		_ = m.client.Close()
-		if _, answered := errors.AsType[rpc.ServerError](err); answered {
+	m.caller = newCaller(l)
+	if err := m.call(ctx, "Hello", hello, nil); err != nil {
+		m.caller.close()
+		if _, answered := errors.AsType[methodError](err); answered {
 			err = refused{err.Error()}
 		}
 		return nil, err
@@ -122,7 +121,7 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 	go m.heartbeat()
 	go func() {
 		var why string
-		if m.call(m.run, "Rank.Stopped", 0, &why) == nil {
+		if m.call(m.run, "Stopped", 0, &why) == nil {
 			m.stop(errors.New(why))
 		}
 	}()
@@ -138,7 +137,7 @@ func (m *Member) heartbeat() {
 		if m.Live != nil {
 			live = m.Live()
 		}
-		m.send("Rank.Beat", live, nil) // the connection shows whether the coordinator answers
+		m.send("Beat", live, nil) // the connection shows whether the coordinator answers
 		select {
 		case <-tick.C:
 		case <-m.open.Done():
@@ -147,21 +146,21 @@ func (m *Member) heartbeat() {
 }
 
 // send calls a method of the coordinator and does not wait for the answer.
-func (m *Member) send(method string, in, out any) *rpc.Call {
+func (m *Member) send(method string, in, out any) *call {
 	if out == nil {
 		out = new(struct{})
 	}
-	return m.client.Go(method, in, out, make(chan *rpc.Call, 1))
+	return m.caller.start(method, in, out)
 }
 
 // await waits for the answer of a call.
-func (m *Member) await(ctx context.Context, call *rpc.Call) error {
+func (m *Member) await(ctx context.Context, k *call) error {
 	select {
-	case <-call.Done:
-		if _, answered := errors.AsType[rpc.ServerError](call.Error); !answered && call.Error != nil {
-			return cmp.Or(context.Cause(m.open), call.Error)
+	case <-k.done:
+		if _, answered := errors.AsType[methodError](k.err); !answered && k.err != nil {
+			return cmp.Or(context.Cause(m.open), k.err)
 		}
-		return call.Error
+		return k.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -173,7 +172,7 @@ func (m *Member) call(ctx context.Context, method string, in, out any) error {
 
 // Gathered waits until all ranks are connected.
 func (m *Member) Gathered(ctx context.Context) (g Gathering, err error) {
-	err = m.call(ctx, "Rank.Gathered", 0, &g)
+	err = m.call(ctx, "Gathered", 0, &g)
 	return g, err
 }
 
@@ -197,7 +196,7 @@ func (m *Member) Size() int {
 // which all ranks have agreed. Every rank enters the same trials in the same order.
 func (m *Member) Enter(ctx context.Context, terms Terms) (agreed Terms, err error) {
 	m.at = Step{Trial: m.at.Trial + 1, Number: 1, Terms: terms}
-	err = m.call(ctx, "Rank.Enter", m.at, &agreed)
+	err = m.call(ctx, "Enter", m.at, &agreed)
 	return agreed, err
 }
 
@@ -212,12 +211,12 @@ func (m *Member) Barrier(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	m.at.Number++
-	err := m.call(ctx, "Rank.Ready", m.at, nil)
+	err := m.call(ctx, "Ready", m.at, nil)
 	m.at.Clock = Offset{}
 	for i := 0; i < pings && err == nil; i++ {
 		sent := m.Now()
 		var leader int64
-		err = m.call(ctx, "Rank.Clock", 0, &leader)
+		err = m.call(ctx, "Clock", 0, &leader)
 		roundTrip := m.Now().Sub(sent)
 		if i == 0 || roundTrip < m.at.Clock.RoundTrip {
 			m.at.Clock = Offset{sent.Add(roundTrip/2).UnixNano() - leader, roundTrip}
@@ -226,7 +225,7 @@ func (m *Member) Barrier(ctx context.Context) error {
 	var start int64
 	if err == nil {
 		m.at.Number++
-		err = m.call(ctx, "Rank.Begin", m.at, &start)
+		err = m.call(ctx, "Begin", m.at, &start)
 	}
 	if err != nil {
 		return cmp.Or(context.Cause(m.run), err) // the run may have ended because of that error
@@ -254,20 +253,20 @@ func (m *Member) Publish(doc []byte) error {
 		return err
 	}
 	m.at.Published = true
-	m.send("Rank.Result", Step{Trial: m.at.Trial, Doc: doc}, nil)
+	m.send("Result", Step{Trial: m.at.Trial, Doc: doc}, nil)
 	return nil
 }
 
 // Done tells the coordinator that this rank has ended the trial. failure is the rank's error, or "".
 func (m *Member) Done(failure string) {
 	m.at.Text = failure
-	m.done = m.send("Rank.Done", m.at, nil)
+	m.done = m.send("Done", m.at, nil)
 }
 
 // Outcome waits for the outcome of this rank's trial. text is why the trial failed; "" if it succeeded on all
 // ranks.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
-	err = m.call(ctx, "Rank.Outcome", m.at.Trial, &text)
+	err = m.call(ctx, "Outcome", m.at.Trial, &text)
 	return text, err
 }
 
@@ -279,6 +278,6 @@ func (m *Member) Leave(why string) {
 	if m.done != nil {
 		_ = m.await(m.open, m.done)
 	}
-	_ = m.call(m.open, "Rank.Leave", why, nil)
-	_ = m.client.Close()
+	_ = m.call(m.open, "Leave", why, nil)
+	m.caller.close()
 }

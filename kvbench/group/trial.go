@@ -20,9 +20,9 @@ type Step struct {
 	Number int
 	Terms  Terms  // set in step 1
 	Clock  Offset // set in steps 3, 5 …
-	Doc    []byte // the result; only in the call of Rank.Result
+	Doc    []byte // the result; only in the call of Result
 
-	// The following fields are set in the call of Rank.Done.
+	// The following fields are set in the call of Done.
 	Text      string          // the rank's error, or ""
 	Published bool            // the rank has sent a result
 	Late      []time.Duration // for each phase the time from its start to the opening of the window, or notOpened
