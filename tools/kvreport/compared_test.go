@@ -101,8 +101,8 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 		require.Equal(t, Done, code, errs)
 	}
 	text := html.UnescapeString(textOf(t, page))
-	assert.Contains(t, text, ": not compared, because in one run or both fewer than half of the "+
-		"trials were storage-limited: 1 (Synthetic/a=2 +160.0 %); better in 2 (")
+	assert.Contains(t, text, ": not compared, because in at least one of the runs fewer than half of "+
+		"the trials were storage-limited: 1 (Synthetic/a=2 +160.0 %); better in 2 (")
 	assert.Contains(t, text, " 3 of 6 storage-limited, 3 of 6 undecided ")
 	assert.Contains(t, text, " 2 of 6 storage-limited, 4 of 6 undecided ")
 	assert.Contains(t, text, " +160.0 % mostly not storage-limited ")
