@@ -230,7 +230,7 @@ func (m *Member) Barrier(ctx context.Context) error {
 	if err != nil {
 		return cmp.Or(context.Cause(m.run), err) // the run may have ended because of that error
 	}
-	// From now on the rank uses the monotonic clock, which nobody can set.
+	// From now on the rank uses the monotonic clock, which cannot be set.
 	wait := time.Duration(start - m.Now().UnixNano())
 	m.begun, m.at.Late = time.Now().Add(wait), append(m.at.Late, notOpened)
 	select {
@@ -257,7 +257,7 @@ func (m *Member) Publish(doc []byte) error {
 	return nil
 }
 
-// Done tells the coordinator that this rank has ended the trial. failure is the rank's error, or "".
+// Done reports to the coordinator that this rank has ended the trial. failure is the rank's error, or "".
 func (m *Member) Done(failure string) {
 	m.at.Text = failure
 	m.done = m.send("Done", m.at, nil)
