@@ -71,8 +71,10 @@ type trial struct {
 
 // plan describes what a run does. It is made and checked before the run starts.
 type plan struct {
+	scenario *params.Scenario // nil without one
+
 	points  []*params.Values // of all selected benchmarks, each at every point of its sweep
-	lines   []*line          // in the order of the output
+	lines   []*line          // in the order of the output; with a scenario in that of its jobs
 	groups  [][]*line        // lines whose trials take turns, including lines without output
 	cpus    []int            // of -cpu
 	ignored []string         // parameters that were set and have no effect
@@ -95,8 +97,9 @@ func (p *plan) linesOf(bench string) (lines []*line) {
 	return lines
 }
 
-// add adds the selected lines of a benchmark, and returns the names of all its lines.
-func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names []string) {
+// add adds the lines of a benchmark that a job has, and that -bench and -skip select. It returns the names
+// of all its lines.
+func (p *plan) add(base *params.Values, suite Suite, job, bench, skip pattern) (names []string) {
 	turns := base.Bench.Name == result.BenchmarkEngines
 	first := len(p.groups)
 	for _, v := range base.Points {
@@ -105,9 +108,8 @@ func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names
 		for _, part := range suite.parts(v) {
 			l := &line{part: part, v: v, path: strings.Trim(v.Point+"/"+part.name, "/")}
 			names, lines = append(names, l.name()), append(lines, l)
-			elements := strings.Split("Benchmark"+l.name(), "/")
-			selected = append(selected, bench.matches(base.Sweep, elements...) &&
-				!skip.matches(base.Sweep, elements...))
+			selected = append(selected, job.matches(v.Point, l.name()) &&
+				(bench == nil || bench.matches(v.Point, l.name())) && !skip.matches(v.Point, l.name()))
 		}
 		for i, l := range lines {
 			// A selected read needs the trials that write its files, even if the line of these trials
@@ -129,9 +131,14 @@ func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names
 }
 
 // schedule creates the trials of each line and the order in which they run. The testing package calls
-// all trials of a line, for one value of -cpu after the other, before the trials of the next line.
+// all trials of a line, for one value of -cpu after the other, before the trials of the next line. It has
+// an order of its own for the benchmarks: a scenario has one queue for all of its lines.
 func (p *plan) schedule(count int) {
-	for _, group := range p.groups {
+	together := 1
+	if p.scenario != nil {
+		together = len(p.groups)
+	}
+	for groups := range slices.Chunk(p.groups, max(1, together)) {
 		for i := range max(1, len(p.cpus)) {
 			procs, suffix := 0, ""
 			if len(p.cpus) > 0 {
@@ -141,26 +148,64 @@ func (p *plan) schedule(count int) {
 				suffix = fmt.Sprintf("-%d", procs)
 			}
 			queue := new([]*trial)
-			for n := range count {
-				for _, l := range round(group, n) {
-					t := &trial{line: l, number: n, procs: procs, name: l.name() + suffix, queue: queue}
+			for _, turn := range p.turns(groups, count) {
+				for _, l := range round(turn.group, turn.number) {
+					t := &trial{line: l, number: turn.number, procs: procs, name: l.name() + suffix,
+						queue: queue}
+					l.group, l.trials = turn.group, append(l.trials, t)
 					if l.follows {
 						t.source = (*queue)[len(*queue)-1]
 					}
-					*queue = append(*queue, t)
-					l.group, l.trials = group, append(l.trials, t)
+					if l.bench == nil && l.skip == "" {
+						*queue = append(*queue, t)
+					}
 				}
 			}
 		}
 	}
 }
 
+// turn is one trial of each line of a group.
+type turn struct {
+	group  []*line
+	number int
+}
+
+// turns returns the order in which the groups of a queue run: all trials of a group, then those of the next
+// one; or one trial of each group in turn, there and back, so that a drive that becomes slower over time
+// affects all alike.
+func (p *plan) turns(groups [][]*line, count int) (order []turn) {
+	for _, group := range groups {
+		for n := range count {
+			order = append(order, turn{group, n})
+		}
+	}
+	if p.scenario == nil || !p.scenario.InTurn {
+		return order
+	}
+	place := func(t turn) int {
+		i := slices.IndexFunc(groups, func(g []*line) bool { return g[0] == t.group[0] })
+		if t.number%2 == 1 {
+			i = len(groups) - i
+		}
+		return i
+	}
+	slices.SortStableFunc(order, func(a, b turn) int {
+		return cmp.Or(a.number-b.number, place(a)-place(b))
+	})
+	return order
+}
+
 // run runs the trials in the queue up to and including t, and reads that follow its writes. A read runs
-// directly after its write: later only the files of the last trial would be left.
+// directly after its write: later only the files of the last trial would be left. Trials of a line whose
+// first trial has failed do not run: the testing package does not call them.
 func (t *trial) run(measure func(*trial) outcome) outcome {
 	for t.outcome == nil || len(*t.queue) > 0 && (*t.queue)[0].source != nil {
 		next := (*t.queue)[0]
 		*t.queue = (*t.queue)[1:]
+		if first := next.trials[0].outcome; first != nil && first.err != nil && len(next.group) == 1 {
+			continue
+		}
 		o := measure(next)
 		next.outcome = &o
 	}
@@ -274,25 +319,26 @@ func (p *plan) check() (bad params.Violations) {
 type pattern []*alternative
 
 // alternative selects names. Its elements, separated by slashes, match the elements of the name, one
-// after the other, as in the testing package. The elements of a sweep, which follow the benchmark, may be
-// left out: StorageCeiling/op=read selects StorageCeiling/io-depth=1/op=read.
+// after the other, as in the testing package. The elements of a job and a sweep, which follow the benchmark,
+// may be left out: StorageCeiling/op=read selects StorageCeiling/io-depth=1/op=read.
 type alternative struct {
+	from     string // the flag, or the place in a file
 	text     string // as it was typed
 	elements []*regexp.Regexp
 	matched  bool // the name of at least one line matched
 }
 
 // readPattern parses the value of -bench or -skip. An empty text has no alternatives.
-func readPattern(flag, text string) (p pattern, err error) {
+func readPattern(from, text string) (p pattern, err error) {
 	if text == "" {
 		return nil, nil
 	}
 	for _, alternate := range splitPattern(text, '|') {
-		a := &alternative{text: alternate}
+		a := &alternative{from: from, text: alternate}
 		for _, element := range splitPattern(alternate, '/') {
 			re, err := regexp.Compile(element)
 			if err != nil {
-				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
+				return nil, fmt.Errorf("%s %q: %w", from, text, err)
 			}
 			a.elements = append(a.elements, re)
 		}
@@ -326,21 +372,26 @@ func splitPattern(s string, sep byte) []string {
 	return append(parts, s[from:])
 }
 
-// matches reports whether an alternative matches a name of a sweep or a prefix of the name. It marks
-// the alternatives that match.
-func (p pattern) matches(sweep []params.Axis, name ...string) (matches bool) {
+// matches reports whether an alternative matches the name of a line or a prefix of the name, in which the
+// elements of point may be left out. It marks the alternatives that match.
+func (p pattern) matches(point, name string) (matches bool) {
+	elements := strings.Split("Benchmark"+name, "/")
+	optional := 0
+	if point != "" {
+		optional = strings.Count(point, "/") + 1
+	}
 	for _, a := range p {
-		if a.matches(sweep, name) {
+		if a.matches(optional, elements) {
 			a.matched, matches = true, true
 		}
 	}
 	return matches
 }
 
-func (a *alternative) matches(sweep []params.Axis, name []string) bool {
+func (a *alternative) matches(optional int, name []string) bool {
 	at := 0
 	for _, element := range a.elements {
-		for at > 0 && at <= len(sweep) && at < len(name) && !element.MatchString(name[at]) {
+		for at > 0 && at <= optional && at < len(name) && !element.MatchString(name[at]) {
 			at++
 		}
 		if at >= len(name) || !element.MatchString(name[at]) {
@@ -351,33 +402,48 @@ func (a *alternative) matches(sweep []params.Axis, name []string) bool {
 	return true
 }
 
-// selected returns the benchmarks that -bench and -skip select by their first elements, in the order of
-// the table of benchmarks. If an alternative selects none, the error lists the names of benchmarks.
-func selected() (list []params.Bench, bench, skip pattern, err error) {
-	if bench, err = readPattern("-bench", flagValue("bench")); err == nil {
-		skip, err = readPattern("-skip", flagValue("skip"))
-	}
-	if err != nil {
-		return nil, nil, nil, err
+// selection is a job with the benchmarks that it selects. Without a scenario the job is -bench.
+type selection struct {
+	*params.Job
+	pattern pattern
+	benches []params.Bench // in the order of the table of benchmarks
+}
+
+// selections returns the jobs of the run and the benchmarks that they select by their first elements.
+func (s *session) selections() (list []selection, scenario *params.Scenario, bad params.Violations) {
+	scenario, bad = s.set.Scenario(s.inputs)
+	jobs := []*params.Job{{Bench: flagValue("bench"), Where: "-bench"}}
+	switch {
+	case scenario != nil:
+		jobs = scenario.Jobs
+	case len(bad) > 0:
+		jobs = nil
 	}
 	var names []string
 	for _, b := range params.Benchmarks() {
 		names = append(names, b.Name)
-		takes := slices.ContainsFunc(bench, func(a *alternative) bool { return a.selects(b.Name) })
-		if takes && !skip.matches(nil, "Benchmark"+b.Name) {
-			list = append(list, b)
+	}
+	for _, job := range jobs {
+		pattern, err := readPattern(job.Where, job.Bench)
+		if err != nil {
+			bad = append(bad, err.Error())
+			continue
+		}
+		to := selection{Job: job, pattern: pattern}
+		for _, b := range params.Benchmarks() {
+			if slices.ContainsFunc(pattern, func(a *alternative) bool { return a.selects(b.Name) }) {
+				to.benches = append(to.benches, b)
+			}
+		}
+		list = append(list, to)
+		// Check each alternative: the others would hide a typo in one.
+		for _, a := range pattern {
+			if !slices.ContainsFunc(names, a.selects) {
+				bad = append(bad, a.nothing("benchmark", names))
+			}
 		}
 	}
-	// Check each alternative: the others would hide a typo in one.
-	for _, a := range bench {
-		if !slices.ContainsFunc(names, a.selects) {
-			return nil, nil, nil, nothingSelected(a.text, "benchmark", names)
-		}
-	}
-	if len(list) == 0 {
-		err = errNothingLeft()
-	}
-	return list, bench, skip, err
+	return list, scenario, bad
 }
 
 // selects reports whether the first element matches a benchmark.
@@ -385,10 +451,10 @@ func (a *alternative) selects(bench string) bool {
 	return a.elements[0].MatchString("Benchmark" + bench)
 }
 
-// nothingSelected returns the error for an alternative of -bench that selects none of the names. It
-// lists the names, the most similar first.
-func nothingSelected(selection, what string, names []string) error {
-	word := strings.TrimPrefix(strings.Trim(selection, "^$()"), "Benchmark")
+// nothing returns the violation of an alternative that selects none of the names. It lists the names, the
+// most similar first.
+func (a *alternative) nothing(what string, names []string) string {
+	word := strings.TrimPrefix(strings.Trim(a.text, "^$()"), "Benchmark")
 	distance := func(name string) int {
 		_, d := units.Nearest(word, []string{name})
 		return d
@@ -400,13 +466,8 @@ func nothingSelected(selection, what string, names []string) error {
 	if n := len(names) - most; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", selection,
+	return fmt.Sprintf("%s %s selects no %s; there are, the nearest first, %s%s", a.from, a.text,
 		what, strings.Join(names[:min(most, len(names))], ", "), more)
-}
-
-func errNothingLeft() error {
-	return fmt.Errorf("-skip %s leaves nothing of -bench %s", flagValue("skip"),
-		flagValue("bench"))
 }
 
 // readCPUs parses Go's -cpu. The testing package would refuse a wrong list only after the header, with
@@ -427,26 +488,73 @@ func readCPUs(list string) (cpus []int, bad params.Violations) {
 	return cpus, nil
 }
 
-// makePlan resolves the parameters of every selected benchmark at every point of its sweep and checks
-// them. The error lists every violation once, or says that nothing is selected.
+// makePlan resolves the parameters of every selected benchmark of every job at every point of its sweep and
+// checks them. The error lists every violation once, or says that nothing is selected.
 func (s *session) makePlan() (*plan, error) {
-	selected, bench, skip, err := selected()
-	if err != nil {
-		return nil, err
-	}
-	p := newPlan()
-	var bad params.Violations
-	p.cpus, bad = readCPUs(flagValue("cpu"))
-	bad = bad.Merge(params.UnknownEnvironment(os.Environ()))
 	s.place()
+	p := newPlan()
+	jobs, scenario, bad := s.selections()
+	note := func(err error) {
+		if err != nil {
+			bad = append(bad, err.Error())
+		}
+	}
+	skip, err := readPattern("-skip", flagValue("skip"))
+	note(err)
+	var bench pattern // of a scenario; else it is the only job
+	if p.scenario = scenario; scenario != nil {
+		bench, err = readPattern("-bench", flagValue("bench"))
+		note(err)
+	}
+	var wrong params.Violations
+	p.cpus, wrong = readCPUs(flagValue("cpu"))
+	bad = bad.Merge(wrong).Merge(params.UnknownEnvironment(os.Environ()))
 	var names []string
+	for _, job := range jobs {
+		theirs, more := s.addJob(p, job, bench, skip)
+		names, bad = append(names, theirs...), bad.Merge(more)
+	}
+	for _, a := range bench {
+		if !a.matched && len(names) > 0 {
+			bad = append(bad, a.nothing("line of the scenario", names))
+		}
+	}
+	if len(p.points) == 0 && len(bad) == 0 {
+		note(fmt.Errorf("-skip %s leaves nothing of -bench %s", flagValue("skip"), flagValue("bench")))
+	}
+	if len(p.points) == 0 {
+		return nil, bad
+	}
+	// Check all benchmarks together: a file that two benchmarks would write, lines of one name, and
+	// parameters that no benchmark uses.
+	bad = bad.Merge(oneTrace(p.points)).Merge(p.alike())
+	useless, ignored := params.Unused(p.points)
+	p.ignored, bad = ignored, bad.Merge(useless)
+	tried := map[string]bool{}
+	for _, v := range p.points {
+		if !tried[v.ResultsDir] && v.Skip() == "" {
+			tried[v.ResultsDir] = true
+			s.files.what.Store("the results directory " + v.ResultsDir)
+			bad = bad.Merge(writable(v.ResultsDir))
+		}
+	}
+	if bad = bad.Merge(p.check()); len(bad) > 0 {
+		return nil, bad
+	}
+	p.schedule(p.points[0].Count)
+	return p, nil
+}
+
+// addJob adds the lines of a job that -bench and -skip select, and returns the names of all its lines.
+func (s *session) addJob(p *plan, job selection, bench, skip pattern) (names []string, bad params.Violations) {
 	in := s.inputs
-	for _, in.Bench = range selected {
+	in.Job = job.Job
+	for _, in.Bench = range job.benches {
 		base, err := s.set.Resolve(in)
 		s.files.limit.Store(int64(base.IOTimeout))
 		// The division and the sweep are known now, and so are the sub-benchmarks.
 		before := len(p.lines)
-		names = append(names, p.add(base, s.suite, bench, skip)...)
+		names = append(names, p.add(base, s.suite, job.pattern, bench, skip)...)
 		if len(p.lines) == before {
 			continue
 		}
@@ -467,30 +575,28 @@ func (s *session) makePlan() (*plan, error) {
 			}
 		}
 	}
-	for _, a := range bench {
-		if len(a.elements) > 1 && !a.matched {
-			return nil, nothingSelected(a.text, "sub-benchmark", names)
+	for _, a := range job.pattern {
+		if len(a.elements) > 1 && !a.matched && len(names) > 0 {
+			bad = append(bad, a.nothing("sub-benchmark", names))
 		}
 	}
-	if len(p.points) == 0 {
-		return nil, errNothingLeft()
-	}
-	// Check all benchmarks together: a file that two benchmarks would write, and parameters that no
-	// benchmark uses.
-	bad = bad.Merge(oneTrace(p.points))
-	useless, ignored := params.Unused(p.points)
-	p.ignored, bad = ignored, bad.Merge(useless)
-	tried := map[string]bool{}
-	for _, v := range p.points {
-		if !tried[v.ResultsDir] && v.Skip() == "" {
-			tried[v.ResultsDir] = true
-			s.files.what.Store("the results directory " + v.ResultsDir)
-			bad = bad.Merge(writable(v.ResultsDir))
+	return names, bad
+}
+
+// alike returns violations for lines of several jobs that have one name, and for a line that would be a
+// benchmark and a part of it.
+func (p *plan) alike() (bad params.Violations) {
+	first := map[string]*params.Job{}
+	for _, l := range p.lines {
+		name := l.name()
+		if first[name] == nil {
+			first[name] = l.v.Job
+		}
+		others := l.path == "" && len(p.linesOf(l.v.Bench.Name)) > 1
+		if others || first[name] != l.v.Job {
+			bad = bad.Merge(params.Violations{fmt.Sprintf("%s: two jobs run %s: give each a name",
+				l.v.Job.Where, name)})
 		}
 	}
-	if bad = bad.Merge(p.check()); len(bad) > 0 {
-		return nil, bad
-	}
-	p.schedule(p.points[0].Count)
-	return p, nil
+	return bad
 }
