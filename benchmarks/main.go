@@ -154,7 +154,7 @@ func (s *session) run(m *testing.M) int {
 		return s.unchecked(err)
 	}
 	s.plan = plan
-	if plan.scenario != nil {
+	if plan.scenario != nil && plan.scenario.About != "" {
 		fmt.Fprintln(os.Stderr, plan.scenario.About)
 	}
 	if s.set.Requested("plan") {

@@ -177,7 +177,8 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 			name, required = "sweep", "of another parameter: "+name
 		// It applies to none: what each of them was given is the same.
 		case slices.ContainsFunc(plans, func(v *Values) bool { return v.Applies(name) }),
-			!given.origin.byUser(), given.origin.Kind == FromScenario, p.has(idle), v.requiredAnyway(p), sections[section]:
+			!given.origin.byUser(), given.origin.Kind == FromScenario, p.has(idle), v.requiredAnyway(p),
+			sections[section]:
 			continue
 		case p.key():
 			sections[section] = true
