@@ -152,12 +152,13 @@ func (p *plan) schedule(count int) {
 					t := &trial{line: l, number: turn.number, procs: procs, name: l.name() + suffix,
 						queue: queue}
 					l.group, l.trials = turn.group, append(l.trials, t)
+					if l.bench != nil || l.skip != "" {
+						continue // it does not wait for the others
+					}
 					if l.follows {
 						t.source = (*queue)[len(*queue)-1]
 					}
-					if l.bench == nil && l.skip == "" {
-						*queue = append(*queue, t)
-					}
+					*queue = append(*queue, t)
 				}
 			}
 		}
@@ -174,24 +175,22 @@ type turn struct {
 // one; or one trial of each group in turn, there and back, so that a drive that becomes slower over time
 // affects all alike.
 func (p *plan) turns(groups [][]*line, count int) (order []turn) {
-	for _, group := range groups {
-		for n := range count {
-			order = append(order, turn{group, n})
-		}
-	}
 	if p.scenario == nil || !p.scenario.InTurn {
+		for _, group := range groups {
+			for n := range count {
+				order = append(order, turn{group, n})
+			}
+		}
 		return order
 	}
-	place := func(t turn) int {
-		i := slices.IndexFunc(groups, func(g []*line) bool { return g[0] == t.group[0] })
-		if t.number%2 == 1 {
-			i = len(groups) - i
+	for n := range count {
+		for _, group := range groups {
+			order = append(order, turn{group, n})
 		}
-		return i
+		if n%2 == 1 {
+			slices.Reverse(order[n*len(groups):])
+		}
 	}
-	slices.SortStableFunc(order, func(a, b turn) int {
-		return cmp.Or(a.number-b.number, place(a)-place(b))
-	})
 	return order
 }
 

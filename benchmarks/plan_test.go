@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,6 +118,35 @@ func TestLinesOfTheirOwn(t *testing.T) {
 	p := planOf(t, v, "X", part{name: "op=a"}, part{name: "op=b"})
 	p.lines[0].trials = p.lines[0].trials[:1] // its first trial failed
 	assert.Equal(t, []string{"X/op=a 0", "X/op=b 0", "X/op=b 1", "X/op=b-2 0", "X/op=b-2 1"}, order(p))
+}
+
+// TestBuiltInScenarios: each file says what it is about, selects benchmarks, and sets nothing that is wrong or
+// has no effect.
+func TestBuiltInScenarios(t *testing.T) {
+	files, err := scenarios.ReadDir("scenarios")
+	require.NoError(t, err)
+	for _, file := range files {
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		s := &session{set: params.Register(flags), inputs: params.Inputs{Base: "/", Scenarios: scenarios}}
+		name := strings.TrimSuffix(file.Name(), ".yaml")
+		require.NoError(t, flags.Parse([]string{"-scenario", name}))
+		jobs, scenario, bad := s.selections()
+		require.Empty(t, bad, name)
+		assert.NotEmpty(t, scenario.About, name)
+		var points []*params.Values
+		for _, job := range jobs {
+			assert.NotEmpty(t, job.benches, job.Where)
+			for _, b := range job.benches {
+				in := s.inputs
+				in.Job, in.Bench = job.Job, b
+				v, err := s.set.Resolve(in)
+				require.NoError(t, err, name)
+				points = append(points, v.Points...)
+			}
+		}
+		bad, notes := params.Unused(points)
+		assert.Empty(t, append(notes, bad...), name)
+	}
 }
 
 // The testing package calls the lines of a scenario in an order of its own; the trials run in that of the jobs.
