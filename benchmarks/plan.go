@@ -337,19 +337,13 @@ func (s *session) makePlan() (*plan, error) {
 	s.place()
 	p := newPlan()
 	jobs, scenario, bad := s.selections()
-	note := func(err error) {
-		if err != nil {
-			bad = append(bad, err.Error())
-		}
-	}
-	skip, err := readPattern("-skip", flagValue("skip"))
-	note(err)
+	skip, wrong := readPattern("-skip", flagValue("skip"))
+	bad = bad.Merge(wrong)
 	var bench pattern // of a scenario; else it is the only job
 	if p.scenario = scenario; scenario != nil {
-		bench, err = readPattern("-bench", flagValue("bench"))
-		note(err)
+		bench, wrong = readPattern("-bench", flagValue("bench"))
+		bad = bad.Merge(wrong)
 	}
-	var wrong params.Violations
 	p.cpus, wrong = readCPUs(flagValue("cpu"))
 	bad = bad.Merge(wrong).Merge(params.UnknownEnvironment(os.Environ()))
 	var names []string
@@ -363,7 +357,8 @@ func (s *session) makePlan() (*plan, error) {
 		}
 	}
 	if len(p.points) == 0 && len(bad) == 0 {
-		note(fmt.Errorf("-skip %s leaves nothing of -bench %s", flagValue("skip"), flagValue("bench")))
+		bad = params.Violations{fmt.Sprintf("-skip %s leaves nothing of -bench %s", flagValue("skip"),
+			flagValue("bench"))}
 	}
 	if len(p.points) == 0 {
 		return nil, bad
@@ -418,28 +413,20 @@ func (s *session) addJob(p *plan, job selection, bench, skip pattern) (names []s
 			}
 		}
 	}
-	for _, a := range job.pattern {
-		if len(a.elements) > 1 && !a.matched && len(names) > 0 {
-			bad = append(bad, a.nothing("sub-benchmark", names))
-		}
-	}
-	return names, bad
+	return names, bad.Merge(job.nothing(names))
 }
 
 // alike returns violations for lines of several jobs that have one name, and for a line that would be a
 // benchmark and a part of it.
 func (p *plan) alike() (bad params.Violations) {
-	first := map[string]*params.Job{}
+	seen := map[string]bool{}
 	for _, l := range p.lines {
-		name := l.name()
-		if first[name] == nil {
-			first[name] = l.v.Job
-		}
-		others := l.path == "" && len(p.linesOf(l.v.Bench.Name)) > 1
-		if others || first[name] != l.v.Job {
-			bad = bad.Merge(params.Violations{fmt.Sprintf("%s: two jobs run %s: give each a name",
+		name, whole, part := l.name(), l.v.Bench.Name, l.v.Bench.Name+"/"
+		if seen[name] || seen[whole] || l.path == "" && seen[part] {
+			bad = bad.Merge(params.Violations{fmt.Sprintf("%s: another job runs %s, too: give each a name",
 				l.v.Job.Where, name)})
 		}
+		seen[name], seen[part] = true, true
 	}
 	return bad
 }

@@ -24,7 +24,7 @@ type alternative struct {
 }
 
 // readPattern parses the value of -bench or -skip. An empty text has no alternatives.
-func readPattern(from, text string) (p pattern, err error) {
+func readPattern(from, text string) (p pattern, bad params.Violations) {
 	if text == "" {
 		return nil, nil
 	}
@@ -33,7 +33,7 @@ func readPattern(from, text string) (p pattern, err error) {
 		for _, element := range splitPattern(alternate, '/') {
 			re, err := regexp.Compile(element)
 			if err != nil {
-				return nil, fmt.Errorf("%s %q: %w", from, text, err)
+				return nil, params.Violations{fmt.Sprintf("%s %q: %v", from, text, err)}
 			}
 			a.elements = append(a.elements, re)
 		}
@@ -106,39 +106,42 @@ type selection struct {
 
 // selections returns the jobs of the run and the benchmarks that they select by their first elements.
 func (s *session) selections() (list []selection, scenario *params.Scenario, bad params.Violations) {
-	scenario, bad = s.set.Scenario(s.inputs)
 	jobs := []*params.Job{{Bench: flagValue("bench"), Where: "-bench"}}
-	switch {
-	case scenario != nil:
+	if scenario, bad = s.set.Scenario(s.inputs); scenario != nil {
 		jobs = scenario.Jobs
-	case len(bad) > 0:
-		jobs = nil
-	}
-	var names []string
-	for _, b := range params.Benchmarks() {
-		names = append(names, b.Name)
+	} else if len(bad) > 0 {
+		return nil, nil, bad
 	}
 	for _, job := range jobs {
-		pattern, err := readPattern(job.Where, job.Bench)
-		if err != nil {
-			bad = append(bad, err.Error())
-			continue
-		}
+		pattern, wrong := readPattern(job.Where, job.Bench)
 		to := selection{Job: job, pattern: pattern}
 		for _, b := range params.Benchmarks() {
 			if slices.ContainsFunc(pattern, func(a *alternative) bool { return a.selects(b.Name) }) {
 				to.benches = append(to.benches, b)
 			}
 		}
-		list = append(list, to)
-		// Check each alternative: the others would hide a typo in one.
-		for _, a := range pattern {
-			if !slices.ContainsFunc(names, a.selects) {
-				bad = append(bad, a.nothing("benchmark", names))
-			}
-		}
+		list, bad = append(list, to), bad.Merge(wrong)
 	}
 	return list, scenario, bad
+}
+
+// nothing returns a violation for each alternative that matched none of the lines of a job. It lists those
+// that there are: the others would hide a typo in one.
+func (to selection) nothing(lines []string) (bad params.Violations) {
+	var benches []string
+	for _, b := range params.Benchmarks() {
+		benches = append(benches, b.Name)
+	}
+	for _, a := range to.pattern {
+		switch {
+		case a.matched:
+		case slices.ContainsFunc(benches, a.selects):
+			bad = append(bad, a.nothing("sub-benchmark", lines))
+		default:
+			bad = append(bad, a.nothing("benchmark", benches))
+		}
+	}
+	return bad
 }
 
 // selects reports whether the first element matches a benchmark.

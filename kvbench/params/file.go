@@ -231,7 +231,8 @@ func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) 
 		whole := items
 		items = nil
 		for _, item := range whole {
-			if last := len(items) - 1; last >= 0 && !strings.Contains(item, "=") {
+			key, _, _ := strings.Cut(item, "=")
+			if last := len(items) - 1; last >= 0 && find(key) == nil {
 				items[last] += "," + item
 			} else {
 				items = append(items, item)
