@@ -331,6 +331,54 @@ func readCPUs(list string) (cpus []int, bad params.Violations) {
 	return cpus, nil
 }
 
+// addJob adds the lines of a job that -bench and -skip select, and returns the names of all its lines.
+func (s *session) addJob(p *plan, job selection, bench, skip pattern) (names []string, bad params.Violations) {
+	in := s.inputs
+	in.Job = job.Job
+	for _, in.Bench = range job.benches {
+		base, err := s.set.Resolve(in)
+		s.files.limit.Store(int64(base.IOTimeout))
+		// The division and the sweep are known now, and so are the sub-benchmarks.
+		before := len(p.lines)
+		names = append(names, p.add(base, s.suite, job.pattern, bench, skip)...)
+		if len(p.lines) == before {
+			continue
+		}
+		wrong := violations(err)
+		bad = bad.Merge(wrong)
+		if len(p.points) == 0 && len(base.Points) > 0 {
+			bad = bad.Merge(s.meet(base.Points[0]))
+		}
+		p.points = append(p.points, base.Points...)
+		// Check each point of a sweep, because each needs other resources. Skip this if the violations
+		// so far are about the keys that the check depends on.
+		for _, v := range base.Points {
+			p.quick = p.quick || describesNoStorage(v)
+			if !wrong.About("config", "cache-dir", "layout", "block-trace-path") {
+				s.files.what.Store(places(v))
+				bad = bad.Merge(p.feasible(v).Except(wrong))
+				s.files.what.Store(namedFiles)
+			}
+		}
+	}
+	return names, bad.Merge(job.nothing(names))
+}
+
+// alike returns violations for lines of several jobs that have one name, and for a line that would be a
+// benchmark and a part of it.
+func (p *plan) alike() (bad params.Violations) {
+	seen := map[string]bool{}
+	for _, l := range p.lines {
+		name, whole, part := l.name(), l.v.Bench.Name, l.v.Bench.Name+"/"
+		if seen[name] || seen[whole] || l.path == "" && seen[part] {
+			bad = bad.Merge(params.Violations{fmt.Sprintf("%s: another job runs %s, too: give each a name",
+				l.v.Job.Where, name)})
+		}
+		seen[name], seen[part] = true, true
+	}
+	return bad
+}
+
 // makePlan resolves the parameters of every selected benchmark of every job at every point of its sweep and
 // checks them. The error lists every violation once, or says that nothing is selected.
 func (s *session) makePlan() (*plan, error) {
@@ -381,52 +429,4 @@ func (s *session) makePlan() (*plan, error) {
 	}
 	p.schedule(p.points[0].Count)
 	return p, nil
-}
-
-// addJob adds the lines of a job that -bench and -skip select, and returns the names of all its lines.
-func (s *session) addJob(p *plan, job selection, bench, skip pattern) (names []string, bad params.Violations) {
-	in := s.inputs
-	in.Job = job.Job
-	for _, in.Bench = range job.benches {
-		base, err := s.set.Resolve(in)
-		s.files.limit.Store(int64(base.IOTimeout))
-		// The division and the sweep are known now, and so are the sub-benchmarks.
-		before := len(p.lines)
-		names = append(names, p.add(base, s.suite, job.pattern, bench, skip)...)
-		if len(p.lines) == before {
-			continue
-		}
-		wrong := violations(err)
-		bad = bad.Merge(wrong)
-		if len(p.points) == 0 && len(base.Points) > 0 {
-			bad = bad.Merge(s.meet(base.Points[0]))
-		}
-		p.points = append(p.points, base.Points...)
-		// Check each point of a sweep, because each needs other resources. Skip this if the violations
-		// so far are about the keys that the check depends on.
-		for _, v := range base.Points {
-			p.quick = p.quick || describesNoStorage(v)
-			if !wrong.About("config", "cache-dir", "layout", "block-trace-path") {
-				s.files.what.Store(places(v))
-				bad = bad.Merge(p.feasible(v).Except(wrong))
-				s.files.what.Store(namedFiles)
-			}
-		}
-	}
-	return names, bad.Merge(job.nothing(names))
-}
-
-// alike returns violations for lines of several jobs that have one name, and for a line that would be a
-// benchmark and a part of it.
-func (p *plan) alike() (bad params.Violations) {
-	seen := map[string]bool{}
-	for _, l := range p.lines {
-		name, whole, part := l.name(), l.v.Bench.Name, l.v.Bench.Name+"/"
-		if seen[name] || seen[whole] || l.path == "" && seen[part] {
-			bad = bad.Merge(params.Violations{fmt.Sprintf("%s: another job runs %s, too: give each a name",
-				l.v.Job.Where, name)})
-		}
-		seen[name], seen[part] = true, true
-	}
-	return bad
 }
