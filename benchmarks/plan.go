@@ -71,6 +71,7 @@ type trial struct {
 // plan describes what a run does. It is made and checked before the run starts.
 type plan struct {
 	scenario *params.Scenario // nil without one
+	among    pattern          // -bench with a scenario: it selects among the lines of the jobs
 
 	points  []*params.Values // of all selected benchmarks, each at every point of its sweep
 	lines   []*line          // in the order of the output; with a scenario in that of its jobs
@@ -98,7 +99,7 @@ func (p *plan) linesOf(bench string) (lines []*line) {
 
 // add adds the lines of a benchmark that a job has, and that -bench and -skip select. It returns the names
 // of all its lines.
-func (p *plan) add(base *params.Values, suite Suite, job, bench, skip pattern) (names []string) {
+func (p *plan) add(base *params.Values, suite Suite, job, skip pattern) (names []string) {
 	turns := base.Bench.Name == result.BenchmarkEngines
 	first := len(p.groups)
 	for _, v := range base.Points {
@@ -108,7 +109,7 @@ func (p *plan) add(base *params.Values, suite Suite, job, bench, skip pattern) (
 			l := &line{part: part, v: v, path: strings.Trim(v.Point+"/"+part.name, "/")}
 			names, lines = append(names, l.name()), append(lines, l)
 			selected = append(selected, job.matches(v.Point, l.name()) &&
-				(bench == nil || bench.matches(v.Point, l.name())) && !skip.matches(v.Point, l.name()))
+				(p.among == nil || p.among.matches(v.Point, l.name())) && !skip.matches(v.Point, l.name()))
 		}
 		for i, l := range lines {
 			// A selected read needs the trials that write its files, even if the line of these trials
@@ -332,7 +333,7 @@ func readCPUs(list string) (cpus []int, bad params.Violations) {
 }
 
 // addJob adds the lines of a job that -bench and -skip select, and returns the names of all its lines.
-func (s *session) addJob(p *plan, job selection, bench, skip pattern) (names []string, bad params.Violations) {
+func (s *session) addJob(p *plan, job selection, skip pattern) (names []string, bad params.Violations) {
 	in := s.inputs
 	in.Job = job.Job
 	for _, in.Bench = range job.benches {
@@ -340,7 +341,7 @@ func (s *session) addJob(p *plan, job selection, bench, skip pattern) (names []s
 		s.files.limit.Store(int64(base.IOTimeout))
 		// The division and the sweep are known now, and so are the sub-benchmarks.
 		before := len(p.lines)
-		names = append(names, p.add(base, s.suite, job.pattern, bench, skip)...)
+		names = append(names, p.add(base, s.suite, job.pattern, skip)...)
 		if len(p.lines) == before {
 			continue
 		}
@@ -385,21 +386,21 @@ func (s *session) makePlan() (*plan, error) {
 	s.place()
 	p := newPlan()
 	jobs, scenario, bad := s.selections()
-	skip, wrong := readPattern("-skip", flagValue("skip"))
-	bad = bad.Merge(wrong)
-	var bench pattern // of a scenario; else it is the only job
+	skip, err := readPattern("-skip", flagValue("skip"))
+	bad = bad.Merge(violations(err))
 	if p.scenario = scenario; scenario != nil {
-		bench, wrong = readPattern("-bench", flagValue("bench"))
-		bad = bad.Merge(wrong)
+		p.among, err = readPattern("-bench", flagValue("bench"))
+		bad = bad.Merge(violations(err))
 	}
+	var wrong params.Violations
 	p.cpus, wrong = readCPUs(flagValue("cpu"))
 	bad = bad.Merge(wrong).Merge(params.UnknownEnvironment(os.Environ()))
 	var names []string
 	for _, job := range jobs {
-		theirs, more := s.addJob(p, job, bench, skip)
+		theirs, more := s.addJob(p, job, skip)
 		names, bad = append(names, theirs...), bad.Merge(more)
 	}
-	for _, a := range bench {
+	for _, a := range p.among {
 		if !a.matched && len(names) > 0 {
 			bad = append(bad, a.nothing("line of the scenario", names))
 		}

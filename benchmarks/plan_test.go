@@ -38,12 +38,12 @@ func TestPatternsOfSweeps(t *testing.T) {
 		"(a/b|c)/chunk-size=2":                              true,
 		"Storage[a-z/C]+/chunk-size=2":                      true,
 	} {
-		p, bad := readPattern("-bench", typed)
-		require.Empty(t, bad)
+		p, err := readPattern("-bench", typed)
+		require.NoError(t, err)
 		assert.Equal(t, want, p.matches(point, name), typed)
 	}
-	p, bad := readPattern("-bench", "StorageCeiling/op=read")
-	require.Empty(t, bad)
+	p, err := readPattern("-bench", "StorageCeiling/op=read")
+	require.NoError(t, err)
 	assert.False(t, p.matches("", "StorageCeiling"), "what lies below is not all of it")
 	assert.True(t, p.matches("", "StorageCeiling/op=read"))
 }
@@ -72,10 +72,10 @@ func order(p *plan, fails ...string) (names []string) {
 func planOf(t *testing.T, v *params.Values, pattern string, parts ...part) *plan {
 	t.Helper()
 	p := &plan{cpus: []int{1, 2}}
-	bench, bad := readPattern("-bench", pattern)
-	require.Empty(t, bad)
+	bench, err := readPattern("-bench", pattern)
+	require.NoError(t, err)
 	v.Points = []*params.Values{v}
-	names := p.add(v, Suite{v.Bench.Name: func(*params.Values) []part { return parts }}, bench, nil, nil)
+	names := p.add(v, Suite{v.Bench.Name: func(*params.Values) []part { return parts }}, bench, nil)
 	assert.Len(t, names, len(parts))
 	p.schedule(2)
 	return p

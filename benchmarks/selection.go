@@ -23,8 +23,8 @@ type alternative struct {
 	matched  bool // the name of at least one line matched
 }
 
-// readPattern parses the value of -bench or -skip. An empty text has no alternatives.
-func readPattern(from, text string) (p pattern, bad params.Violations) {
+// readPattern parses the value of -bench or -skip. An empty text has no alternatives. The error is a violation.
+func readPattern(from, text string) (p pattern, err error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -113,14 +113,14 @@ func (s *session) selections() (list []selection, scenario *params.Scenario, bad
 		return nil, nil, bad
 	}
 	for _, job := range jobs {
-		pattern, wrong := readPattern(job.Where, job.Bench)
+		pattern, err := readPattern(job.Where, job.Bench)
 		to := selection{Job: job, pattern: pattern}
 		for _, b := range params.Benchmarks() {
 			if slices.ContainsFunc(pattern, func(a *alternative) bool { return a.selects(b.Name) }) {
 				to.benches = append(to.benches, b)
 			}
 		}
-		list, bad = append(list, to), bad.Merge(wrong)
+		list, bad = append(list, to), bad.Merge(violations(err))
 	}
 	return list, scenario, bad
 }
