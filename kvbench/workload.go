@@ -71,6 +71,25 @@ type Counted interface {
 	Waits() (path string, since time.Duration)
 }
 
+// Forecast is what a trial does besides its warm-up and window, as far as the parameters determine it.
+type Forecast struct {
+	Search time.Duration // measurements before the load, and pauses in it
+	Fill   int64         // bytes written before the load
+	// Moves is the number of bytes read, written and removed at which the load ends, 0 = it has no such end,
+	// or nothing shows it before the run.
+	Moves      int64
+	WriteShare float64 // the part of the load's bytes that is written
+	// Room is the maximum number of bytes in the storage tier at a time, 0 = all that is written, as far as
+	// the tier has room.
+	Room int64
+}
+
+// Foreseen is a Workload with a Forecast, which does not depend on Prepare.
+type Foreseen interface {
+	Workload
+	Forecast() Forecast
+}
+
 // Env is what a trial provides to its workload.
 type Env struct {
 	Clock  clock.Clock
