@@ -11,6 +11,7 @@
 //	main       TestMain's body: plan, header, run, exit code; commandline: the flags
 //	plan       what the run will do: the lines that -bench and -skip select at each point of a
 //	           sweep, the trials of each line, and their order
+//	forecast   what a run will take: time, room, bytes written, and the time left while it runs
 //	run        one trial: package kvbench's Run, the result files, the benchmark line
 //	config     makes the configuration of a trial and the load of inference requests from the values in
 //	           force, with sources and simulate; checkpoint: the same for checkpoints

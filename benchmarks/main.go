@@ -133,12 +133,13 @@ func violations(err error) (bad params.Violations) {
 
 func (s *session) run(m *testing.M) int {
 	result.Version() // cache the version before the checkout changes
+	current = s
 	plan, err := checked(s, s.makePlan)
 	if err != nil || s.ctx.Err() != nil {
 		return s.unchecked(err)
 	}
 	s.plan = plan
-	if s.set.Requested("plan") {
+	if s.set.Requested("dry-run") {
 		if err := plan.write(os.Stdout); err != nil {
 			return refuse(err)
 		}
@@ -169,7 +170,9 @@ func (s *session) run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
 		return exitFailed
 	}
-	current = s
+	if s.clients.coordinates() && s.plan.time > shortRun {
+		fmt.Fprintln(os.Stderr, strings.Join(s.summary(time.Now()), "\n"))
+	}
 	code := m.Run()
 	if s.failed {
 		code = max(code, exitFailed)

@@ -401,13 +401,11 @@ func checkpointSummary(r *result.Result) ([]byte, error) {
 // one option left in the drive's cache must not serve the next. A rehearsal checks rules and does
 // not measure the drive, so it does not pause.
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
-	if o := v.Bench.Option; o != s.lastOpt {
-		if s.lastOpt != 0 && v.Division == params.Closed && !v.Rehearse {
-			show(kvbench.Snapshot{Stage: "pausing", Total: params.OptionPause, Free: -1})
-			_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
-		}
-		s.lastOpt = o
+	if pauses(v, s.lastOpt) {
+		show(kvbench.Snapshot{Stage: "pausing", Total: params.OptionPause, Free: -1})
+		_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
 	}
+	s.lastOpt = v.Bench.Option
 }
 
 // spareProcs is how many more processors (GOMAXPROCS) than cores a trial has while it moves bytes. A
