@@ -236,3 +236,44 @@ func roughly(d time.Duration) string {
 	}
 	return strings.TrimSuffix(units.Nanoseconds.Text(d), "0s")
 }
+
+// remaining returns the expected time of a trial that begins, and of all trials after it. A trial takes as
+// long as those of its line that have run, else its estimate times the error of the estimates of the same
+// benchmark so far.
+func (p *plan) remaining(begins *trial) (this, after time.Duration) {
+	took, estimated := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, l := range p.runs() {
+		took[l.v.Bench.Name] += l.took
+		estimated[l.v.Bench.Name] += time.Duration(l.ran) * l.time
+	}
+	for _, l := range p.runs() {
+		each := l.time
+		if known := estimated[l.v.Bench.Name]; l.ran > 0 {
+			each = l.took / time.Duration(l.ran)
+		} else if known > 0 {
+			each = time.Duration(float64(each) * took[l.v.Bench.Name].Seconds() / known.Seconds())
+		}
+		waiting := len(l.trials) - l.ran
+		if l == begins.line {
+			this = each
+			waiting--
+		}
+		after += time.Duration(waiting) * each
+	}
+	return this, after
+}
+
+// ended counts a trial that began at that time.
+func (l *line) ended(begun time.Time) {
+	l.ran++
+	l.took += time.Since(begun)
+}
+
+// numberOf returns the number of a line that has begun, among all lines in the order in which they run.
+func (p *plan) numberOf(l *line) int {
+	if l.number == 0 {
+		p.begun++
+		l.number = p.begun
+	}
+	return l.number
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/buffer"
 	"kvbench/tracing/host"
@@ -119,6 +120,31 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 
 	p = foreseen(t, "Synthetic", "-simulate-device=read=1GiB/s,write=1GiB/s -storage-capacity-gb=4")
 	assert.Equal(t, "2 trials of 1 benchmark with windows of up to 600s\nresults in /r", text(p))
+}
+
+// The time left is that of trials of the same line, else of those of the same benchmark, else the estimate.
+func TestTheTimeLeftIsMeasured(t *testing.T) {
+	of := func(name string, trials int) *line {
+		l := &line{v: &params.Values{Bench: params.Bench{Name: name}}, estimate: estimate{time: 10 * time.Second}}
+		for range trials {
+			l.trials = append(l.trials, &trial{line: l})
+		}
+		return l
+	}
+	a, b, other := of("A", 3), of("A", 2), of("B", 1)
+	p := newPlan()
+	p.groups = [][]*line{{a}, {b}, {other, {part: part{skip: "it is skipped"}}}}
+	left := func(begins *trial) []time.Duration {
+		this, after := p.remaining(begins)
+		return []time.Duration{this, after}
+	}
+	assert.Equal(t, []time.Duration{10 * time.Second, 50 * time.Second}, left(a.trials[0]))
+	a.ran, a.took = 1, 20*time.Second
+	assert.Equal(t, []time.Duration{20 * time.Second, 70 * time.Second}, left(a.trials[1]))
+	a.ran, a.took, b.ran, b.took = 3, 60*time.Second, 1, 30*time.Second
+	assert.Equal(t, []time.Duration{30 * time.Second, 10 * time.Second}, left(b.trials[1]))
+	b.ran, b.took = 2, 60*time.Second
+	assert.Equal(t, []time.Duration{10 * time.Second, 0}, left(other.trials[0]))
 }
 
 func TestRoughTimes(t *testing.T) {
