@@ -32,11 +32,11 @@ type certainty int
 const (
 	exact certainty = iota
 	atMost
-	atLeast
 	about
+	atLeast
 )
 
-func (c certainty) String() string { return [...]string{"", "at most ", "at least ", "about "}[c] }
+func (c certainty) String() string { return [...]string{"", "at most ", "about ", "at least "}[c] }
 
 // estimate is what a trial of a line is expected to take. Bytes are of this rank.
 type estimate struct {
@@ -60,17 +60,17 @@ func (p *plan) estimate(s *session, l *line) estimate {
 	if v.Simulated() { // its window is of virtual time
 		return e
 	}
-	cfg, load := kvbench.Config{Storage: p.storage[v]}, kvbench.Foreseen(nil)
-	if l.load != nil {
-		made, _ := l.load(s, &trial{line: l}, &cfg) // the trial reports an error
-		load, _ = made.(kvbench.Foreseen)
-	}
-	if load == nil {
+	if l.bench != nil {
 		e.time = e.window
 		return e
 	}
+	cfg := kvbench.Config{Storage: p.storage[v]}
+	load, err := l.load(s, &trial{line: l}, &cfg)
+	if err != nil {
+		return e // the trial reports it
+	}
 	phase, f := load.Phase(), load.Forecast()
-	window := phase.Window
+	window, counted := phase.Window, phase.Window == 0 && f.Moves == 0 // counted: until requests have completed
 	if m := lasts(f.Moves, assumedRate); f.Moves > 0 && (window == 0 || m < window) {
 		window = m
 	}
@@ -82,14 +82,18 @@ func (p *plan) estimate(s *session, l *line) estimate {
 	case v.Bench.Load == params.LoadUsers:
 		o := v.Offered()
 		moved = v.Written(o, assumedRate)
-		if bounded := o.Bytes <= assumedRate || window == 0; bounded && !v.Autoscaling && !v.OfSessions() {
+		if bounded := o.Bytes <= assumedRate || counted; bounded && !v.Autoscaling && !v.OfSessions() {
 			e.writtenIs = atMost
 		}
-		if window == 0 { // until a number of requests has completed
-			window, e.timeIs = lasts(moved, o.Bytes), atLeast
+		if counted {
+			window = lasts(moved, o.Bytes)
 		}
+	case counted:
+		e.writtenIs, f.Room = atLeast, cfg.Storage.StorageBytes
 	}
-	if v.Bench.Load > params.LoadUsers { // a recording may end before the window does
+	if counted {
+		e.timeIs = atLeast
+	} else if v.Bench.Load > params.LoadUsers { // a recording may end before the window does
 		e.timeIs = atMost
 	}
 	e.written = f.Fill + int64(f.WriteShare*float64(moved))
@@ -120,7 +124,7 @@ func (p *plan) foresee(s *session) {
 		if pauses(l.v, last) {
 			p.time += params.OptionPause
 		}
-		if last = l.v.Bench.Option; l.written == 0 {
+		if last = l.v.Bench.Option; l.written == 0 && l.writtenIs == exact {
 			continue
 		}
 		at, ranks := p.placeOf(l.v), int64(max(1, l.v.LocalRanks))
@@ -237,10 +241,10 @@ func roughly(d time.Duration) string {
 	return strings.TrimSuffix(units.Nanoseconds.Text(d), "0s")
 }
 
-// remaining returns the expected time of a trial that begins, and of all trials after it. A trial takes as
-// long as those of its line that have run, else its estimate times the error of the estimates of the same
-// benchmark so far.
-func (p *plan) remaining(begins *trial) (this, after time.Duration) {
+// remaining returns the expected time of a trial that begins, and of all trials after it, and the number of
+// its line among those that have begun. A trial takes as long as those of its line that have run, else its
+// estimate times the error of the estimates of the same benchmark so far.
+func (p *plan) remaining(begins *trial) (this, after time.Duration, number int) {
 	took, estimated := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, l := range p.runs() {
 		took[l.v.Bench.Name] += l.took
@@ -258,22 +262,16 @@ func (p *plan) remaining(begins *trial) (this, after time.Duration) {
 			this = each
 			waiting--
 		}
+		if l.ran > 0 || l == begins.line {
+			number++
+		}
 		after += time.Duration(waiting) * each
 	}
-	return this, after
+	return this, after, number
 }
 
 // ended counts a trial that began at that time.
 func (l *line) ended(begun time.Time) {
 	l.ran++
 	l.took += time.Since(begun)
-}
-
-// numberOf returns the number of a line that has begun, among all lines in the order in which they run.
-func (p *plan) numberOf(l *line) int {
-	if l.number == 0 {
-		p.begun++
-		l.number = p.begun
-	}
-	return l.number
 }

@@ -19,7 +19,8 @@ import (
 // foreseen is the plan of one benchmark on a storage tier of 4 GiB, in a window of 600 s.
 func foreseen(t *testing.T, name, args string) *plan {
 	t.Helper()
-	v, err := resolved(t, name, append(strings.Fields(args), "-division=open", "-results-dir=/r",
+	bare, _, _ := strings.Cut(name, "/")
+	v, err := resolved(t, bare, append(strings.Fields(args), "-division=open", "-results-dir=/r",
 		"-cache-dir="+t.TempDir())...)
 	require.NoError(t, err)
 	bench, err := readPattern("-bench", name)
@@ -67,8 +68,11 @@ func TestEstimates(t *testing.T) {
 			PrefillOnly about 10m9.7s, writes about 608 GiB, needs 4 GiB`},
 		{"Synthetic", "-model=tiny-1b -request-rate=2 -max-requests=100", `
 			Synthetic at least 51.7s, writes at most 12.2 GiB, needs 4 GiB`},
+		{"BlockIO/op=write/size=1MiB", "", "BlockIO/op=write/size=1MiB about 10m3.2s, writes about 602 GiB, needs 2 GiB"},
 		{"BlockTrace", "-block-trace-path=../testdata/mooncake-small.jsonl", `
 			BlockTrace at most 10m1.7s, writes about 600 GiB, needs 4 GiB`},
+		{"BlockTrace", "-max-requests=9 -block-trace-path=../testdata/mooncake-small.jsonl", `
+			BlockTrace at least 1.7s, writes at least 0 B, needs 4 GiB`},
 		{"Checkpoint", "-checkpoint-writes=4 -checkpoint-reads=2 -checkpoint-scale=1/64 -checkpoint-pause=5s", `
 			Checkpoint/model=8b/op=write about 28.24s, writes 6.54 GiB, needs 4 GiB
 			Checkpoint/model=8b/op=read about 13.97s, writes 0 B, needs 0 B`},
@@ -135,7 +139,7 @@ func TestTheTimeLeftIsMeasured(t *testing.T) {
 	p := newPlan()
 	p.groups = [][]*line{{a}, {b}, {other, {part: part{skip: "it is skipped"}}}}
 	left := func(begins *trial) []time.Duration {
-		this, after := p.remaining(begins)
+		this, after, _ := p.remaining(begins)
 		return []time.Duration{this, after}
 	}
 	assert.Equal(t, []time.Duration{10 * time.Second, 50 * time.Second}, left(a.trials[0]))

@@ -54,7 +54,6 @@ type line struct {
 	group  []*line       // lines whose trials take turns, including this line
 	trials []*trial      // in the order in which the testing package calls them
 	called int           // number of trials that the testing package has called
-	number int           // of the lines in the order in which they run, from 1; 0 until it runs
 	ran    int           // number of trials that have run
 	took   time.Duration // that they took together
 	estimate
@@ -87,7 +86,6 @@ type plan struct {
 	time   time.Duration // that all trials are expected to take
 	timeIs certainty
 	places map[string]*place // in which the run writes, by the directories
-	begun  int               // number of lines that have begun
 }
 
 func newPlan() *plan {

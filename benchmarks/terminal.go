@@ -47,9 +47,8 @@ func (s *session) begins(l *line) {
 		!s.clients.coordinates() {
 		return
 	}
-	this, after := s.remaining(l.trials[0])
-	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), s.numberOf(l),
-		len(s.runs()), l.name())
+	this, after, n := s.remaining(l.trials[0])
+	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), n, len(s.runs()), l.name())
 }
 
 // live returns the progress function of one trial, which does nothing without a terminal, and the
@@ -82,9 +81,8 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 // stage and rates are on a terminal of 80 columns, too.
 func (s *session) headOf(t *trial) func(columns int) string {
 	begun := time.Now()
-	this, after := s.remaining(t)
-	n, all := s.numberOf(t.line), len(s.runs())
-	number, of := slices.Index(t.trials, t)+1, len(t.trials)
+	this, after, n := s.remaining(t)
+	number, of, all := slices.Index(t.trials, t)+1, len(t.trials), len(s.runs())
 	return func(columns int) string {
 		const rest = 56 // columns of everything but the name
 		head, text := []rune(t.name), ""

@@ -67,11 +67,13 @@ func TestTheHeadOfTheLiveLine(t *testing.T) {
 		l.trials = append(l.trials, &trial{line: l, name: "Tier/tier=storage/op=read/size=16MiB"})
 	}
 	one.trials = []*trial{{line: one, name: "DecodeOnly"}}
-	first, second, last := s.headOf(l.trials[0]), s.headOf(l.trials[1]), s.headOf(one.trials[0])
+	first, second := s.headOf(l.trials[0]), s.headOf(l.trials[1])
+	l.ran, l.took = 1, time.Hour
+	last := s.headOf(one.trials[0])
 	assert.Equal(t, "2h0m left, 1/2 Tier/tie…read/size=16MiB trial 1/2: ", first(80))
 	assert.Equal(t, "2h0m left, 1/2 Tier/tier=storage/op=read/size=16MiB trial 2/2: ", second(160))
 	assert.Equal(t, "2h0m left, 1/2 Tier/t…ad/size=16MiB trial 1/2: ", first(40))
-	assert.Equal(t, "2h0m left, 2/2 DecodeOnly: ", last(80))
+	assert.Equal(t, "1h0m left, 2/2 DecodeOnly: ", last(80))
 	s.groups = [][]*line{{one}}
 	one.estimate.time = time.Minute
 	assert.Equal(t, "DecodeOnly: ", s.headOf(one.trials[0])(80), "stage and window show the progress of one trial")

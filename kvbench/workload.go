@@ -35,6 +35,8 @@ import (
 type Workload interface {
 	// Phase returns the lengths of warm-up and window.
 	Phase() Phase
+	// Forecast returns what the load is expected to do, also before Prepare.
+	Forecast() Forecast
 	// Prepare runs before the warm-up and is not measured. It preconditions the drive, fills the cache
 	// and opens inputs. ctx ends with the trial.
 	Prepare(ctx context.Context, e *Env) error
@@ -82,12 +84,6 @@ type Forecast struct {
 	// Room is the maximum number of bytes in the storage tier at a time, 0 = all that is written, as far as
 	// the tier has room.
 	Room int64
-}
-
-// Foreseen is a Workload with a Forecast, which does not depend on Prepare.
-type Foreseen interface {
-	Workload
-	Forecast() Forecast
 }
 
 // Env is what a trial provides to its workload.

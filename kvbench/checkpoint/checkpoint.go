@@ -90,7 +90,7 @@ type Load struct {
 	ended   time.Time         // end of the last checkpoint
 }
 
-var _ kvbench.Foreseen = (*Load)(nil)
+var _ kvbench.Workload = (*Load)(nil)
 
 // New returns a workload. Report works also if the trial ends before Prepare.
 func New(cfg Config) *Load {
@@ -110,7 +110,7 @@ type adopter interface {
 // Phase implements kvbench.Workload. The window has no limit: it ends with the last checkpoint.
 func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{} }
 
-// Forecast implements [kvbench.Foreseen]. The load ends with the bytes of the last checkpoint.
+// Forecast implements Workload. The load ends with the bytes of the last checkpoint.
 func (l *Load) Forecast() kvbench.Forecast {
 	f := kvbench.Forecast{Search: time.Duration(l.Number) * l.Pause, Moves: int64(l.Number) * l.bytes()}
 	if l.Op == tiers.Write {

@@ -55,7 +55,6 @@ type Bench struct {
 var (
 	_ kvbench.Workload = (*Bench)(nil)
 	_ kvbench.Filled   = (*Bench)(nil)
-	_ kvbench.Foreseen = (*Bench)(nil)
 )
 
 // New returns the workload of one trial that repeats a routine.
@@ -66,7 +65,7 @@ func New(cfg Config, r Routine) *Bench {
 // Phase implements Workload.
 func (b *Bench) Phase() kvbench.Phase { return b.Config.Phase }
 
-// Forecast implements [kvbench.Foreseen]. It returns the forecast of the routine if the routine has one.
+// Forecast implements Workload. It returns the forecast of the routine if the routine has one.
 func (b *Bench) Forecast() kvbench.Forecast {
 	if r, ok := b.routine.(interface{ Forecast() kvbench.Forecast }); ok {
 		return r.Forecast()

@@ -21,7 +21,7 @@ import (
 	"kvbench/workloads"
 )
 
-// Forecast implements [kvbench.Foreseen]. Decode-only requests write nothing.
+// Forecast implements Workload. Decode-only requests write nothing.
 func (l *Load) Forecast() kvbench.Forecast {
 	f := kvbench.Forecast{WriteShare: 1}
 	if p := l.cfg.Population; p.Entries > 0 {
