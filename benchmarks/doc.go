@@ -12,6 +12,7 @@
 //	selection  the benchmarks of -bench, or of the jobs of a scenario (scenarios: the built-in ones)
 //	plan       what the run will do: the lines that -bench and -skip select at each point of a
 //	           sweep, the trials of each line, and their order
+//	forecast   what a run will take: time, room, bytes written, and the time left while it runs
 //	run        one trial: package kvbench's Run, the result files, the benchmark line
 //	config     makes the configuration of a trial and the load of inference requests from the values in
 //	           force, with sources and simulate; checkpoint: the same for checkpoints

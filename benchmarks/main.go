@@ -149,6 +149,7 @@ func violations(err error) (bad params.Violations) {
 
 func (s *session) run(m *testing.M) int {
 	result.Version() // cache the version before the checkout changes
+	current = s
 	plan, err := checked(s, s.makePlan)
 	if err != nil || s.ctx.Err() != nil {
 		return s.unchecked(err)
@@ -157,7 +158,7 @@ func (s *session) run(m *testing.M) int {
 	if plan.scenario != nil && plan.scenario.About != "" {
 		fmt.Fprintln(os.Stderr, plan.scenario.About)
 	}
-	if s.set.Requested("plan") {
+	if s.set.Requested("dry-run") {
 		if err := plan.write(os.Stdout); err != nil {
 			return refuse(err)
 		}
@@ -188,7 +189,9 @@ func (s *session) run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
 		return exitFailed
 	}
-	current = s
+	if s.clients.coordinates() && s.plan.time > shortRun {
+		fmt.Fprintln(os.Stderr, strings.Join(s.summary(time.Now()), "\n"))
+	}
 	code := m.Run()
 	if s.failed {
 		code = max(code, exitFailed)

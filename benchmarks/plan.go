@@ -49,10 +49,13 @@ func (s Suite) parts(v *params.Values) []part {
 type line struct {
 	part
 	v      *params.Values
-	path   string   // name below the benchmark: the swept keys, then the part's own keys
-	group  []*line  // lines whose trials take turns, including this line
-	trials []*trial // in the order in which the testing package calls them
-	called int      // number of trials that the testing package has called
+	path   string        // name below the benchmark: the swept keys, then the part's own keys
+	group  []*line       // lines whose trials take turns, including this line
+	trials []*trial      // in the order in which the testing package calls them
+	called int           // number of trials that the testing package has called
+	ran    int           // number of trials that have run
+	took   time.Duration // that they took together
+	estimate
 }
 
 func (l *line) name() string { return strings.TrimSuffix(l.v.Bench.Name+"/"+l.path, "/") }
@@ -81,10 +84,14 @@ type plan struct {
 	quick   bool             // the numbers describe no storage
 
 	storage map[*params.Values]kvbench.StorageConfig // of each point that can run
+
+	time   time.Duration // that all trials are expected to take
+	timeIs certainty
+	places map[string]*place // in which the run writes, by the directories
 }
 
 func newPlan() *plan {
-	return &plan{storage: map[*params.Values]kvbench.StorageConfig{}}
+	return &plan{storage: map[*params.Values]kvbench.StorageConfig{}, places: map[string]*place{}}
 }
 
 // linesOf returns the lines of a benchmark.
@@ -229,22 +236,21 @@ func round(group []*line, n int) []*line {
 	return order
 }
 
-// write prints the plan: a row for each line of the output, then the skipped lines and the parameters
-// that have no effect.
+// write prints the plan: a row for each line of the output, the summary, then the skipped lines and the
+// parameters that have no effect.
 func (p *plan) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "benchmark\ttrials\twindow\tstorage\torder")
-	var notes []string
-	trials, windows := 0, time.Duration(0)
+	fmt.Fprintln(table, "benchmark\ttrials\twindow\ttime\twrites\ttiers\torder")
+	notes := append([]string{""}, p.summary(time.Now())...)
 	for _, l := range p.lines {
 		if why := cmp.Or(l.v.Skip(), l.part.skip); why != "" {
 			notes = append(notes, "skipped: "+l.name()+" "+why)
 			continue
 		}
-		trials += len(l.trials)
-		windows += time.Duration(len(l.trials)) * l.v.Window.Length
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", l.name(), len(l.trials), l.v.Window,
-			p.storageOf(l.v), l.order())
+		n, window := len(l.trials), params.Window{Length: l.window, Completions: l.v.Window.Completions}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", l.name(), n, window,
+			roughly(time.Duration(n)*l.estimate.time), units.Bytes.Text(int64(n)*l.written),
+			p.tiersOf(l.v), l.order())
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -252,38 +258,23 @@ func (p *plan) write(out io.Writer) error {
 	for _, name := range p.ignored {
 		notes = append(notes, "set, and ignored: "+name)
 	}
-	ranks := ""
-	if n := p.points[0].Ranks; n > 1 {
-		ranks = fmt.Sprintf(", each on %d ranks", n)
-	}
-	_, err := fmt.Fprintf(out, "\n%s%s. Their windows take %s in all; filling, warm-up, settling and the removal "+
-		"of files come in addition.\nNothing was run.\n%s", units.Plural(trials, "trial"), ranks,
-		windows, strings.Join(append(notes, ""), "\n"))
+	_, err := fmt.Fprintln(out, strings.Join(append(notes, "Nothing was run."), "\n"))
 	return err
 }
 
-// storageOf returns the tiers of a point with their capacities, and the directories of the storage
-// tier.
-func (p *plan) storageOf(v *params.Values) string {
-	c, measures := p.storage[v]
-	if !measures {
-		return "none"
+// tiersOf returns the tiers of a point with their capacities.
+func (p *plan) tiersOf(v *params.Values) string {
+	c := p.storage[v]
+	storage := "storage"
+	if v.Simulated() {
+		storage = "simulated storage"
 	}
 	var tiers []string
-	add := func(name string, capacity int64, where string) {
+	for i, capacity := range []int64{c.GPUBytes, c.CPUBytes, c.StorageBytes} {
 		if capacity > 0 {
-			tiers = append(tiers, strings.TrimSpace(name+" "+units.Bytes.Text(capacity)+where))
+			name := [...]string{"gpu", "cpu", storage}[i]
+			tiers = append(tiers, name+" "+units.Bytes.Text(capacity))
 		}
-	}
-	add("gpu", c.GPUBytes, "")
-	add("cpu", c.CPUBytes, "")
-	where := " in " + strings.Join(cacheDirs(v), ", ")
-	if v.Simulated() {
-		where = ", simulated"
-	}
-	add("", c.StorageBytes, where)
-	if c.StorageBytes == 0 { // no capacity: name only the directories
-		tiers = append(tiers, strings.TrimPrefix(where, " in "))
 	}
 	return strings.Join(tiers, ", ")
 }
@@ -429,5 +420,6 @@ func (s *session) makePlan() (*plan, error) {
 		return nil, bad
 	}
 	p.schedule(p.points[0].Count)
+	p.foresee(s)
 	return p, nil
 }

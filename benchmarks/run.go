@@ -94,7 +94,9 @@ func (s *session) runLine(b *testing.B, l *line) {
 	if t.procs > 0 {
 		runtime.GOMAXPROCS(t.procs)
 	}
+	s.begins(l)
 	if l.bench != nil {
+		defer l.ended(time.Now())
 		l.bench(b, l.v)
 		return
 	}
@@ -104,6 +106,7 @@ func (s *session) runLine(b *testing.B, l *line) {
 	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 {
 		b.Logf("%d of %d trials are not begun: the testing package ends a benchmark whose first "+
 			"trial fails", l.v.Count-1, l.v.Count)
+		l.trials = l.trials[:l.called]
 	}
 	if o.res == nil {
 		// No summary reports it, and standard output may be a file.
@@ -128,9 +131,10 @@ type outcome struct {
 // measure runs one trial and writes its files. It prints nothing. A trial that did not come to its end keeps
 // its result, and the result says so.
 func (s *session) measure(b *testing.B, t *trial) (o outcome) {
-	show, wipe := s.live(t.name, t.v.Simulated())
+	show, wipe := s.live(t)
 	// The live line is wiped before anything is printed: it occupies the terminal's current line.
 	defer wipe()
+	defer t.ended(time.Now())
 	defer s.metrics.idle() // otherwise the gauges of the ended trial would look current
 	// The pause comes before the trial creates anything, so that the drive has nothing to do in it.
 	s.pauseBetweenOptions(t.v, show)
@@ -401,13 +405,11 @@ func checkpointSummary(r *result.Result) ([]byte, error) {
 // one option left in the drive's cache must not serve the next. A rehearsal checks rules and does
 // not measure the drive, so it does not pause.
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
-	if o := v.Bench.Option; o != s.lastOpt {
-		if s.lastOpt != 0 && v.Division == params.Closed && !v.Rehearse {
-			show(kvbench.Snapshot{Stage: "pausing", Total: params.OptionPause, Free: -1})
-			_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
-		}
-		s.lastOpt = o
+	if pauses(v, s.lastOpt) {
+		show(kvbench.Snapshot{Stage: "pausing", Total: params.OptionPause, Free: -1})
+		_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
 	}
+	s.lastOpt = v.Bench.Option
 }
 
 // spareProcs is how many more processors (GOMAXPROCS) than cores a trial has while it moves bytes. A

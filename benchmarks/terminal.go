@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,56 +39,88 @@ func onTerminal() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// draw overwrites the live line on the terminal.
-func draw(tty *os.File, line string) {
-	width, _, err := term.GetSize(int(tty.Fd()))
-	if err != nil || width < 20 {
-		width = 80
+// begins prints that a line begins to the log of a run of at least a minute that has no terminal. It must
+// be called before the line's first trial: the testing package prints the names of later ones before they
+// run, and a line of standard error would be in the middle of the benchmark's line.
+func (s *session) begins(l *line) {
+	if s.tty != nil || l.called > 1 || s.points[0].Progress == "none" || s.plan.time < time.Minute ||
+		!s.clients.coordinates() {
+		return
 	}
-	// Cut the line: a line that wraps cannot be overwritten.
-	if text := []rune(line); len(text) > width-1 {
-		line = string(text[:width-1])
-	}
-	_, _ = fmt.Fprintf(tty, "\r\x1b[K%s", line)
+	this, after, n := s.remaining(l.trials[0])
+	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), n, len(s.runs()), l.name())
 }
 
 // live returns the progress function of one trial, which does nothing without a terminal, and the
 // function that wipes the line.
-func (s *session) live(name string, simulated bool) (show func(kvbench.Snapshot), wipe func()) {
+func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 	if s.tty == nil {
 		return func(kvbench.Snapshot) {}, func() {}
 	}
-	l := &liveLine{name: name}
+	const clear = "\r\x1b[K"
+	l, head := &liveLine{}, s.headOf(t)
 	return func(now kvbench.Snapshot) {
-		line := l.text(now)
-		if s.ctx.Err() != nil { // make room for the hint
-			line = strings.TrimPrefix(line, name+": ")
-			if !simulated { // a simulation has no files
-				line += ", again Ctrl-C leaves the files"
-			}
+		columns, _, err := term.GetSize(int(s.tty.Fd()))
+		if err != nil || columns < 20 {
+			columns = 80
 		}
-		draw(s.tty, line)
-	}, func() { draw(s.tty, "") }
+		line := l.text(now)
+		switch {
+		case s.ctx.Err() == nil:
+			line = head(columns) + line
+		case !t.v.Simulated(): // a simulation has no files
+			line += ", again Ctrl-C leaves the files"
+		}
+		// Cut the line: a line that wraps cannot be overwritten.
+		_, _ = fmt.Fprintf(s.tty, clear+"%.*s", columns-1, line)
+	}, func() { _, _ = s.tty.WriteString(clear) }
+}
+
+// headOf returns the function that makes the start of the live line of a trial that begins now: what is
+// left of the run, and which trial of which benchmark this is. A long name is cut in the middle, so that
+// stage and rates are on a terminal of 80 columns, too.
+func (s *session) headOf(t *trial) func(columns int) string {
+	begun := time.Now()
+	this, after, n := s.remaining(t)
+	number, of, all := slices.Index(t.trials, t)+1, len(t.trials), len(s.runs())
+	return func(columns int) string {
+		const rest = 56 // columns of everything but the name
+		head, text := []rune(t.name), ""
+		if most := max(columns-rest, 20); len(head) > most {
+			head = slices.Concat(head[:most/3], []rune("…"), head[len(head)-most+most/3+1:])
+		}
+		if left := after + max(0, this-time.Since(begun)); left > 0 && all*of > 1 {
+			text = roughly(left) + " left, "
+		}
+		if all > 1 {
+			text += fmt.Sprintf("%d/%d ", n, all)
+		}
+		if text += string(head); of > 1 {
+			text += fmt.Sprintf(" trial %d/%d", number, of)
+		}
+		return text + ": "
+	}
 }
 
 // liveLine formats snapshots. Rates cover the time since the last snapshot.
-type liveLine struct {
-	name string
-	last kvbench.Snapshot
-}
+type liveLine struct{ last kvbench.Snapshot }
 
 func (l *liveLine) text(s kvbench.Snapshot) string {
 	defer func() { l.last = s }()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s %s", l.name, s.Stage, short(s.Elapsed))
+	fmt.Fprintf(&b, "%s %s", s.Stage, short(s.Elapsed))
 	if s.Total > 0 {
 		fmt.Fprintf(&b, "/%s", short(s.Total))
 	}
 	if s.DoneTotal > 0 {
 		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.DoneTotal))
 	}
+	// What went wrong comes first: a narrow terminal cuts the rest.
 	if s.Stuck > 0 {
 		fmt.Fprintf(&b, ", %d requests UNANSWERED for %s", s.Stuck, short(s.StuckFor))
+	}
+	if s.Live.Failures > 0 {
+		fmt.Fprintf(&b, ", %d FAILED", s.Live.Failures)
 	}
 	if s.DoneTotal > 0 || s.Tiers == nil {
 		return b.String()
@@ -100,24 +133,22 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	}
 	// Rates are the rates of the storage tier, which is measured. The other tiers show their fill
 	// level.
-	rate := func(op tiers.Op) string {
-		if dt <= 0 {
-			return "–"
+	for op, total := range s.Live.Bytes[tiers.Storage] {
+		switch moved := total - l.last.Live.Bytes[tiers.Storage][op]; {
+		case total == 0: // a load of the other direction
+		case dt <= 0:
+			fmt.Fprintf(&b, ", %s –", tiers.Op(op))
+		default:
+			fmt.Fprintf(&b, ", %s %.2f GiB/s", tiers.Op(op), float64(moved)/dt/(1<<30))
 		}
-		n := s.Live.Bytes[tiers.Storage][op] - l.last.Live.Bytes[tiers.Storage][op]
-		return fmt.Sprintf("%.2f GiB/s", float64(n)/dt/(1<<30))
 	}
-	fmt.Fprintf(&b, ", %d req, read %s, write %s, queue %d", s.Live.Requests, rate(tiers.Read),
-		rate(tiers.Write), s.Queued)
+	fmt.Fprintf(&b, ", %d req, queue %d", s.Live.Requests, s.Queued)
 	for _, g := range s.Tiers {
 		fmt.Fprintf(&b, ", %s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity))
 	}
 	// -1 means unknown, as for a simulated device.
 	if s.Free >= 0 {
 		fmt.Fprintf(&b, ", free %s", gib(s.Free))
-	}
-	if s.Live.Failures > 0 {
-		fmt.Fprintf(&b, ", %d FAILED", s.Live.Failures)
 	}
 	return b.String()
 }

@@ -33,7 +33,8 @@ type ticking struct {
 	closed, reported int
 }
 
-func (w *ticking) Phase() Phase { return w.phase }
+func (w *ticking) Phase() Phase       { return w.phase }
+func (w *ticking) Forecast() Forecast { return Forecast{} }
 
 func (w *ticking) Prepare(ctx context.Context, e *Env) error {
 	w.env = e

@@ -35,6 +35,8 @@ import (
 type Workload interface {
 	// Phase returns the lengths of warm-up and window.
 	Phase() Phase
+	// Forecast returns what the load is expected to do, also before Prepare.
+	Forecast() Forecast
 	// Prepare runs before the warm-up and is not measured. It preconditions the drive, fills the cache
 	// and opens inputs. ctx ends with the trial.
 	Prepare(ctx context.Context, e *Env) error
@@ -69,6 +71,19 @@ type Counted interface {
 	// Waits returns the input file whose read is in flight, and the age of the read. Any goroutine may
 	// call Waits at any time.
 	Waits() (path string, since time.Duration)
+}
+
+// Forecast is what a trial does besides its warm-up and window, as far as the parameters determine it.
+type Forecast struct {
+	Search time.Duration // measurements before the load, and pauses in it
+	Fill   int64         // bytes written before the load
+	// Moves is the number of bytes read, written and removed at which the load ends, 0 = it has no such end,
+	// or nothing shows it before the run.
+	Moves      int64
+	WriteShare float64 // the part of the load's bytes that is written
+	// Room is the maximum number of bytes in the storage tier at a time, 0 = all that is written, as far as
+	// the tier has room.
+	Room int64
 }
 
 // Env is what a trial provides to its workload.

@@ -110,6 +110,15 @@ type adopter interface {
 // Phase implements kvbench.Workload. The window has no limit: it ends with the last checkpoint.
 func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{} }
 
+// Forecast implements Workload. The load ends with the bytes of the last checkpoint.
+func (l *Load) Forecast() kvbench.Forecast {
+	f := kvbench.Forecast{Search: time.Duration(l.Number) * l.Pause, Moves: int64(l.Number) * l.bytes()}
+	if l.Op == tiers.Write {
+		f.WriteShare = 1
+	}
+	return f
+}
+
 // Prepare implements kvbench.Workload. Before writes it gets the buffers of each accelerator. Before
 // reads it finds the files and empties the page cache.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {

@@ -11,6 +11,7 @@ import (
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/users"
 )
 
 // The storage tier takes at most 95 % of the free space, and leaves at least 5 % of the filesystem and
@@ -292,4 +293,56 @@ func formatUpGiB(n int64) string {
 	for ; toGiB(n)*step < 100 && toGiB(n) < 1; step *= 10 {
 	}
 	return strconv.FormatFloat(math.Ceil(toGiB(n)*step)/step, 'f', -1, 64)
+}
+
+// Offered is the load that users offer when they never wait for an answer.
+type Offered struct {
+	Requests   float64 // per second
+	Bytes      float64 // of entries to write, per second
+	MeanTokens float64 // of an entry
+	LiveTokens float64 // of the entries of all live conversations
+}
+
+// Offered returns the load of the users that the run would draw.
+func (v *Values) Offered() (o Offered) {
+	population := users.Population(v.Profile, v.StreamSeed(), v.Users, v.CPythonPopulation())
+	turns, tokens := meanTurns(v.Profile), 0.0
+	for _, u := range population {
+		mean := (float64(u.Context/4) + float64(u.Context)) / 2
+		rate := 1 / max(u.Think, minThink)
+		if v.RequestRate > 0 {
+			rate = v.RequestRate / float64(len(population))
+		}
+		o.Requests += rate
+		tokens += rate * mean
+		o.LiveTokens += turns * mean
+	}
+	o.Bytes, o.MeanTokens = tokens*float64(v.Sizer().Bytes(1)), tokens/o.Requests
+	return o
+}
+
+// Written returns the bytes that users with this load write in warm-up and window, to a storage that takes
+// at most so many bytes/s, 0 = no limit.
+func (v *Values) Written(o Offered, most float64) int64 {
+	if count := cmp.Or(v.MaxRequests, v.Window.Completions); count > 0 {
+		return int64(float64(count) / o.Requests * o.Bytes)
+	}
+	rate := o.Bytes
+	if most > 0 {
+		rate = min(rate, most)
+	}
+	return int64(rate * (v.Window.Length + v.Warmup).Seconds())
+}
+
+// minThink is the smallest think time of a user in seconds. Population may draw less, and the rate must
+// be finite.
+const minThink = 0.001
+
+// meanTurns returns the mean number of turns of a conversation up to a turn. Each turn starts a new
+// conversation with the profile's probability; a conversation has at most MaxTurns turns.
+func meanTurns(p users.Profile) float64 {
+	if p.NewConversation <= 0 {
+		return float64(p.MaxTurns)
+	}
+	return (1 - math.Pow(1-p.NewConversation, float64(p.MaxTurns))) / p.NewConversation
 }

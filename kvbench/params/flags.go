@@ -116,6 +116,7 @@ var Instead = map[string]string{
 
 	"evict-ttl":     "it was removed: entries leave in the order of -evict alone",
 	"pin-tokens":    "it was removed: -evict lfu and s3-fifo keep what many requests use",
+	"plan":          "it is -dry-run",
 	"recycle":       "it was removed: -layout slots overwrites in place",
 	"hosts":         removedLauncher,
 	"ssh":           removedLauncher,

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
@@ -41,6 +42,15 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 		return err
 	}
 	return r.start(ctx)
+}
+
+// Forecast: writes overwrite the files until the window is over.
+func (r *Blocks) Forecast() kvbench.Forecast {
+	f := kvbench.Forecast{Fill: r.Footprint, Room: r.Footprint}
+	if r.Op == tiers.Write {
+		f.WriteShare = 1
+	}
+	return f
 }
 
 // start gives each worker a random stream and a buffer.

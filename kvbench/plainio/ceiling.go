@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -46,11 +47,36 @@ const filesPerStream = 4
 
 // The sweep starts with firstDepth requests in flight and doubles them in each step.
 const (
-	firstDepth = 4
+	firstDepth  = 4
+	searchSteps = 7 // up to 256 in flight, which only a large array needs
 	// A step is enough if its rate is at least enoughShare of the fastest step's rate. Two steps without
 	// a gain end the sweep.
 	enoughShare = 0.95
 )
+
+// split divides the footprint into the bytes of the files to read and the capacity for files to write.
+func (r *Ceiling) split() (read, write int64) {
+	if read = r.Footprint / 2; r.ReadShare == 0 || r.ReadShare == 1 {
+		read = int64(r.ReadShare) * r.Footprint
+	}
+	return read, r.Footprint - read
+}
+
+// Forecast: without Churn the window of writes ends when the footprint is full.
+func (r *Ceiling) Forecast() kvbench.Forecast {
+	read, write := r.split()
+	f := kvbench.Forecast{Fill: read, WriteShare: 1 - r.ReadShare, Room: r.Footprint}
+	if r.InFlight == 0 {
+		f.Search = searchSteps * r.StepTime
+		f.Room += write // of the sweep
+	}
+	if r.Churn {
+		f.Fill = r.Footprint
+	} else if write > 0 {
+		f.Moves = int64(float64(write) / f.WriteShare)
+	}
+	return f
+}
 
 // Prepare writes the files to read, runs the sweep, and gives each stream its buffer.
 func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
@@ -65,11 +91,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	}
 	r.mix.share, r.part, r.entire = r.ReadShare, r.chunk, r.plain == nil
 	r.move, r.own = r.whole, r.remover()
-	read := r.Footprint / 2
-	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has the whole footprint
-		read = int64(r.ReadShare) * r.Footprint
-	}
-	write := r.Footprint - read
+	read, write := r.split()
 	if read > 0 && read < r.chunk {
 		return fmt.Errorf("the footprint leaves %d bytes to read, which is less than a chunk of "+
 			"%d: give a larger -ceiling-size-gb or a smaller -chunk-size", read, r.chunk)
@@ -119,9 +141,8 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 // the filesystem does not discard them during the window.
 func (r *Ceiling) find(ctx context.Context) (streams int, err error) {
 	room := min(r.Footprint, r.level.Capacity-r.Footprint)
-	const steps = 7 // up to 256 in flight, which only a large array needs
-	c := &sweep{mover: r.mover, inFlight: firstDepth, steps: steps,
-		bytes: max(room/steps, r.chunk), time: r.StepTime}
+	c := &sweep{mover: r.mover, inFlight: firstDepth, steps: searchSteps,
+		bytes: max(room/searchSteps, r.chunk), time: r.StepTime}
 	c.level, c.objects, c.mix.share, c.part, c.entire = r.level, r.objects, r.ReadShare, r.part, r.entire
 	c.size = r.wholeChunks(min(r.largest(), room/int64(2*c.most())))
 	c.room.Store(room)
@@ -238,6 +259,11 @@ var _ Routine = (*Removal)(nil)
 
 // removable is the minimum number of files, unless a file would be smaller than a chunk.
 const removable = 64
+
+// Forecast: the load ends when all files are removed.
+func (r *Removal) Forecast() kvbench.Forecast {
+	return kvbench.Forecast{Fill: r.Footprint, Moves: r.Footprint, Room: r.Footprint}
+}
 
 // Prepare writes the files.
 func (r *Removal) Prepare(ctx context.Context, b *Bench) (err error) {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -48,6 +49,13 @@ const (
 	kneeParts     = 4
 	kneeCompleted = 3
 )
+
+// Forecast: the files and the grid take what the reserve leaves of the time.
+func (r *Knee) Forecast() kvbench.Forecast {
+	f := r.Blocks.Forecast()
+	f.Search = cmp.Or(r.Limit, kneeLimit) * 4 / 5
+	return f
+}
 
 // Prepare writes the files, measures the grid and gives each worker its buffer.
 func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {

@@ -25,7 +25,7 @@ type Routine interface {
 	// the trial, unless ctx has ended.
 	Step(ctx context.Context, b *Bench, worker int) error
 	// A Routine may also have Finish(b *Bench), which is called when the workers have ended or Prepare
-	// failed, and Report(r *result.Result), which is called after the window.
+	// failed, Report(r *result.Result), which is called after the window, and Forecast() of its own.
 }
 
 // Config describes the window of a routine.
@@ -64,6 +64,14 @@ func New(cfg Config, r Routine) *Bench {
 
 // Phase implements Workload.
 func (b *Bench) Phase() kvbench.Phase { return b.Config.Phase }
+
+// Forecast implements Workload. It returns the forecast of the routine if the routine has one.
+func (b *Bench) Forecast() kvbench.Forecast {
+	if r, ok := b.routine.(interface{ Forecast() kvbench.Forecast }); ok {
+		return r.Forecast()
+	}
+	return kvbench.Forecast{WriteShare: 1}
+}
 
 // Prepare implements Workload. It first waits for the settle time, so that work of the drive for earlier
 // runs does not slow down the filling.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
@@ -57,6 +58,17 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 		r.cycle(keep, nil)
 	}
 	return nil
+}
+
+// Forecast: on the storage tier writes end when the footprint is full. A memory tier needs no storage.
+func (r *Tier) Forecast() kvbench.Forecast {
+	if r.Level != tiers.Storage {
+		return kvbench.Forecast{}
+	}
+	if r.Op == tiers.Read {
+		return kvbench.Forecast{Fill: r.Footprint}
+	}
+	return kvbench.Forecast{Moves: r.Footprint, WriteShare: 1}
 }
 
 // Report adds the tier's footprint.

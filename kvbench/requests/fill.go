@@ -21,6 +21,35 @@ import (
 	"kvbench/workloads"
 )
 
+// Forecast implements Workload. Decode-only requests write nothing.
+func (l *Load) Forecast() kvbench.Forecast {
+	f := kvbench.Forecast{WriteShare: 1}
+	if p := l.cfg.Population; p.Entries > 0 {
+		f.Fill, f.WriteShare = int64(p.Entries)*l.cfg.Planner.Sizer.Bytes(p.Tokens), 0
+	}
+	documents, _ := l.documents()
+	f.Fill += l.cfg.Precondition.Bytes + documents
+	return f
+}
+
+// documents returns the bytes of all documents, and of those that are kept.
+func (l *Load) documents() (total, kept int64) {
+	c := l.cfg.Corpus
+	if c == nil {
+		return 0, 0
+	}
+	n, first := c.Documents()
+	for doc := range n {
+		for _, e := range c.Chunks(nil, doc) {
+			bytes := l.cfg.Planner.Sizer.Bytes(e.Tokens)
+			if total += bytes; doc >= first {
+				kept += bytes
+			}
+		}
+	}
+	return total, kept
+}
+
 // populate writes the entries that decode-only requests read. The workers write them before the window,
 // without the limit of concurrent writes (spec 6).
 func (l *Load) populate(ctx context.Context) error {
@@ -100,15 +129,7 @@ func (l *Load) ingest(ctx context.Context) error {
 		return nil
 	}
 	n, first := c.Documents()
-	var total, kept int64
-	for doc := range n {
-		for _, e := range c.Chunks(nil, doc) {
-			bytes := l.cfg.Planner.Sizer.Bytes(e.Tokens)
-			if total += bytes; doc >= first {
-				kept += bytes
-			}
-		}
-	}
+	total, kept := l.documents()
 	err := l.fits(fmt.Sprintf("the %d documents kept", n-first), kept, "-rag-num-docs", n-first)
 	if err != nil {
 		return err

@@ -70,9 +70,9 @@ func below(dir, path string) bool { return path == dir || strings.HasPrefix(path
 func followLinks(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
-	case err == nil && info.Mode()&fs.ModeDevice != 0:
-		return "", fmt.Errorf("%s is a device, not a directory: give a directory on a mounted "+
-			"filesystem", path)
+	case err == nil && info.Mode().Type() == fs.ModeDevice:
+		return "", fmt.Errorf("raw block devices are not supported: make a filesystem on %s, mount "+
+			"it and give a directory there", path)
 	case err == nil && !info.IsDir():
 		return "", fmt.Errorf("%s is not a directory", path)
 	case err == nil:

@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,4 +51,15 @@ func TestWaysThatCannotBeGoneAreRefused(t *testing.T) {
 	assert.ErrorContains(t, CheckPath(dir+"/file/below"), "not a directory")
 	assert.ErrorContains(t, CheckPath(dir+"/dangling/below"), "cannot be entered")
 	assert.ErrorContains(t, CheckPath(dir+"/loop"), "cannot be entered")
+	assert.ErrorContains(t, CheckPath("/dev/null"), "not a directory")
+	disks, err := filepath.Glob("/sys/class/block/*")
+	require.NoError(t, err)
+	for _, disk := range disks {
+		device := "/dev/" + filepath.Base(disk)
+		if info, err := os.Stat(device); err == nil && info.Mode().Type() == fs.ModeDevice {
+			assert.ErrorContains(t, CheckPath(device), "raw block devices are not supported: make a "+
+				"filesystem on "+device+", mount it and give a directory there")
+			assert.ErrorContains(t, CheckPath(device+"/kv"), "raw block devices")
+		}
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/tiers/buffer"
 	"kvbench/tracing/host"
-	"kvbench/workloads/users"
 )
 
 // SchemaVersion of the JSON. Readers accept any 1.x.
@@ -129,44 +128,10 @@ func (n *Need) users(v *params.Values, writeRate float64) {
 		n.MeanEntry = &Entry{n.LargestEntry.Tokens, n.LargestEntry.Bytes}
 		return
 	}
-	users := users.Population(v.Profile, v.StreamSeed(), v.Users, v.CPythonPopulation())
-	var requests, written, resident, tokens float64
-	size := func(tokens float64) float64 { return tokens * float64(n.BytesPerToken) }
-	turns := meanTurns(v.Profile)
-	for _, u := range users {
-		mean := (float64(u.Context/4) + float64(u.Context)) / 2
-		rate := 1 / max(u.Think, minThink)
-		if v.RequestRate > 0 {
-			rate = v.RequestRate / float64(len(users))
-		}
-		requests += rate
-		tokens += rate * mean
-		written += rate * size(mean)
-		resident += turns * size(mean)
-	}
-	n.RequestRate, n.WriteRate = new(requests), new(written)
-	mean := tokens / requests
-	n.MeanEntry = &Entry{int(math.Round(mean)), int64(size(mean))}
-	n.Disk.WorkingSet = new(max(int64(resident), n.Disk.Minimum))
-	if writeRate > 0 {
-		written = min(written, writeRate)
-	}
-	all := written * (v.Window.Length + v.Warmup).Seconds()
-	if count := cmp.Or(int64(v.MaxRequests), int64(v.Window.Completions)); count > 0 {
-		all = float64(count) * size(mean)
-	}
-	n.Disk.Everything = new(max(int64(all), n.Disk.Minimum))
-}
-
-// minThink is the smallest think time of a user in seconds. Population may draw less, and the rate must
-// be finite.
-const minThink = 0.001
-
-// meanTurns returns the mean number of turns of a conversation up to a turn. Each turn starts a new
-// conversation with the profile's probability; a conversation has at most MaxTurns turns.
-func meanTurns(p users.Profile) float64 {
-	if p.NewConversation <= 0 {
-		return float64(p.MaxTurns)
-	}
-	return (1 - math.Pow(1-p.NewConversation, float64(p.MaxTurns))) / p.NewConversation
+	load := v.Offered()
+	size := func(tokens float64) int64 { return int64(tokens * float64(n.BytesPerToken)) }
+	n.RequestRate, n.WriteRate = &load.Requests, &load.Bytes
+	n.MeanEntry = &Entry{int(math.Round(load.MeanTokens)), size(load.MeanTokens)}
+	n.Disk.WorkingSet = new(max(size(load.LiveTokens), n.Disk.Minimum))
+	n.Disk.Everything = new(max(v.Written(load, writeRate), n.Disk.Minimum))
 }

@@ -1,0 +1,277 @@
+package benchmarks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
+	"kvbench/tracing/host"
+)
+
+// The assumptions of a forecast. Measured on a virtual disk that writes 1 to 2 GiB/s: the estimates of whole
+// runs were 0.8 to 1.2 times the time that they took.
+const (
+	assumedRate   = 1 << 30 // bytes/s that a storage of unknown speed takes
+	assumedUnlink = 4 << 30 // bytes/s of files that are removed
+	// A trial opens its tiers, measures the latency at queue depth 1 and writes its result.
+	trialOverhead = 700 * time.Millisecond
+)
+
+// shortRun is the expected time up to which a run shows no forecast.
+const shortRun = 5 * time.Second
+
+// certainty shows how far a number is known before the run. The sum of several has the largest.
+type certainty int
+
+const (
+	exact certainty = iota
+	atMost
+	about
+	atLeast
+)
+
+func (c certainty) String() string { return [...]string{"", "at most ", "about ", "at least "}[c] }
+
+// estimate is what a trial of a line is expected to take. Bytes are of this rank.
+type estimate struct {
+	time      time.Duration
+	timeIs    certainty
+	window    time.Duration // 0 = until a number of requests or bytes
+	written   int64         // bytes, to the storage tier
+	writtenIs certainty
+	room      int64 // bytes in the storage tier at a time
+}
+
+// lasts returns the time in which bytes move at a rate in bytes/s.
+func lasts(bytes int64, rate float64) time.Duration {
+	return time.Duration(float64(bytes) / rate * float64(time.Second))
+}
+
+// estimate returns what a trial of a line is expected to take. It changes nothing on the storage.
+func (p *plan) estimate(s *session, l *line) estimate {
+	v := l.v
+	e := estimate{timeIs: about, window: v.Window.Length}
+	if v.Simulated() { // its window is of virtual time
+		return e
+	}
+	if l.bench != nil {
+		e.time = e.window
+		return e
+	}
+	cfg := kvbench.Config{Storage: p.storage[v]}
+	load, err := l.load(s, &trial{line: l}, &cfg)
+	if err != nil {
+		return e // the trial reports it
+	}
+	phase, f := load.Phase(), load.Forecast()
+	window, counted := phase.Window, phase.Window == 0 && f.Moves == 0 // counted: until requests have completed
+	if m := lasts(f.Moves, assumedRate); f.Moves > 0 && (window == 0 || m < window) {
+		window = m
+	}
+	moved := int64(assumedRate * (f.Search + phase.Warmup + window).Seconds())
+	e.window, e.writtenIs = phase.Window, about
+	switch {
+	case f.Moves > 0 || f.WriteShare == 0:
+		moved, e.writtenIs = f.Moves, exact
+	case v.Bench.Load == params.LoadUsers:
+		o := v.Offered()
+		moved = v.Written(o, assumedRate)
+		if bounded := o.Bytes <= assumedRate || counted; bounded && !v.Autoscaling && !v.OfSessions() {
+			e.writtenIs = atMost
+		}
+		if counted {
+			window = lasts(moved, o.Bytes)
+		}
+	case counted:
+		e.writtenIs, f.Room = atLeast, cfg.Storage.StorageBytes
+	}
+	if counted {
+		e.timeIs = atLeast
+	} else if v.Bench.Load > params.LoadUsers { // a recording may end before the window does
+		e.timeIs = atMost
+	}
+	e.written = f.Fill + int64(f.WriteShare*float64(moved))
+	e.room = min(cmp.Or(f.Room, e.written), cfg.Storage.StorageBytes)
+	e.time = trialOverhead + 2*v.Settle + f.Search + lasts(f.Fill, assumedRate) + phase.Warmup + window +
+		lasts(e.room, assumedUnlink)
+	return e
+}
+
+// pauses reports whether a pause precedes the trials of an option, after those of the last option.
+func pauses(v *params.Values, last int) bool {
+	return last != 0 && v.Bench.Option != last && v.Division == params.Closed && !v.Rehearse
+}
+
+// runs returns the lines that have trials: those of the output, and those that others read.
+func (p *plan) runs() []*line {
+	return slices.DeleteFunc(slices.Concat(p.groups...), func(l *line) bool { return l.skip != "" })
+}
+
+// foresee estimates the trials of all lines, and what they do in which directories.
+func (p *plan) foresee(s *session) {
+	last := 0
+	for _, l := range p.runs() {
+		l.estimate = p.estimate(s, l)
+		n := int64(len(l.trials))
+		p.time += time.Duration(n) * l.time
+		p.timeIs = max(p.timeIs, l.timeIs)
+		if pauses(l.v, last) {
+			p.time += params.OptionPause
+		}
+		if last = l.v.Bench.Option; l.written == 0 && l.writtenIs == exact {
+			continue
+		}
+		at, ranks := p.placeOf(l.v), int64(max(1, l.v.LocalRanks))
+		at.room = max(at.room, ranks*l.room)
+		at.written += ranks * n * l.written
+		at.writtenIs = max(at.writtenIs, l.writtenIs)
+	}
+}
+
+// place is what a run does in the cache directories of a storage tier.
+type place struct {
+	names     []string          // of what is made in the directories
+	on        []host.Filesystem // of each directory, none for an object store
+	room      int64
+	written   int64
+	writtenIs certainty
+	stay      bool // some files remain
+}
+
+// placeOf returns the place of a point, which it adds if there is none.
+func (p *plan) placeOf(v *params.Values) *place {
+	dirs := strings.Join(cacheDirs(v), ", ")
+	at := p.places[dirs]
+	if at == nil {
+		at = &place{}
+		p.places[dirs] = at
+		for _, dir := range cacheDirs(v) {
+			if fs, err := space(v, dir); err == nil && !v.OnObjects() {
+				at.on = append(at.on, fs)
+			}
+		}
+	}
+	name := fmt.Sprint("rank_", v.Rank)
+	switch spec, err := v.CheckpointSpec(); {
+	case v.Bench.Checkpoints() && err == nil:
+		name = spec.Folder()
+	case v.Ranks > 1:
+		name = "rank_*"
+	}
+	if !slices.Contains(at.names, name) {
+		at.names = append(at.names, name)
+	}
+	_, reads, _ := v.CheckpointRuns()
+	at.stay = at.stay || v.KeepFiles || v.Bench.Checkpoints() && reads == 0
+	return at
+}
+
+// text describes what a run does in dirs.
+func (at *place) text(dirs string) string {
+	text := fmt.Sprintf("in %s (%s): needs up to %s", dirs, strings.Join(at.names, ", "),
+		units.Bytes.Text(at.room))
+	total := int64(0)
+	for _, fs := range at.on {
+		text += fmt.Sprintf(" of %s free", units.Bytes.Text(fs.Free))
+		if !fs.Memory {
+			total += fs.Total
+		}
+	}
+	text += fmt.Sprintf(", writes %s%s", at.writtenIs, units.Bytes.Text(at.written))
+	if share := float64(at.written) / float64(total); total > 0 && share >= 0.005 {
+		text += fmt.Sprintf(" (%.2g drive writes of %s)", share, units.Bytes.Text(total))
+	}
+	if at.stay {
+		return text + ", leaves its files"
+	}
+	return text + ", removes its files at the end"
+}
+
+// summary returns the lines that a user reads before a run: trials and time, room and bytes in each place,
+// and where the results are. No line has a colon after its first word, see epilogue.
+func (p *plan) summary(now time.Time) (lines []string) {
+	trials, window := 0, time.Duration(0)
+	for _, l := range p.runs() {
+		trials += len(l.trials)
+		window = max(window, l.v.Window.Length)
+	}
+	text := units.Plural(trials, "trial") + " of " + units.Plural(len(p.runs()), "benchmark")
+	if window > 0 {
+		text += " with windows of up to " + units.FormatDuration(window)
+	}
+	if n := p.points[0].Ranks; n > 1 {
+		text += fmt.Sprintf(", each on %d ranks", n)
+	}
+	if p.time > 0 {
+		clock := "15:04"
+		if p.time > 12*time.Hour {
+			clock = "Mon 15:04"
+		}
+		text += fmt.Sprintf(", %s%s, until %s", p.timeIs, roughly(p.time),
+			now.Add(p.time).Round(time.Minute).Format(clock))
+	}
+	lines = append(lines, text)
+	for _, dirs := range slices.Sorted(maps.Keys(p.places)) {
+		lines = append(lines, p.places[dirs].text(dirs))
+	}
+	const most = 3
+	if n := len(lines) - most; n > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and in %s", units.Plural(n, "other place")))
+	}
+	if len(p.storage) > 0 {
+		lines = append(lines, "results in "+p.points[0].ResultsDir)
+	}
+	return lines
+}
+
+// roughly formats a time of which only seconds are known, from 100 s on minutes: 40 s, 8m, 2h17m.
+func roughly(d time.Duration) string {
+	if d <= 0 {
+		return units.Unknown
+	}
+	if d = max(d.Round(time.Second), time.Second); d >= 100*time.Second {
+		d = d.Round(time.Minute)
+	}
+	return strings.TrimSuffix(units.Nanoseconds.Text(d), "0s")
+}
+
+// remaining returns the expected time of a trial that begins, and of all trials after it, and the number of
+// its line among those that have begun. A trial takes as long as those of its line that have run, else its
+// estimate times the error of the estimates of the same benchmark so far.
+func (p *plan) remaining(begins *trial) (this, after time.Duration, number int) {
+	took, estimated := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, l := range p.runs() {
+		took[l.v.Bench.Name] += l.took
+		estimated[l.v.Bench.Name] += time.Duration(l.ran) * l.time
+	}
+	for _, l := range p.runs() {
+		each := l.time
+		if known := estimated[l.v.Bench.Name]; l.ran > 0 {
+			each = l.took / time.Duration(l.ran)
+		} else if known > 0 {
+			each = time.Duration(float64(each) * took[l.v.Bench.Name].Seconds() / known.Seconds())
+		}
+		waiting := len(l.trials) - l.ran
+		if l == begins.line {
+			this = each
+			waiting--
+		}
+		if l.ran > 0 || l == begins.line {
+			number++
+		}
+		after += time.Duration(waiting) * each
+	}
+	return this, after, number
+}
+
+// ended counts a trial that began at that time.
+func (l *line) ended(begun time.Time) {
+	l.ran++
+	l.took += time.Since(begun)
+}
