@@ -101,11 +101,12 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 		require.Equal(t, Done, code, errs)
 	}
 	text := html.UnescapeString(textOf(t, page))
-	assert.Contains(t, text, ": not compared, because in at least one of the runs fewer than half of "+
-		"the trials were storage-limited: 1 (Synthetic/a=2 +160.0 %); better in 2 (")
+	assert.Contains(t, text, ": 2 of 3 rows may be compared; faster at 2 (Tier/tier=cpu 2.60×, "+
+		"Synthetic/a=1 2.60×); not compared, because in one of the runs mostly not storage-limited: 1 "+
+		"(Synthetic/a=2).")
 	assert.Contains(t, text, " 3 of 6 storage-limited, 3 of 6 undecided ")
 	assert.Contains(t, text, " 2 of 6 storage-limited, 4 of 6 undecided ")
-	assert.Contains(t, text, " +160.0 % mostly not storage-limited ")
+	assert.Contains(t, text, " not compared mostly not storage-limited ")
 	for _, line := range sheet(t, book, "Performance Metrics") {
 		if row := strings.Split(line, "|"); row[2] == "read-B/s" {
 			want := "yes"

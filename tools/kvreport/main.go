@@ -20,6 +20,8 @@ var commands = []Command{
 		runCSV},
 	{"html", "IN… -o FILE [-ignore SETTING,…]",
 		"one page with plots that opens from disk", runHTML},
+	{"quote", "IN [IN] [-format text|markdown] [-ignore SETTING,…]",
+		"what may be quoted of a run, or which of two runs is faster at what", runQuote},
 	{"fio", "IN… [-o FILE|DIR] [-window DURATION]",
 		"one fio job per traced result, which makes the same load elsewhere", runFio},
 	{"turns", "-old COMMAND -new COMMAND -out DIR [-count 8] [-max-regress …] [-alpha 0.05] " +

@@ -38,10 +38,24 @@ func rank(unit string) int {
 // Title returns a metric's title: "read time per MiB" for read-sec/MiB.
 func Title(unit string) string { return cmp.Or(titles[unit], unit) }
 
-// labels returns the last elements of the runs' paths, or the paths if two of them would be equal.
-func labels(runs []string) (out []string) {
+// labels returns the names of the runs: the run's name (-name) if all its results have it, else the last
+// element of its path. It returns the paths if two names would be equal.
+func labels(runs []string, records []*load.Record) (out []string) {
 	for _, run := range runs {
-		if label := filepath.Base(run); !slices.Contains(out, label) {
+		label, names := filepath.Base(run), map[string]bool{}
+		for _, rec := range records {
+			if rec.Source == run && rec.Result != nil {
+				names[rec.Result.RunName] = true
+			} else if rec.Source == run {
+				names[""] = true
+			}
+		}
+		for name := range names {
+			if len(names) == 1 {
+				label = cmp.Or(name, label)
+			}
+		}
+		if !slices.Contains(out, label) {
 			out = append(out, label)
 		}
 	}

@@ -5,10 +5,13 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"kvbench/kvbench/units"
 )
 
 // LeastSamples is the smallest number of trials per side that are judged. Three against three are never
@@ -29,16 +32,46 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Correct sets the corrected p values of changes that are judged together.
-func Correct(family []*Change) {
-	var p []float64
-	for _, c := range family {
-		p = append(p, c.P)
+// Correct judges headline changes together: it sets their corrected p values. Changes that cannot be
+// judged are left out, because they would lower the power of the others: rows that may not be compared,
+// and rows whose trials are too few for any finding. Too few for the correction are left in.
+func Correct(headlines []*Change) {
+	var family, tested []*Change
+	var p, least []float64
+	for _, c := range headlines {
+		if c.Headline = true; c.Unjudged != NotLimited {
+			family = append(family, c)
+		}
 	}
-	for i, adjusted := range Holm(p) {
-		family[i].Adjusted, family[i].Headline = adjusted, true
+	for _, c := range family {
+		c.Unjudged = fmt.Sprintf("too few trials: %s need %d of each run",
+			units.Plural(len(family), "row"), Needed(len(family), Alpha/2, c.paired))
+		if !c.few && 2*c.Least() < Alpha {
+			tested, p, least = append(tested, c), append(p, c.P), append(least, 2*c.Least())
+		}
+	}
+	p, least = Holm(p), Holm(least)
+	for i, c := range tested {
+		if c.Adjusted = p[i]; least[i] < Alpha {
+			c.Unjudged = ""
+		}
 	}
 }
+
+// Enough returns the number of trials of each run with which four of five such comparisons would show
+// a difference of this size: the scatter shrinks with the root of the number. It returns 0 if that is
+// more than mostAsked trials.
+func (c *Change) Enough(n, better int) int {
+	sight := c.Sight(better, 0, Alpha/2)
+	needed := math.Ceil(float64(n) * math.Pow(sight.Sees/sight.Loss, 2))
+	if !(needed <= mostAsked) {
+		return 0
+	}
+	return int(needed)
+}
+
+// mostAsked is the largest number of trials that a user is asked for.
+const mostAsked = 60
 
 // leastP returns the smallest one-sided p value of n trials per side: without blocks, or with blocks of
 // two trials per side (the last one with one trial per side if n is odd).

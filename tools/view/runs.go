@@ -233,12 +233,7 @@ func (f *Facts) machine(r *result.Result) {
 		f.add("memory", units.Bytes.Text(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
-	roots := r.IO.Roots
-	if len(roots) == 0 {
-		roots = []result.Root{{BlockDevice: e.Device, DeviceReason: e.DeviceReason,
-			Mount: e.Filesystem}}
-	}
-	for _, o := range roots {
+	for _, o := range roots(r) {
 		device := o.DeviceReason // why a directory has no block device
 		if d := o.BlockDevice; d != nil {
 			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
@@ -247,6 +242,14 @@ func (f *Facts) machine(r *result.Result) {
 		f.add("filesystem", join(o.Mount.Type, o.Mount.MountPoint))
 	}
 	f.add("cache directory", r.IO.CacheDir)
+}
+
+// roots returns the directories of a result. One without a list has that of its environment.
+func roots(r *result.Result) []result.Root {
+	if e := r.Environment; len(r.IO.Roots) == 0 {
+		return []result.Root{{BlockDevice: e.Device, DeviceReason: e.DeviceReason, Mount: e.Filesystem}}
+	}
+	return r.IO.Roots
 }
 
 // digits matches a number in a warning with its unit: "3 of 12 reads" and "5 of 12 reads" count as one
