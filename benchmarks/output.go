@@ -104,10 +104,9 @@ func (s *session) epilogue() {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
 		}
 	}
-	// Without these lines a reader picks one of the trials. benchstat shows their spread, but not
-	// what limited them.
-	list("trials of each benchmark, the median with the least and the most",
-		report.Trials(s.results))
+	if len(s.results) > 0 {
+		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results))
+	}
 	// The ranking includes what was measured before an interruption.
 	if err := s.rank(); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)

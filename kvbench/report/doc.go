@@ -13,7 +13,8 @@
 //	tiers.go    the content of the tiers, and the bytes that they moved; several directories
 //	cache.go    hits, the policy, the comparison with a recording, the load by class
 //	harness.go  the cost of the measurement; the kernel's counters
-//	trials.go   the line that sums up the trials of one benchmark
+//	trials.go   the typical trial of one benchmark
+//	quote.go    the table of what may be quoted, over all trials of all benchmarks, and the rule for it
 //	trace.go    the block-layer trace, and the fio job with the same load
 //
 // A section is a function of the result. It leaves out what does not apply. An unknown value is a dash,
