@@ -24,8 +24,9 @@ var commands = []Command{
 		"what may be quoted of a run, or which of two runs is faster at what", runQuote},
 	{"fio", "IN… [-o FILE|DIR] [-window DURATION]",
 		"one fio job per traced result, which makes the same load elsewhere", runFio},
-	{"turns", "-old COMMAND -new COMMAND -out DIR [-count 8] [-max-regress …] [-alpha 0.05] " +
-		"[-allow-few]", "run two commands in turns, for gate to compare what they print", runTurns},
+	{"turns", "-old COMMAND -new COMMAND|NAME=COMMAND NAME=COMMAND -out DIR [-count 8] [-stop-early] " +
+		"[-max-regress …] [-alpha 0.05] [-allow-few] [-ignore SETTING,…]",
+		"run two commands in turns, to compare what they print", runTurns},
 	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-count N] " +
 		"[-format text|markdown|github|junit]",
 		"fail when new results are worse than old ones by more than is allowed", runGate},
