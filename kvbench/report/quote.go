@@ -19,6 +19,9 @@ const (
 	quotedDevice = 0.95             // the least share of the bytes that the device moved
 )
 
+// Quotable is in the column quote of a row that may be quoted.
+const Quotable = "yes"
+
 // quotedUnits are the metrics that describe storage.
 var quotedUnits = []string{"io/s", "read-io-p99-ns", "write-io-p99-ns", "read-B/s", "write-B/s",
 	"freed-B/s", "removals/s"}
@@ -34,30 +37,48 @@ func Quote(results []*result.Result) Section {
 			"of at least %s in which the storage was the limit, and if their spread, (most − least) ÷ "+
 			"median, is at most %s.", quotedTrials, ns(int64(quotedWindow)),
 			units.Share.Text(quotedSpread))}
-	var reasons []string
+	var notes Notes
 	trials, names := byName(results)
 	for _, name := range names {
 		for _, unit := range metrics(trials[name]) {
-			var notes []int
-			for _, why := range Doubts(trials[name], unit) {
-				if !slices.Contains(reasons, why) {
-					reasons = append(reasons, why)
-				}
-				notes = append(notes, slices.Index(reasons, why)+1)
-			}
-			quote := "yes"
-			if slices.Sort(notes); len(notes) > 0 {
-				quote = fmt.Sprintf("no (%s)", units.List(notes))
+			quote := Quotable
+			if numbers := notes.Add(Doubts(trials[name], unit)...); numbers != "" {
+				quote = "no" + numbers
 			}
 			median, span, spread := values(trials[name], unit)
 			s.add(name, unit+requestsOf(trials[name]), median, span, spread, quote,
 				Verdicts(trials[name]))
 		}
 	}
-	for i, why := range reasons {
-		s.Below = append(s.Below, fmt.Sprintf("(%d) %s", i+1, why))
-	}
+	s.Below = notes.Lines()
 	return s
+}
+
+// Notes are sentences below a table, each once, to which its cells refer by number.
+type Notes []string
+
+// Add adds sentences and returns the reference to them, such as " (1, 3)". It is "" without sentences.
+func (n *Notes) Add(sentences ...string) string {
+	var numbers []int
+	for _, text := range sentences {
+		if !slices.Contains(*n, text) {
+			*n = append(*n, text)
+		}
+		numbers = append(numbers, slices.Index(*n, text)+1)
+	}
+	if len(numbers) == 0 {
+		return ""
+	}
+	slices.Sort(numbers)
+	return fmt.Sprintf(" (%s)", units.List(slices.Compact(numbers)))
+}
+
+// Lines returns the sentences with their numbers.
+func (n Notes) Lines() (lines []string) {
+	for i, text := range n {
+		lines = append(lines, fmt.Sprintf("(%d) %s", i+1, text))
+	}
+	return lines
 }
 
 // byName returns the trials of each benchmark, simulated ones apart, and the benchmarks in the order of their
@@ -65,7 +86,7 @@ func Quote(results []*result.Result) Section {
 func byName(results []*result.Result) (trials map[string][]*result.Result, names []string) {
 	trials = map[string][]*result.Result{}
 	for _, r := range results {
-		name := r.Name
+		name := cmp.Or(r.Name, r.Benchmark)
 		if r.Simulation != nil {
 			name += " (simulated)"
 		}
@@ -182,7 +203,7 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 		case r.Ranks > max(1, len(r.MergedRanks)):
 			add("the numbers are of " + ranks(r) + ", not of all clients")
 		default:
-			add(limited(r), unmoved(r, unit), short(r))
+			add(Limited(r), unmoved(r, unit), short(r))
 			add(checkpointDoubts(r.Checkpoint, unit)...)
 		}
 	}
@@ -199,10 +220,10 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 	return list
 }
 
-// limited returns what limited a trial, and what to change, "" if it was the storage. A removal is limited
+// Limited returns what limited a trial, and what to change, "" if it was the storage. A removal is limited
 // by discards, which it measures. Requests of one size and checkpoints have a number in flight that belongs
 // to the benchmark, so that their latency may be the limit.
-func limited(r *result.Result) string {
+func Limited(r *result.Result) string {
 	v, p, load := r.Harness.Verdict, r.PlainIO, r.Workload
 	fixed := r.Checkpoint != nil || p != nil && p.BlockBytes > 0
 	_, reason, _ := strings.Cut(v.Reason, ": ")

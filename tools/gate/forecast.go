@@ -47,32 +47,19 @@ func (r *Report) forecast(count int) forecast {
 // level is the level at which each row is tested.
 func (r *Report) level() float64 { return r.Options.Alpha / float64(max(1, len(r.Family))) }
 
-// mostAsked is the largest number of trials that a remedy suggests.
-const mostAsked = 60
-
-// enough returns the smallest number of trials of each side with which a row probably is not blind. It
-// is 0 if mostAsked are not enough.
-func (r *Report) enough(row *Row) int {
-	for n := 1 + min(row.old().N(), row.new().N()); n <= mostAsked; n++ {
-		if row.new().Change.Outlook(row.Better, n, row.Limit, r.level()).Sees <= row.Limit {
-			return n
-		}
-	}
-	return 0
-}
-
 // remedy returns what makes a row see its limit. each is the time of a run of both sides, 0 if unknown.
 func (r *Report) remedy(row *Row, each time.Duration) string {
-	n := 0
-	if row.Stuck {
+	have := min(row.old().N(), row.new().N())
+	n := row.new().Change.Enough(row.Better, have, row.Limit, r.level())
+	took := ""
+	switch {
+	case row.Stuck:
 		return "most trials gave the same number: the window or a limit decided it, and no storage; " +
 			"measure with a longer -benchtime"
-	} else if n = r.enough(row); n == 0 {
+	case n == 0:
 		return "only longer windows, a quieter machine or a larger -max-regress will do"
-	}
-	took := ""
-	if more := n - min(row.old().N(), row.new().N()); each > 0 {
-		took = fmt.Sprintf(" (%s more)", minutes(time.Duration(more)*each))
+	case each > 0:
+		took = fmt.Sprintf(" (%s more)", minutes(time.Duration(n-have)*each))
 	}
 	return fmt.Sprintf("-count %d or so%s would do, or longer windows, or a quieter machine, or a "+
 		"larger -max-regress", n, took)

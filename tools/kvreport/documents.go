@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -152,6 +153,12 @@ func (c *Call) compare(in []string, ignore string) ([]*load.Record, *stats.Table
 		return nil, nil, err
 	}
 	table := stats.Build(records, units, ignored...)
+	for _, run := range table.Runs {
+		if !slices.ContainsFunc(records, func(r *load.Record) bool { return r.Source == run && r.Known() }) {
+			return nil, nil, fmt.Errorf("%s: no result of kvbench or of the Python benchmark in it; give the "+
+				"whole output of a run, or its results directory", run)
+		}
+	}
 	for _, n := range append(view.Missing(records), table.Notes...) {
 		c.say(n)
 	}

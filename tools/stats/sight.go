@@ -172,3 +172,17 @@ func (c *Contrast) Outlook(better, n int, limit, level float64) Outlook {
 	o.Better = near.CDF(-margin)
 	return o
 }
+
+// mostAsked is the largest number of trials that a user is asked for.
+const mostAsked = 60
+
+// Enough returns the smallest number of trials of each side, more than n, that probably see a loss. It
+// is 0 if mostAsked are not enough.
+func (c *Contrast) Enough(better, n int, loss, level float64) int {
+	for n++; n <= mostAsked; n++ {
+		if c.Outlook(better, n, 0, level).Sees <= loss {
+			return n
+		}
+	}
+	return 0
+}

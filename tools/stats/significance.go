@@ -58,21 +58,6 @@ func Correct(headlines []*Change) {
 	}
 }
 
-// Enough returns the number of trials of each run with which four of five such comparisons would show
-// a difference of this size: the scatter shrinks with the root of the number. It returns 0 if that is
-// more than mostAsked trials.
-func (c *Change) Enough(n, better int) int {
-	sight := c.Sight(better, 0, Alpha/2)
-	needed := math.Ceil(float64(n) * math.Pow(sight.Sees/sight.Loss, 2))
-	if !(needed <= mostAsked) {
-		return 0
-	}
-	return int(needed)
-}
-
-// mostAsked is the largest number of trials that a user is asked for.
-const mostAsked = 60
-
 // leastP returns the smallest one-sided p value of n trials per side: without blocks, or with blocks of
 // two trials per side (the last one with one trial per side if n is odd).
 func leastP(n int, blocks bool) float64 {

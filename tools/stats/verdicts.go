@@ -2,50 +2,40 @@ package stats
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
-// verdicts counts the verdicts of a run's trials. all is the number of trials with a verdict.
-func (b *Benchmark) verdicts(run int) (counts map[string]int, all int) {
-	counts = map[string]int{}
+// Results returns the results of a run's trials that have a verdict.
+func (b *Benchmark) Results(run int) (results []*result.Result) {
 	for _, rec := range b.Trials[run] {
 		if r := rec.Result; r != nil && r.Harness.Verdict.Kind != "" {
-			counts[r.Harness.Verdict.Kind]++
-			all++
+			results = append(results, r)
 		}
 	}
-	return counts, all
+	return results
 }
 
-// Mostly returns the verdict of most of the run's trials that the storage did not limit, and their
-// number. It returns the first in alphabetical order of several.
-func (b *Benchmark) Mostly(run int) (kind string, n int) {
-	counts, _ := b.verdicts(run)
-	delete(counts, result.StorageLimited)
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if counts[name] > n {
-			kind, n = name, counts[name]
+// Valid counts the trials of a run in which the storage was the limit (report.Limited). all is the
+// number of trials with a verdict. All trials of a memory tier are valid.
+func (b *Benchmark) Valid(run int) (valid, all int) {
+	results := b.Results(run)
+	for _, r := range results {
+		if report.Limited(r) == "" || !OnStorage(b.Name) {
+			valid++
 		}
 	}
-	return kind, n
+	return valid, len(results)
 }
 
-// Limited reports whether at least half of the run's trials with a verdict were storage-limited. It
-// returns true for benchmarks of memory tiers and for trials without verdicts.
+// Limited reports whether the storage was the limit of at least half of the run's trials with a verdict.
+// It returns true for trials without verdicts.
 func (b *Benchmark) Limited(run int) bool {
-	counts, all := b.verdicts(run)
-	return !OnStorage(b.Name) || 2*counts[result.StorageLimited] >= all
-}
-
-// LimitedCount returns how many of the run's trials with a verdict were storage-limited: "4 of 6".
-func (b *Benchmark) LimitedCount(run int) string {
-	counts, all := b.verdicts(run)
-	return fmt.Sprintf("%d of %d", counts[result.StorageLimited], all)
+	valid, all := b.Valid(run)
+	return 2*valid >= all
 }
 
 // Comparable reports whether the run may be compared with the first run.
@@ -61,13 +51,9 @@ func OnStorage(name string) bool {
 // the harness limited a rate, it is not the rate of the drive. The median over the complete trials does not
 // show the failed trials.
 func (b *Benchmark) VerdictCounts(run int) string {
-	var parts []string
-	counts, all := b.verdicts(run)
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d of %d %s", counts[kind], all, kind))
-	}
+	text := report.Verdicts(b.Results(run))
 	if n := len(b.Failed[run]); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s failed", n, units.Plural(b.Count[run], "trial")))
+		text += fmt.Sprintf(", %d of %s failed", n, units.Plural(b.Count[run], "trial"))
 	}
-	return strings.Join(parts, ", ")
+	return strings.TrimPrefix(text, ", ")
 }

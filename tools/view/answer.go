@@ -28,7 +28,7 @@ const (
 	slower     = "slower at"
 	different  = "different at"
 	chance     = "no difference can be shown at"
-	tooFew     = "too few trials to tell at"
+	tooFew     = "too few trials" // its text says how many would do
 	notLimited = "not compared, because in one of the runs " + stats.NotLimited + ":"
 	absent     = "measured in only one of the two runs:"
 )
@@ -44,33 +44,46 @@ const mostNamed = 3
 // answers returns one answer per run, except for the first run.
 func answers(t *stats.Table) (out []Answer) {
 	for run := 1; run < len(t.Runs); run++ {
-		names, all := map[string][]string{}, 0
+		names, few, all := map[string][]string{}, "", 0
 		for _, b := range t.Headlines() {
 			outcome, name := compared(b, run), b.Name
-			if outcome == chance || slices.Contains(told, outcome) {
+			switch {
+			case outcome == "":
+				continue
+			case outcome == tooFew:
+				few = b.Headline().Cells[run].Change.Unjudged
+			case outcome == chance || slices.Contains(told, outcome):
 				name += " " + ratio(b.Headline().Cells[run].Change)
 			}
-			if outcome != "" {
-				names[outcome] = append(names[outcome], name)
-				all++
-			}
+			names[outcome] = append(names[outcome], name)
+			all++
 		}
-		var parts []string
+		parts := []string{fmt.Sprintf("%s against %s: %d of %s may be compared", t.Labels[run], t.Labels[0],
+			all-len(names[notLimited])-len(names[absent]), units.Plural(all, "row"))}
+		if len(names[faster])+len(names[slower])+len(names[different]) == 0 {
+			parts = append(parts, "none shows which run is faster")
+		}
 		for _, outcome := range outcomes {
 			list := names[outcome]
-			if n := len(list); n > mostNamed {
-				list = append(list[:mostNamed:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
-			}
-			if len(list) > 0 {
-				parts = append(parts, fmt.Sprintf("%s %d (%s)", outcome, len(names[outcome]),
-					strings.Join(list, ", ")))
+			switch {
+			case len(list) == 0:
+			case outcome == tooFew:
+				parts = append(parts, fmt.Sprintf("%s (%s)", few, some(list)))
+			default:
+				parts = append(parts, fmt.Sprintf("%s %d (%s)", outcome, len(list), some(list)))
 			}
 		}
-		out = append(out, Answer{run + 1, fmt.Sprintf("%s against %s: %d of %s may be compared; %s.",
-			t.Labels[run], t.Labels[0], all-len(names[notLimited])-len(names[absent]),
-			units.Plural(all, "row"), strings.Join(parts, "; "))})
+		out = append(out, Answer{run + 1, strings.Join(parts, "; ") + "."})
 	}
 	return out
+}
+
+// some joins the first mostNamed names of a list.
+func some(list []string) string {
+	if n := len(list); n > mostNamed {
+		list = append(list[:mostNamed:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
+	}
+	return strings.Join(list, ", ")
 }
 
 // compared compares the headline metric of a run with the first run's. It returns "" if neither run has

@@ -98,9 +98,12 @@ func Change(m *stats.Metric, run int) Cell {
 	return cell
 }
 
-// interval returns the interval of the ratio.
+// interval returns the interval of the ratio, or that it is unknown.
 func interval(c *stats.Change) string {
 	lo, hi := c.Interval()
+	if math.IsInf(hi-lo, 0) {
+		return units.Unknown
+	}
 	return times(lo) + " – " + times(hi)
 }
 

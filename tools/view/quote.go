@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -27,56 +28,104 @@ type Quote struct {
 // NewQuote makes the quote of the records. t is their comparison.
 func NewQuote(records []*load.Record, t *stats.Table) Quote {
 	q := Quote{Subject: whatRan(records, t), Answers: answers(t)}
+	if len(t.Runs) == 1 {
+		q.ofOne(records)
+	}
 	for run := range t.Runs {
+		if run > 0 {
+			q.compare(t, run)
+		}
 		q.Drives = append(q.Drives, preparation(t, run))
-		if run == 0 {
-			continue
-		}
-		s := report.Section{Topic: "quote", Columns: []report.Column{{Name: "benchmark"},
-			{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 % interval"},
-			{Name: "storage-limited"}, {Name: t.Labels[run] + " is"}}}
-		for _, b := range t.Headlines() {
-			outcome := compared(b, run)
-			if outcome != "" {
-				s.Rows = append(s.Rows, comparison(t, b, run, outcome))
-			}
-			q.Told = q.Told || slices.Contains(told, outcome)
-		}
-		q.Tables = append(q.Tables, s)
 	}
 	return q
 }
 
-// comparison returns the row of a benchmark whose run is compared with the first one.
-func comparison(t *stats.Table, b *stats.Benchmark, run int, outcome string) []any {
-	m := b.Headline()
-	first, c := m.Cells[0], m.Cells[run]
-	is, between := strings.TrimSuffix(outcome, " at"), []any{units.Unknown, units.Unknown}
+// ofOne adds the table of a single run, and how many of its rows may be quoted.
+func (q *Quote) ofOne(records []*load.Record) {
+	var results []*result.Result
+	for _, rec := range records {
+		if rec.Result != nil {
+			results = append(results, rec.Result)
+		}
+	}
+	s := report.Quote(results)
+	var quotable []string
+	for _, row := range s.Rows {
+		if row[5] == report.Quotable {
+			quotable = append(quotable, fmt.Sprintf("%s %s %s", row[0], row[1], row[2]))
+		}
+	}
+	text := fmt.Sprintf("%d of %s may be quoted", len(quotable), units.Plural(len(s.Rows), "row"))
+	if q.Told = len(quotable) > 0; q.Told {
+		text += ": " + some(quotable)
+	}
+	q.Tables, q.Answers = []report.Section{s}, []Answer{{1, text + "."}}
+}
+
+// compare adds the table of a run and the first run.
+func (q *Quote) compare(t *stats.Table, run int) {
+	s := report.Section{Topic: "quote", Columns: []report.Column{{Name: "benchmark"},
+		{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 % interval"},
+		{Name: "storage was the limit"}, {Name: t.Labels[run] + " is"}}}
+	var notes report.Notes
+	for _, b := range t.Headlines() {
+		outcome, m := compared(b, run), b.Headline()
+		if outcome == "" {
+			continue
+		}
+		q.Told = q.Told || slices.Contains(told, outcome)
+		row := []any{b.Name, Median(m.Cells[0], m.Unit, m.Cells).Text,
+			Median(m.Cells[run], m.Unit, m.Cells).Text}
+		if c := m.Cells[run].Change; outcome == absent || outcome == notLimited {
+			row = append(row, units.Unknown, units.Unknown)
+		} else {
+			row = append(row, ratio(c), interval(c))
+		}
+		is := finding(m, run, outcome)
+		if outcome != absent {
+			is += notes.Add(append(caveats(b, 0), caveats(b, run)...)...)
+		}
+		s.Rows = append(s.Rows, append(row, validCount(b, 0)+", "+validCount(b, run), is))
+	}
+	s.Below = notes.Lines()
+	q.Tables = append(q.Tables, s)
+}
+
+// validCount returns the number of trials in which the storage was the limit: "4 of 6".
+func validCount(b *stats.Benchmark, run int) string {
+	valid, all := b.Valid(run)
+	if all == 0 {
+		return units.Unknown
+	}
+	return fmt.Sprintf("%d of %d", valid, all)
+}
+
+// caveats returns why the headline of a run must not be quoted as the storage's.
+func caveats(b *stats.Benchmark, run int) []string {
+	if results := b.Results(run); stats.OnStorage(b.Name) && len(results) > 0 {
+		return report.Doubts(results, b.Headline().Label)
+	}
+	return nil
+}
+
+// finding says how a run compares with the first, and what would tell if it does not.
+func finding(m *stats.Metric, run int, outcome string) string {
+	c := m.Cells[run].Change
 	switch outcome {
 	case absent:
-		is = "not measured by both"
+		return "not measured in both"
 	case notLimited:
-		var why []string
-		for _, side := range []int{0, run} {
-			if kind, _ := b.Mostly(side); !b.Limited(side) {
-				why = append(why, t.Labels[side]+" "+kind)
-			}
-		}
-		is = "not compared: " + strings.Join(why, ", ")
-	default:
-		between = []any{ratio(c.Change), interval(c.Change)}
-	}
-	switch n := min(first.N(), c.N()); outcome {
+		return "not compared"
 	case tooFew:
-		is = c.Change.Unjudged
+		return c.Unjudged
 	case chance:
-		is = "no different as far as these trials show"
-		if n = c.Change.Enough(n, m.Better); n > 0 {
-			is = fmt.Sprintf("not told apart; %d trials could", n)
+		n, s := min(m.Cells[0].N(), m.Cells[run].N()), c.Sight(m.Better, 0, stats.Alpha/2)
+		if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
+			return fmt.Sprintf("not told apart: %d trials could", enough)
 		}
+		return "not told apart: less than " + units.Share.Text(s.Sees)
 	}
-	return slices.Concat([]any{b.Name, Median(first, m.Unit, m.Cells).Text,
-		Median(c, m.Unit, m.Cells).Text}, between, []any{b.LimitedCount(0) + ", " + b.LimitedCount(run), is})
+	return strings.TrimSuffix(outcome, " at")
 }
 
 // Text returns the quote for a terminal and for a mail in plain text.
@@ -91,11 +140,11 @@ func (q Quote) print(table func(report.Section) string, bullet string) string {
 	for _, s := range q.Tables {
 		b.WriteString(table(s) + "\n")
 	}
-	lines := []string{q.Subject}
+	lines := append([]string{q.Subject}, q.Drives...)
 	for _, a := range q.Answers {
 		lines = append(lines, a.Text)
 	}
-	for _, line := range append(lines, q.Drives...) {
+	for _, line := range lines {
 		b.WriteString(bullet + line + "\n")
 	}
 	return b.String()
@@ -157,7 +206,7 @@ const (
 
 // preparation says whether a run's drive was prepared as SNIA's test asks, as far as the results know.
 func preparation(t *stats.Table, run int) string {
-	written, steady, rows := int64(0), 0, 0
+	written, rows, tried, steady := int64(0), 0, 0, 0
 	sizes := map[string]int64{} // by device
 	for _, b := range t.Benchmarks {
 		for _, rec := range b.Trials[run] {
@@ -174,8 +223,12 @@ func preparation(t *stats.Table, run int) string {
 			}
 		}
 		if m := b.Headline(); m != nil && m.Cells[run].N() > 0 {
-			if rows++; isSteady(m.Cells[run].Values) {
-				steady++
+			rows++
+			if last := m.Cells[run].Values; len(last) >= steadyRounds {
+				tried++
+				if isSteady(last[len(last)-steadyRounds:]) {
+					steady++
+				}
 			}
 		}
 	}
@@ -183,27 +236,27 @@ func preparation(t *stats.Table, run int) string {
 	for _, size := range sizes {
 		room += size
 	}
-	share := units.Ratio(written, float64(room))
-	if room == 0 || share == nil {
-		return t.Labels[run] + ": not known whether the drive was preconditioned: no block device in the results."
+	label := t.Labels[run]
+	if room == 0 {
+		return label + ": whether the drive was preconditioned is not known: the results name no block device."
 	}
-	text := "not preconditioned"
-	if *share >= writtenOften && steady == rows {
-		text = "preconditioned if it was purged before"
+	state := fmt.Sprintf("%d of %s in steady state", steady, units.Plural(rows, "row"))
+	if tried < rows {
+		state = fmt.Sprintf("fewer than %d trials show no steady state", steadyRounds)
 	}
-	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): the run wrote "+
-		"%s, %s of the device's %s; %d of %s steady over %d trials.", t.Labels[run], text,
-		units.Bytes.Text(written), times(*share), units.Bytes.Text(room), steady, units.Plural(rows, "row"), steadyRounds)
+	is := "not preconditioned"
+	if written >= writtenOften*room && steady == rows {
+		is = "preconditioned, if it was purged before,"
+	}
+	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): the run "+
+		"wrote %s, %s the capacity; %s.", label, is, units.Bytes.Text(written),
+		times(float64(written)/float64(room)), state)
 }
 
-// isSteady reports whether the last rounds of a row's trials were in steady state.
-func isSteady(values []float64) bool {
-	if len(values) < steadyRounds {
-		return false
-	}
-	values = values[len(values)-steadyRounds:]
-	mean := stat.Mean(values, nil)
-	_, slope := stat.LinearRegression([]float64{0, 1, 2, 3, 4}, values, nil, false)
-	return slices.Max(values)-slices.Min(values) <= steadyRange*mean &&
+// isSteady reports whether the rates of steadyRounds trials are a steady state.
+func isSteady(rates []float64) bool {
+	mean := stat.Mean(rates, nil)
+	_, slope := stat.LinearRegression([]float64{0, 1, 2, 3, 4}, rates, nil, false)
+	return slices.Max(rates)-slices.Min(rates) <= steadyRange*mean &&
 		math.Abs(slope)*(steadyRounds-1) <= steadySlope*mean
 }

@@ -160,13 +160,17 @@ func (s *Sweep) draw(t *stats.Table) {
 		charts = append(charts, c)
 	}
 	// A capacity and the size of an entry or a request put no load on the storage.
-	if !s.Room() && !strings.HasSuffix(s.points[0].label, "iB") {
+	if !s.room() && !strings.HasSuffix(s.points[0].label, "iB") {
 		charts[0].Marks = s.enough(charts[0].Lines)
 		charts[1].Marks = charts[0].Marks
 	}
-	if s.Room() { // the hit ratio by capacity is its purpose
+	if s.room() { // the hit ratio by capacity is its purpose
 		charts = []Chart{charts[2], charts[0], charts[1]}
 	}
+	// A percentile may have enough samples at one point only, which is no curve.
+	charts = slices.DeleteFunc(charts, func(c Chart) bool {
+		return !slices.ContainsFunc(c.Lines, func(l Line) bool { return len(l.X) > 1 })
+	})
 	s.Figures = shown(s.points[0].benchmark.Simulated, charts...)
 }
 
@@ -206,9 +210,9 @@ func (s *Sweep) enough(lines []Line) (marks []Mark) {
 	return marks
 }
 
-// Room reports whether the key is a capacity. More capacity costs money, and the hit ratio shows the
+// room reports whether the key is a capacity. More capacity costs money, and the hit ratio shows the
 // gain.
-func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
+func (s *Sweep) room() bool { return strings.HasSuffix(s.key, "-gb") }
 
 // leastEnough returns the index of the smallest load that reaches 90 % of the highest bandwidth. ok is
 // false if this is the first or the last point: then the sweep does not show where the bandwidth stops to
