@@ -46,8 +46,9 @@ func runMan(c *Call) func([]string) error {
 			return fmt.Errorf("unexpected %q: the page goes to standard output", args[0])
 		}
 		var out strings.Builder
-		fmt.Fprintf(&out, ".TH KVREPORT 1 \"\" \"kvreport %s\"\n.ad l\n.nh\n.SH NAME\nkvreport \\- programs over "+
-			"results of kvbench\n.SH DESCRIPTION\n%s", result.Version(), roff(usage(c.commands)))
+		fmt.Fprintf(&out, ".TH KVREPORT 1 \"\" \"kvreport %s\"\n.ad l\n.nh\n", result.Version())
+		fmt.Fprintf(&out, ".SH NAME\nkvreport \\- programs over results of kvbench\n.SH DESCRIPTION\n%s",
+			roff(usage(c.commands)))
 		for _, command := range c.commands {
 			fmt.Fprintf(&out, ".SH %s\n%s", strings.ToUpper(command.Name), roff(command.help()))
 		}
