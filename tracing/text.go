@@ -72,7 +72,8 @@ func (t *textWriter) directions(trace *Trace) {
 		"sequential")
 	names := [2]string{"reads", "writes"}
 	second := max(1e-9, p.Window().Seconds())
-	depths, times := [2]Histogram{trace.DepthRead, trace.DepthWrite}, [2]Histogram{trace.D2CRead, trace.D2CWrite}
+	depths := [2]Histogram{trace.DepthRead, trace.DepthWrite}
+	times := [2]Histogram{trace.D2CRead, trace.D2CWrite}
 	for i, d := range [2]Direction{p.Read, p.Write} {
 		if d.Requests == 0 {
 			continue

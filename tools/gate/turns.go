@@ -141,10 +141,15 @@ func (t *Turns) forecast(done int) error {
 		t.Say(fmt.Sprintf("%s%d show a difference of %s or more in %s", from, t.Count, share(f.Sees), noisiest))
 		return nil
 	}
-	text := fmt.Sprintf("with %d the gate decides with a probability of %.0f %%: it detects a loss of %s in %s; "+
-		"the limit is %s", t.Count, 100*f.Decides, share(f.Sees), noisiest, share(row.Limit))
+	text := fmt.Sprintf("with %d the gate decides with a probability of %.0f %%: it detects a loss of %s "+
+		"in %s; the limit is %s", t.Count, 100*f.Decides, share(f.Sees), noisiest, share(row.Limit))
 	if f.Decides < 0.5 {
 		text += "; " + r.remedy(row, 2*time.Since(t.began)/time.Duration(done))
+	}
+	for _, failed := range r.Rows {
+		if failed.Verdict == Failed { // the probability is of the other trials
+			text += fmt.Sprintf("; %s: %s", failed.Bench, r.answer(failed))
+		}
 	}
 	if t.StopEarly && f.Decides < hopeless {
 		return fmt.Errorf("%w: %s%s", ErrFew, from, text)

@@ -51,6 +51,8 @@ var commands = []Command{
 	{"trace", "-comm NAME|-pid N|-cgroup DIR|-dev DEVICE [-dir DIR] [-duration 60s] [-fio FILE] " +
 		"[-json FILE] [-level file]",
 		"block requests of a running process, and a fio job of them", runTrace},
+	{"completion", "bash|zsh|fish", "a script with which a shell completes commands and flags", runCompletion},
+	{"man", "> FILE", "the manual page: the help of all commands", runMan},
 }
 
 func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -167,7 +167,10 @@ func (c *Contrast) Outlook(better, n int, limit, level float64) Outlook {
 		variance := math.Pow(c.depth(better, limit)/sees, 2) // the largest that is clear ÷ that of these
 		o.Clear = distuv.F{D1: all - free, D2: free}.CDF(max(0, (all*variance-free)/(all-free)))
 	}
-	near := distuv.StudentsT{Sigma: scatter * math.Sqrt(1-1/times), Nu: free, Mu: c.estimate(better)}
+	// A difference that is small for its scatter is mostly chance: shrink it (James and Stein, 1961).
+	estimate := c.estimate(better)
+	estimate *= max(0, 1-math.Pow(scatter/estimate, 2))
+	near := distuv.StudentsT{Sigma: scatter * math.Sqrt(1-1/times), Nu: free, Mu: estimate}
 	o.Worse = near.Survival(c.depth(better, limit) + margin)
 	o.Better = near.CDF(-margin)
 	return o
