@@ -11,15 +11,6 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Answer says how a run differs from the first run, over the headline metrics of all benchmarks.
-type Answer struct {
-	Run  int // from 1
-	Text string
-}
-
-// Index returns the index of the run in the report's list of runs.
-func (a Answer) Index() int { return a.Run - 1 }
-
 // The outcomes of the comparison of a headline metric, in the order of an answer. Only a significant
 // difference is "faster" or "slower". An answer names the rows with too few trials, because readers take
 // "no difference" for "equal".
@@ -41,8 +32,9 @@ var told = outcomes[:3]
 // mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
 const mostNamed = 3
 
-// answers returns one answer per run, except for the first run.
-func answers(t *stats.Table) (out []Answer) {
+// answers says how each run but the first differs from the first run, over the headline metrics of all
+// benchmarks.
+func answers(t *stats.Table) (out []string) {
 	for run := 1; run < len(t.Runs); run++ {
 		names, few, all := map[string][]string{}, "", 0
 		for _, b := range t.Headlines() {
@@ -73,7 +65,7 @@ func answers(t *stats.Table) (out []Answer) {
 				parts = append(parts, fmt.Sprintf("%s %d (%s)", outcome, len(list), some(list)))
 			}
 		}
-		out = append(out, Answer{run + 1, strings.Join(parts, "; ") + "."})
+		out = append(out, strings.Join(parts, "; ")+".")
 	}
 	return out
 }

@@ -78,8 +78,7 @@ func Change(m *stats.Metric, run int) Cell {
 	case c == nil:
 		return dash
 	case !c.Headline:
-		return Cell{Text: ratio(c), Class: "num muted", Key: units.Finite(c.Ratio),
-			Sub: "p=" + units.Number.Text(c.P) + " alone, not judged"}
+		return Cell{Text: ratio(c), Class: "num muted", Key: units.Finite(c.Ratio), Sub: "not judged"}
 	case c.Unjudged == stats.NotLimited:
 		return Cell{Text: "not compared", Class: "num muted", Sub: c.Unjudged}
 	}

@@ -19,8 +19,8 @@ import (
 // numbers as text.
 type Quote struct {
 	Subject string // what ran on what
-	Answers []Answer
-	Tables  []report.Section // one for each run after the first, or one for a single run
+	Answers []string         // one for each run after the first, or one for a single run
+	Tables  []report.Section // as many as answers
 	Drives  []string         // how each run's drive was prepared
 	Told    bool             // at least one row has an answer
 }
@@ -59,7 +59,7 @@ func (q *Quote) ofOne(records []*load.Record) {
 	if q.Told = len(quotable) > 0; q.Told {
 		text += ": " + some(quotable)
 	}
-	q.Tables, q.Answers = []report.Section{s}, []Answer{{1, text + "."}}
+	q.Tables, q.Answers = []report.Section{s}, []string{text + "."}
 }
 
 // compare adds the table of a run and the first run.
@@ -140,11 +140,7 @@ func (q Quote) print(table func(report.Section) string, bullet string) string {
 	for _, s := range q.Tables {
 		b.WriteString(table(s) + "\n")
 	}
-	lines := append([]string{q.Subject}, q.Drives...)
-	for _, a := range q.Answers {
-		lines = append(lines, a.Text)
-	}
-	for _, line := range lines {
+	for _, line := range slices.Concat([]string{q.Subject}, q.Drives, q.Answers) {
 		b.WriteString(bullet + line + "\n")
 	}
 	return b.String()

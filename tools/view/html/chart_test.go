@@ -91,13 +91,13 @@ func single(t *testing.T) string {
 func TestAChartAndItsTable(t *testing.T) {
 	x := []float64{1, 2, 4}
 	c := view.Chart{Title: "a <b>", X: view.Axis{Label: "users", Log: true,
-		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}, {At: 4, Label: "four"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
+		Ticks: []view.Tick{{At: 1, Label: "one user"}, {At: 4, Label: "four"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
 		Lines: []view.Line{{Name: "read", X: x, Y: []float64{1, math.NaN(), 3.5}},
 			{Name: "write", Run: 2, Colour: 1, X: x, Y: []float64{1, 1, 2}}}}
 	text, err := json.Marshal(newPlot(c))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"title": "a <b>", "x": {"label": "users", "log": true,
-		"ticks": [{"At": 1, "Label": "one\nuser"}, {"At": 4, "Label": "four"}]}, "y": {"label": "share", "range": [0, 1]},
+		"ticks": [{"At": 1, "Label": "one user"}, {"At": 4, "Label": "four"}]}, "y": {"label": "share", "range": [0, 1]},
 		"series": [{"name": "read", "colour": 0, "x": [1, 2, 4], "y": [1, null, 3.5]},
 			{"name": "write", "run": 2, "colour": 1, "y": [1, 1, 2]}]}`, string(text))
 	assert.Equal(t, grid{

@@ -108,8 +108,7 @@ function axis(of, across, size) {
 		const all = of.ticks.map(t => t.At).filter(v => v >= min && v <= max);
 		if (!across) return all;
 		const at = v => (place(v) - from) / span * (u.width - 80);
-		const lines = all.flatMap(v => label.get(v).split("\n"));
-		const room = 8 + 6.5 * Math.max(0, ...lines.map(l => l.length));
+		const room = 8 + 6.5 * Math.max(0, ...all.map(v => label.get(v).length));
 		const fit = rows => {
 			const last = Array(rows).fill(-Infinity);
 			let n = 0;
@@ -120,7 +119,7 @@ function axis(of, across, size) {
 			});
 		};
 		const one = fit(1);
-		if (one.length === all.length || lines.length > all.length) return one;
+		if (one.length === all.length) return one;
 		const two = fit(2);
 		lower = new Set(two.filter((v, i) => i % 2));
 		return two;
@@ -175,7 +174,7 @@ function numbered(u, spec) {
 	ctx.lineJoin = "round";
 	ctx.lineWidth = 3 * devicePixelRatio;
 	spec.series.forEach((s, i) => {
-		if (!s.run || s.apart || !u.series[i + 1].show) return;
+		if (!s.run || !u.series[i + 1].show) return;
 		const [lo, hi] = u.series[0].idxs ?? [0, u.data[0].length - 1];
 		const known = [];
 		for (let k = lo; k <= hi; k++) if (u.data[i + 1][k] != null) known.push(k);
@@ -244,15 +243,13 @@ function build(fig) {
 			axis(spec.y, false, 54)],
 		series: [
 			{label: spec.x.label, value: (u, v) => v == null ? "–" :
-				spec.x.ticks?.find(t => t.At === v)?.Label.replace("\n", " ") ?? short(v)},
+				spec.x.ticks?.find(t => t.At === v)?.Label ?? short(v)},
 			...spec.series.map(s => ({
 				label: (s.run ? s.run + " " : "") + s.name, stroke: () => ink(s), width: 1.8,
 				dash: dashes[s.dash || 0], show: !hidden.has(s.run), scale: "y",
 				value: (u, v) => short(v),
-				points: {show: !!(s.dots || s.apart), size: s.apart ? 9 : 6,
-					fill: () => s.apart && s.dash ? colour("--card") : ink(s)},
-				paths: s.apart ? () => null
-					: s.step ? uPlot.paths.stepped({align: 1}) : undefined,
+				points: {show: !!s.dots, size: 6, fill: () => ink(s)},
+				paths: s.step ? uPlot.paths.stepped({align: 1}) : undefined,
 			})),
 		],
 		cursor: {
