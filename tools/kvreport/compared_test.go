@@ -113,8 +113,8 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 		`Synthetic/a=2 .* – +– +6 of 6, 2 of 6  not compared \(1, 2, 3\)`,
 		`Synthetic/a=1 .* 2.40× +2× – 3× +6 of 6, 3 of 6 +faster \(1, 2, 3\)`,
 		`\(3\) undecided: the result has no verdict`,
-		`003: not preconditioned .*: the run wrote 36 GiB, 2× the capacity; 0 of 3 rows in steady state\.`,
-		`004: preconditioned, if it was purged before, .*; 3 of 3 rows in steady state\.`} {
+		`003: not preconditioned .*: the run wrote 36 GiB, 2× the capacity; 0 of 3 rows steady over their last 5 trials\.`,
+		`004: preconditioned, if it was purged before, .*; 3 of 3 rows steady over their last 5 trials\.`} {
 		assert.Regexp(t, line, quote)
 	}
 	text := html.UnescapeString(textOf(t, page))

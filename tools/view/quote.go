@@ -18,7 +18,7 @@ import (
 // Quote is what a mail says about the runs: the sentences at the top of the page, and the headline
 // numbers as text.
 type Quote struct {
-	Subject string // what ran on what
+	Subject string           // what ran on what
 	Answers []string         // one for each run after the first, or one for a single run
 	Tables  []report.Section // as many as answers
 	Drives  []string         // how each run's drive was prepared
@@ -159,7 +159,7 @@ func markdown(s report.Section) string {
 		}
 		b.WriteString("|\n")
 	}
-	return b.String()
+	return b.String() + strings.Join(append([]string{""}, s.Below...), "\n- ") + "\n"
 }
 
 // whatRan says what ran on what.
@@ -176,18 +176,15 @@ func whatRan(records []*load.Record, t *stats.Table) string {
 	if least < most {
 		trials = fmt.Sprintf("%d to %s", least, trials)
 	}
-	var where []string
-	for i, run := range runs(records, t) {
-		places := slices.Concat(run.Facts.Values("device"), run.Facts.Values("cache directory"))
-		if text := strings.Join(places, ", "); len(places) > 0 && len(t.Runs) > 1 {
-			where = append(where, t.Labels[i]+" on "+text)
-		} else if len(places) > 0 {
-			where = append(where, "on "+text)
-		}
-	}
 	text := fmt.Sprintf("%s of %s, %s of each", units.Plural(len(t.Runs), "run"),
 		units.Plural(len(t.Benchmarks), "benchmark"), trials)
-	return strings.Join(append([]string{text}, where...), "; ") + "."
+	for i, run := range runs(records, t) {
+		places := slices.Concat(run.Facts.Values("device"), run.Facts.Values("cache directory"))
+		if len(places) > 0 {
+			text += fmt.Sprintf("; %s on %s", t.Labels[i], strings.Join(places, ", "))
+		}
+	}
+	return text + "."
 }
 
 // The steady state and the amount of writes before it, of SNIA's Solid State Storage Performance Test
@@ -202,7 +199,7 @@ const (
 
 // preparation says whether a run's drive was prepared as SNIA's test asks, as far as the results know.
 func preparation(t *stats.Table, run int) string {
-	written, rows, tried, steady := int64(0), 0, 0, 0
+	written, rows, steady := int64(0), 0, 0
 	sizes := map[string]int64{} // by device
 	for _, b := range t.Benchmarks {
 		for _, rec := range b.Trials[run] {
@@ -219,12 +216,8 @@ func preparation(t *stats.Table, run int) string {
 			}
 		}
 		if m := b.Headline(); m != nil && m.Cells[run].N() > 0 {
-			rows++
-			if last := m.Cells[run].Values; len(last) >= steadyRounds {
-				tried++
-				if isSteady(last[len(last)-steadyRounds:]) {
-					steady++
-				}
+			if rows++; isSteady(m.Cells[run].Values) {
+				steady++
 			}
 		}
 	}
@@ -232,25 +225,26 @@ func preparation(t *stats.Table, run int) string {
 	for _, size := range sizes {
 		room += size
 	}
-	label := t.Labels[run]
-	if room == 0 {
-		return label + ": whether the drive was preconditioned is not known: the results name no block device."
-	}
-	state := fmt.Sprintf("%d of %s in steady state", steady, units.Plural(rows, "row"))
-	if tried < rows {
-		state = fmt.Sprintf("fewer than %d trials show no steady state", steadyRounds)
-	}
 	is := "not preconditioned"
-	if written >= writtenOften*room && steady == rows {
+	switch {
+	case room == 0:
+		return t.Labels[run] + ": whether the drive was preconditioned is not known: the results name no " +
+			"block device."
+	case written >= writtenOften*room && steady == rows:
 		is = "preconditioned, if it was purged before,"
 	}
 	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): the run "+
-		"wrote %s, %s the capacity; %s.", label, is, units.Bytes.Text(written),
-		times(float64(written)/float64(room)), state)
+		"wrote %s, %s the capacity; %d of %s steady over their last %d trials.", t.Labels[run], is,
+		units.Bytes.Text(written), times(float64(written)/float64(room)), steady,
+		units.Plural(rows, "row"), steadyRounds)
 }
 
-// isSteady reports whether the rates of steadyRounds trials are a steady state.
+// isSteady reports whether the rates of the last steadyRounds trials are a steady state.
 func isSteady(rates []float64) bool {
+	if len(rates) < steadyRounds {
+		return false
+	}
+	rates = rates[len(rates)-steadyRounds:]
 	mean := stat.Mean(rates, nil)
 	_, slope := stat.LinearRegression([]float64{0, 1, 2, 3, 4}, rates, nil, false)
 	return slices.Max(rates)-slices.Min(rates) <= steadyRange*mean &&
