@@ -51,6 +51,12 @@ func (s *session) header() error {
 	if why := noImage(s.points, result.Version()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
 	}
+	if s.terminal != nil { // which benchstat does not read
+		b.Reset()
+		if n := v.Notice(); n != "" {
+			fmt.Fprintln(&b, n)
+		}
+	}
 	_, err := os.Stdout.WriteString(b.String())
 	return err
 }
