@@ -141,18 +141,12 @@ func values(trials []*result.Result, unit string) (median, span string, spread *
 		return units.Unknown, units.Unknown, nil
 	}
 	least, most := slices.Min(values), slices.Max(values)
-	show := number
-	switch {
-	case strings.HasSuffix(unit, "B/s"):
-		show = units.BytesPerSec.InOneUnit(most)
-	case strings.HasSuffix(unit, "-ns"):
-		show = ns
-	}
+	show := units.OfLine(unit, most)
 	if len(values) == 1 {
 		return show(middle), units.Unknown, nil
 	}
 	low, of, _ := strings.Cut(show(least), " ")
-	if !strings.HasSuffix(show(most), of) {
+	if !strings.HasSuffix(show(most), " "+of) {
 		low = show(least)
 	}
 	return show(middle), low + "–" + show(most), units.Ratio(most-least, middle)

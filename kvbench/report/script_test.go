@@ -22,7 +22,8 @@ import (
 //	section NAME [derive] [lines=(A,B)]  a section as text, or some of its lines without the table,
 //	                            also after Derive
 //	cells NAME                  the last cell of each row, and whether the line has a knee
-//	log, summary, short, fio    what these functions write; of a job the lines with sizes
+//	log, summary, line, fio     what these functions write; of a job the lines with sizes
+//	warnings                    those of this trial twice, and of a trial without any
 //	quote                       what may be quoted of trials, each a line: name, status, verdict, rate of
 //	                            reads or removals, more of the result
 //
@@ -78,8 +79,10 @@ func TestScripts(t *testing.T) {
 				out.WriteString(strings.Join(LogLines(r), "\n"))
 			case "summary":
 				require.NoError(t, WriteSummary(&out, r))
-			case "short":
-				require.NoError(t, WriteShort(&out, r))
+			case "line":
+				out.WriteString(TrialLine(r, 20))
+			case "warnings":
+				out.WriteString(strings.Join(Warnings([]*result.Result{r, {}, r}), "\n"))
 			case "fio":
 				job, err := FioJob(r)
 				if err != nil {

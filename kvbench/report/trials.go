@@ -1,7 +1,12 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"regexp"
+	"slices"
+	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -45,4 +50,92 @@ func Typical(trials []*result.Result) *result.Result {
 		return r
 	}
 	return nil
+}
+
+// trialUnits are the headline values of a trial, and latencyUnits those of a trial in one direction.
+var (
+	trialUnits = []string{"io/s", "read-B/s", "write-B/s", "freed-B/s", "removals/s", "knee-bytes",
+		"found-tok/s", "peak-B/s", "sustained-users", "hit-ratio"}
+	latencyUnits = []string{"read-io-p99-ns", "write-io-p99-ns"}
+)
+
+// TrialLine is a trial in one line for a terminal: its headline values, and what limited it. Its name is as
+// wide as the longest name of the run.
+func TrialLine(r *result.Result, width int) string {
+	parts := []string{fmt.Sprintf("%-*s", width, r.Name)}
+	if r.Count > 1 {
+		parts = append(parts, fmt.Sprintf("trial %d of %d", r.Trial+1, r.Count))
+	}
+	list := trialUnits
+	if read, write := r.StorageTraffic(); read.Bytes == 0 || write.Bytes == 0 {
+		list = slices.Concat(trialUnits, latencyUnits)
+	}
+	values := map[string]float64{}
+	for _, m := range r.Metrics() {
+		values[m.Unit] = m.Value
+	}
+	for _, unit := range list {
+		if v, ok := values[unit]; ok {
+			parts = append(parts, headline(unit, v))
+		}
+	}
+	state := cmp.Or(r.Harness.Verdict.Kind, "no verdict")
+	if m := r.Simulation; m != nil {
+		state = "simulated"
+		if m.SustainedUsers != nil {
+			state += fmt.Sprintf(", sustains %d of %d users", *m.SustainedUsers, r.Workload.Users)
+		}
+	}
+	if r.Status != result.StatusComplete {
+		state = fmt.Sprintf("%s: %s", strings.ToUpper(r.Status), cmp.Or(r.Error, "ended by "+r.EndedBy))
+	}
+	if n := len(r.Warnings); n > 0 {
+		state += ", " + units.Plural(n, "warning")
+	}
+	return strings.Join(append(parts, state), "   ")
+}
+
+// headline names a value in the words of a person: read 1.17 GiB/s, read p99 8.40 ms, 9100 io/s.
+func headline(unit string, v float64) string {
+	text := units.OfLine(unit)(v)
+	for _, end := range []string{"-B/s", "-ns", "-bytes", "-ratio"} {
+		if name, ok := strings.CutSuffix(unit, end); ok {
+			return strings.ReplaceAll(name, "-io-", " ") + " " + text
+		}
+	}
+	return text
+}
+
+// numbers matches a number with its unit: warnings that differ only in numbers are of one kind.
+var numbers = regexp.MustCompile(`[0-9][0-9.,]*( ([KMGT]i)?B\b| [mµn]?s\b)?`)
+
+// Warnings returns the kinds of warnings and of late calls, each once, with the number of trials that have
+// it.
+func Warnings(results []*result.Result) (list []string) {
+	trials := map[string]int{}
+	var kinds []string
+	for _, r := range results {
+		all := slices.Clone(r.Warnings)
+		for _, late := range stalls(r).Lines[:min(1, len(stalls(r).Lines))] {
+			all = append(all, late.Text)
+		}
+		seen := map[string]bool{}
+		for _, text := range all {
+			kind := numbers.ReplaceAllString(text, "#")
+			if trials[kind] == 0 {
+				kinds, list = append(kinds, kind), append(list, text)
+			}
+			if !seen[kind] {
+				trials[kind]++
+			}
+			seen[kind] = true
+		}
+	}
+	if len(results) == 1 {
+		return list
+	}
+	for i, kind := range kinds {
+		list[i] = fmt.Sprintf("%d of %s: %s", trials[kind], units.Plural(len(results), "trial"), list[i])
+	}
+	return list
 }
