@@ -132,6 +132,7 @@ func LogLines(r *result.Result) (lines []string) {
 	} else if v.Kind != "" {
 		s.line("", "%s, because %s", v.Kind, v.Reason)
 	}
+	s.put("", Worth(r))
 	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
 		s.put("not traced:", tr.Capture.Reason)
 		for _, need := range tr.Capture.Needs {
