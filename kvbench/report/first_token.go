@@ -19,15 +19,14 @@ func firstTokens(r *result.Result) (s Section) {
 	f := r.FirstToken
 	// A load without prompts has no misses; where misses were free, times and rates of two
 	// capacities cannot be compared.
-	switch {
-	case f == nil && r.Prompt != nil:
+	if f == nil && r.Prompt != nil {
 		s.put("", "misses were free: computing took no time, so that a smaller cache looks "+
 			"faster; -prefill-rate or -gpu lets a miss cost what it costs")
-		return s
-	case f == nil || f.Requests == 0:
-		return s
 	}
 	s.put("", Worth(r))
+	if f == nil || f.Requests == 0 {
+		return s
+	}
 	if f.Found.Requests > 0 {
 		s.put("", foundParts(f))
 	}
@@ -65,7 +64,7 @@ const agreed = 0.95
 // slows loading, a cache above the device only speeds it up.
 func Worth(r *result.Result) string {
 	f := r.FirstToken
-	if f == nil || f.Requests == 0 {
+	if f == nil || r.WindowNS <= 0 {
 		return ""
 	}
 	p, s, d := &f.Found, &f.Sums, &r.DeviceCounters
@@ -113,6 +112,8 @@ func tooFewLoads(r *result.Result) string {
 	case above > n:
 		return fmt.Sprintf("%s%s loaded mostly from the tiers above it; use less memory (-cpu-mem-gb)",
 			text, count(above))
+	case n == 0 && r.FirstToken.Requests == 0:
+		return "no request with a prompt completed: use fewer users, or a longer window (-benchtime)"
 	case n == 0:
 		return "no completed request loaded anything: use fewer users, or a larger storage tier"
 	}
