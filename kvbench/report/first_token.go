@@ -57,11 +57,10 @@ const enoughLoads, loadsForMedian = 6, 20
 // agreed is the share of requests that have to agree for one answer to all of them.
 const agreed = 0.95
 
-// Worth answers in one sentence whether loading from the storage was worth it: faster than computing on
-// an idle GPU, at the rate that a request got while others were loading, too. It is "" without a cost of
-// computing. Loading that loses to an idle GPU may still win against a busy one, so "not worth it"
-// needs a GPU that could have computed every prompt in the window. Another process on the device only
-// slows loading, a cache above the device only speeds it up.
+// Worth answers in one sentence whether loading from the storage was worth it, "" without a cost of
+// computing: whether a request loads faster than an idle GPU computes, while others are loading, too.
+// What loses to an idle GPU may still win: a GPU that could not have computed every prompt in the window
+// is not idle. Another process on the device only slows loading, a cache above it only speeds it up.
 func Worth(r *result.Result) string {
 	f := r.FirstToken
 	if f == nil || r.WindowNS <= 0 {
@@ -77,30 +76,39 @@ func Worth(r *result.Result) string {
 	rates := fmt.Sprintf("a request loads at %s (%s loading on average), and an idle %s computes "+
 		"faster below %s (%s)", show(loaded), number(units.Ratio(p.LoadNS, float64(r.WindowNS))), gpu,
 		show(needed), cmp.Or(r.Model.Name, r.Model.Key))
-	share, moved := units.OrZero(p.WorthRatio), max(units.OrZero(d.ReadRatio), units.OrZero(d.WriteRatio))
+	share, moved := units.OrZero(p.WorthRatio), units.OrZero(units.Ratio(
+		units.OrZero(d.ReadBytes)+units.OrZero(d.WriteBytes), d.AppReadBytes+d.AppWriteBytes))
 	server := float64(s.ComputeAll) / float64(r.WindowNS*int64(max(r.Ranks, 1)))
+	shared := r.Harness.Verdict.Kind == result.Shared
+	faster, busy := share >= agreed && loaded > needed, server > 1
 	switch {
-	case share >= agreed && d.ServedFromCache != nil && *d.ServedFromCache:
+	case (faster || busy) && d.ServedFromCache != nil && *d.ServedFromCache:
 		return fmt.Sprintf("cannot tell whether loading is worth it, because a cache above the device "+
-			"served reads (the device read %s times their bytes): %s", number(d.ReadRatio), rates)
-	case share >= agreed && loaded > needed && s.Load > s.ComputeAll-s.Compute:
+			"served reads (the device read %s times their bytes; use -io direct): %s", number(d.ReadRatio),
+			rates)
+	case busy && !faster:
+		return fmt.Sprintf("loading is worth it here, because computing every prompt would take %s "+
+			"times the window: %s", number(server), rates)
+	case faster && !busy && s.Load > s.ComputeAll-s.Compute:
 		return fmt.Sprintf("loading is worth it only without its waits: %s; of all requests it took %s "+
 			"each with waits for capacity and writers, and saved %s", rates, ns(s.Load/f.Requests),
 			ns((s.ComputeAll-s.Compute)/f.Requests))
-	case share >= agreed && loaded > needed:
+	case faster:
 		return "loading is worth it here: " + rates
 	case share > 1-agreed || loaded > needed:
 		return fmt.Sprintf("whether loading is worth it depends on the request: it is for %s of them; %s",
 			percent(p.WorthRatio), rates)
-	case r.Harness.Verdict.Kind == result.Shared && loaded*moved > needed:
-		return "cannot tell whether loading is worth it, because another process used the device: " +
-			rates
-	case server > 1:
-		return fmt.Sprintf("loading is worth it only for a busy GPU: %s; computing every prompt would "+
-			"take %s times the window", rates, number(server))
+	case shared && loaded*moved > needed:
+		return "cannot tell whether loading is worth it, because another process used the device "+
+			"(measure while it does not): " + rates
 	}
-	return fmt.Sprintf("loading is not worth it here: %s; computing every prompt would keep it busy "+
+	text := fmt.Sprintf("loading is not worth it here: %s; computing every prompt would keep it busy "+
 		"for %s of the window", rates, units.Share.Text(server))
+	if shared {
+		text += fmt.Sprintf("; without the bytes of another process a request would load at %s",
+			show(loaded*moved))
+	}
+	return text
 }
 
 // tooFewLoads returns how many requests loaded anything from the storage, and what gives more.
