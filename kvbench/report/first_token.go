@@ -99,7 +99,7 @@ func Worth(r *result.Result) string {
 		return fmt.Sprintf("whether loading is worth it depends on the request: it is for %s of them; %s",
 			percent(p.WorthRatio), rates)
 	case shared && loaded*moved > needed:
-		return "cannot tell whether loading is worth it, because another process used the device "+
+		return "cannot tell whether loading is worth it, because another process used the device " +
 			"(measure while it does not): " + rates
 	}
 	text := fmt.Sprintf("loading is not worth it here: %s; computing every prompt would keep it busy "+
