@@ -111,23 +111,26 @@ func Worth(r *result.Result) string {
 	return text
 }
 
-// tooFewLoads returns how many requests loaded anything from the storage, and what gives more.
+// tooFewLoads returns how many requests loaded anything from the storage, and what gives more. Fewer users
+// help only where requests wait.
 func tooFewLoads(r *result.Result) string {
 	n, above := r.FirstToken.Found.Requests, r.FirstToken.FoundAbove.Requests
-	text := fmt.Sprintf("only %s loaded mostly from the storage (%d are needed): ",
+	fewer := ""
+	if r.Load["total"].Queued > 0 {
+		fewer = "fewer users, or "
+	}
+	if n == 0 && above == 0 && r.FirstToken.Requests > 0 {
+		return "no completed request loaded anything: use " + fewer +
+			"a longer window, or a larger storage tier"
+	}
+	text := fmt.Sprintf("%s loaded mostly from the storage, and %d are needed: ",
 		units.Plural(n, "completed request"), loadsForMedian)
-	switch {
-	case above > n:
+	if above > n {
 		return fmt.Sprintf("%s%s loaded mostly from the tiers above it; use less memory (-cpu-mem-gb)",
 			text, count(above))
-	case n == 0 && r.FirstToken.Requests == 0:
-		return "no request with a prompt completed: use fewer users, or a longer window (-benchtime)"
-	case n == 0:
-		return "no completed request loaded anything: use fewer users, or a larger storage tier"
 	}
-	longer := time.Duration(r.WindowNS * loadsForMedian / n).Round(10 * time.Second)
-	return fmt.Sprintf("%suse fewer users, or a longer window (-benchtime %.0fs)", text,
-		longer.Seconds())
+	longer := time.Duration(r.WindowNS * loadsForMedian / max(n, 1)).Round(10 * time.Second)
+	return fmt.Sprintf("%suse %sa longer window (-benchtime %.0fs)", text, fewer, longer.Seconds())
 }
 
 // foundParts reports for how many requests loading was faster than computing, and from which length on.
