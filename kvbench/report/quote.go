@@ -49,6 +49,9 @@ func Quote(results []*result.Result) Section {
 			s.add(name, unit+requestsOf(trials[name]), median, span, spread, quote,
 				Verdicts(trials[name]))
 		}
+		if answer := Worth(Typical(trials[name])); answer != "" {
+			s.Below = append(s.Below, name+": "+answer)
+		}
 	}
 	s.Below = notes.Lines()
 	return s

@@ -109,6 +109,7 @@ func LogLines(r *result.Result) (lines []string) {
 	} else if v.Kind != "" {
 		s.line("", "%s, because %s", v.Kind, v.Reason)
 	}
+	s.put("", Worth(r))
 	if n := len(r.Warnings); n > 0 {
 		s.line("", "%s in summary.txt", units.Plural(n, "warning"))
 	}

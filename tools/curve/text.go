@@ -88,8 +88,8 @@ func (r *Report) facts() (list [][2]string) {
 	say("best", "hit ratio %s, of tokens %s, however large the cache",
 		units.HitRatio.Text(r.IdealHitRatio), units.HitRatio.Text(r.IdealTokenHitRatio))
 	if r.Knee != nil {
-		say("knee", "%s: hit ratio %s, %s of the best; beyond it a byte brings fewer hits than "+
-			"on average", units.Bytes.Text(r.Knee.CapacityBytes),
+		say("knee", "%s: hit ratio %s, %s of the best; each further GiB adds fewer hits "+
+			"than the average GiB below it", units.Bytes.Text(r.Knee.CapacityBytes),
 			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
 	}
 	// One capacity may reach several shares.
