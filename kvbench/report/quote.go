@@ -53,7 +53,7 @@ func Quote(results []*result.Result) Section {
 			s.Below = append(s.Below, name+": "+answer)
 		}
 	}
-	s.Below = notes.Lines()
+	s.Below = append(s.Below, notes.Lines()...)
 	return s
 }
 
