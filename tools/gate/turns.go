@@ -100,13 +100,18 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 // file returns the path of a file of a side.
 func (t *Turns) file(side int, ext string) string { return filepath.Join(t.Dir, t.Names[side]+"."+ext) }
 
-// enough returns ErrFew if Count is too small to show a loss of so many metrics.
+// enough returns ErrFew if Count is too small to show a loss of so many metrics, or of sides with names
+// a difference in either direction.
 func (t *Turns) enough(metrics int) error {
-	if o := t.Options; o.AllowFew || t.Count >= stats.Needed(metrics, o.Alpha, true) {
+	alpha := t.Options.Alpha
+	if t.Names != Sides {
+		alpha /= 2
+	}
+	if t.Options.AllowFew || t.Count >= stats.Needed(metrics, alpha, true) {
 		return nil
 	}
 	return fmt.Errorf("%w: %d runs of each side can show nothing; %s", ErrFew, t.Count,
-		Needs(metrics, t.Options.Alpha, true))
+		Needs(metrics, alpha, true))
 }
 
 // judge returns the report of a gate of the outputs so far, nil if there is none. The gate itself reports

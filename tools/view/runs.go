@@ -102,7 +102,6 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 			v.Facts.add("input", run)
 		}
 		trials := ofRun(records, run)
-		v.Facts.add("results", fmt.Sprint(len(trials))) // failed ones included
 		var warnings []string
 		for _, rec := range trials {
 			v.Facts.describe(rec)
@@ -211,9 +210,10 @@ func (f *Facts) describe(rec *load.Record) {
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)
 	for _, q := range r.Parameters {
-		// Show only parameters that the user has set for this run.
+		// Show only parameters that the user has set for this run, and no names.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
-			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
+			!strings.HasPrefix(o, "benchmark") &&
+			!slices.Contains([]string{"name", "results-dir", "cache-dir"}, q.Name) {
 			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
 		}
 	}
