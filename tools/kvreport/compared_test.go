@@ -110,7 +110,7 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 	code, quote, errs := call("", "quote", old, new)
 	require.Equal(t, Done, code, errs)
 	for _, line := range []string{
-		`Synthetic/a=2 .* – +– +6 of 6, 2 of 6  not compared \(1, 2, 3\)`,
+		`Synthetic/a=2 .* – +– +6 of 6, 2 of 6  mostly not storage-limited \(1, 2, 3\)`,
 		`Synthetic/a=1 .* 2.40× +2× – 3× +6 of 6, 3 of 6 +faster \(1, 2, 3\)`,
 		`\(3\) undecided: the result has no verdict`,
 		`003: not preconditioned .*: the run wrote 36 GiB, 2× the capacity; 0 of 3 rows steady over their last 5 trials\.`,
@@ -118,9 +118,8 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 		assert.Regexp(t, line, quote)
 	}
 	text := html.UnescapeString(textOf(t, page))
-	assert.Contains(t, text, ": 2 of 3 rows may be compared; faster at 2 (Tier/tier=cpu 2.40×, "+
-		"Synthetic/a=1 2.40×); not compared, because in one of the runs mostly not storage-limited: 1 "+
-		"(Synthetic/a=2).")
+	assert.Contains(t, text, ": 2 of 3 rows may be compared; faster at Tier/tier=cpu 2.40×, "+
+		"Synthetic/a=1 2.40×; mostly not storage-limited: Synthetic/a=2.")
 	assert.Contains(t, text, " 3 of 6 storage-limited, 3 of 6 undecided ")
 	assert.Contains(t, text, " 2 of 6 storage-limited, 4 of 6 undecided ")
 	assert.Contains(t, text, " not compared mostly not storage-limited ")

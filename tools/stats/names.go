@@ -38,22 +38,19 @@ func rank(unit string) int {
 // Title returns a metric's title: "read time per MiB" for read-sec/MiB.
 func Title(unit string) string { return cmp.Or(titles[unit], unit) }
 
-// labels returns the names of the runs: the run's name (-name) if all its results have it, else the last
+// labels returns the names of the runs: the run's name (-name) if all its result files have it, else the last
 // element of its path. It returns the paths if two names would be equal.
 func labels(runs []string, records []*load.Record) (out []string) {
 	for _, run := range runs {
-		label, names := filepath.Base(run), map[string]bool{}
+		var names []string
 		for _, rec := range records {
 			if rec.Source == run && rec.Result != nil {
-				names[rec.Result.RunName] = true
-			} else if rec.Source == run {
-				names[""] = true
+				names = append(names, rec.Result.RunName)
 			}
 		}
-		for name := range names {
-			if len(names) == 1 {
-				label = cmp.Or(name, label)
-			}
+		label := filepath.Base(run)
+		if slices.Sort(names); len(names) > 0 && names[0] == names[len(names)-1] {
+			label = cmp.Or(names[0], label)
 		}
 		if !slices.Contains(out, label) {
 			out = append(out, label)

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,22 +13,20 @@ import (
 )
 
 // The outcomes of the comparison of a headline metric, in the order of an answer. Only a significant
-// difference is "faster" or "slower". An answer names the rows with too few trials, because readers take
-// "no difference" for "equal".
+// difference is "faster" or "slower". Another outcome is why a row is not judged (stats.Change.Unjudged):
+// an answer names the rows with too few trials, because readers take "no difference" for "equal".
 const (
-	faster     = "faster at"
-	slower     = "slower at"
-	different  = "different at"
-	chance     = "no difference can be shown at"
-	tooFew     = "too few trials" // its text says how many would do
-	notLimited = "not compared, because in one of the runs " + stats.NotLimited + ":"
-	absent     = "measured in only one of the two runs:"
+	faster    = "faster at"
+	slower    = "slower at"
+	different = "different at"
+	chance    = "no difference can be shown at"
+	absent    = "measured in only one of the two runs"
 )
 
-var outcomes = []string{faster, slower, different, chance, tooFew, notLimited, absent}
+var ordered = []string{faster, slower, different, chance}
 
 // told are the outcomes that answer which run is faster.
-var told = outcomes[:3]
+var told = ordered[:3]
 
 // mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
 const mostNamed = 3
@@ -36,36 +35,33 @@ const mostNamed = 3
 // benchmarks.
 func answers(t *stats.Table) (out []string) {
 	for run := 1; run < len(t.Runs); run++ {
-		names, few, all := map[string][]string{}, "", 0
+		names, all, shown := map[string][]string{}, 0, false
 		for _, b := range t.Headlines() {
 			outcome, name := compared(b, run), b.Name
-			switch {
-			case outcome == "":
+			if outcome == "" {
 				continue
-			case outcome == tooFew:
-				few = b.Headline().Cells[run].Change.Unjudged
-			case outcome == chance || slices.Contains(told, outcome):
+			}
+			if shown = shown || slices.Contains(told, outcome); strings.HasSuffix(outcome, " at") {
 				name += " " + ratio(b.Headline().Cells[run].Change)
 			}
 			names[outcome] = append(names[outcome], name)
 			all++
 		}
-		parts := []string{fmt.Sprintf("%s against %s: %d of %s may be compared", t.Labels[run], t.Labels[0],
-			all-len(names[notLimited])-len(names[absent]), units.Plural(all, "row"))}
-		if len(names[faster])+len(names[slower])+len(names[different]) == 0 {
-			parts = append(parts, "none shows which run is faster")
+		text := fmt.Sprintf("%s against %s: %d of %s may be compared", t.Labels[run], t.Labels[0],
+			all-len(names[stats.NotLimited])-len(names[absent]), units.Plural(all, "row"))
+		if !shown {
+			text += "; none shows which run is faster"
 		}
-		for _, outcome := range outcomes {
-			list := names[outcome]
-			switch {
-			case len(list) == 0:
-			case outcome == tooFew:
-				parts = append(parts, fmt.Sprintf("%s (%s)", few, some(list)))
-			default:
-				parts = append(parts, fmt.Sprintf("%s %d (%s)", outcome, len(list), some(list)))
+		for _, outcome := range slices.Concat(ordered, slices.Sorted(maps.Keys(names))) {
+			if list := names[outcome]; len(list) > 0 {
+				delete(names, outcome)
+				if !strings.HasSuffix(outcome, " at") {
+					outcome += ":"
+				}
+				text += "; " + outcome + " " + some(list)
 			}
 		}
-		out = append(out, strings.Join(parts, "; ")+".")
+		out = append(out, text+".")
 	}
 	return out
 }
@@ -82,16 +78,14 @@ func some(list []string) string {
 // values.
 func compared(b *stats.Benchmark, run int) string {
 	m := b.Headline()
-	measured, first, c := m.Cells[run].N() > 0, m.Cells[0].N() > 0, m.Cells[run].Change
+	c := m.Cells[run].Change
 	switch {
-	case !measured && !first:
+	case m.Cells[0].N()+m.Cells[run].N() == 0:
 		return ""
-	case !measured || !first:
+	case c == nil:
 		return absent
-	case c.Unjudged == stats.NotLimited:
-		return notLimited
 	case c.Unjudged != "":
-		return tooFew
+		return c.Unjudged
 	}
 	switch c.Judged(stats.Alpha) {
 	case 0:

@@ -76,7 +76,7 @@ func (q *Quote) compare(t *stats.Table, run int) {
 		q.Told = q.Told || slices.Contains(told, outcome)
 		row := []any{b.Name, Median(m.Cells[0], m.Unit, m.Cells).Text,
 			Median(m.Cells[run], m.Unit, m.Cells).Text}
-		if c := m.Cells[run].Change; outcome == absent || outcome == notLimited {
+		if c := m.Cells[run].Change; outcome == absent || outcome == stats.NotLimited {
 			row = append(row, units.Unknown, units.Unknown)
 		} else {
 			row = append(row, ratio(c), interval(c))
@@ -108,24 +108,17 @@ func caveats(b *stats.Benchmark, run int) []string {
 	return nil
 }
 
-// finding says how a run compares with the first, and what would tell if it does not.
+// finding says how a run compares with the first, and which number of trials would tell.
 func finding(m *stats.Metric, run int, outcome string) string {
-	c := m.Cells[run].Change
-	switch outcome {
-	case absent:
-		return "not measured in both"
-	case notLimited:
-		return "not compared"
-	case tooFew:
-		return c.Unjudged
-	case chance:
-		n, s := min(m.Cells[0].N(), m.Cells[run].N()), c.Sight(m.Better, 0, stats.Alpha/2)
-		if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
-			return fmt.Sprintf("not told apart: %d trials could", enough)
-		}
-		return "not told apart: less than " + units.Share.Text(s.Sees)
+	if outcome != chance {
+		return strings.TrimSuffix(outcome, " at")
 	}
-	return strings.TrimSuffix(outcome, " at")
+	c, n := m.Cells[run].Change, min(m.Cells[0].N(), m.Cells[run].N())
+	s := c.Sight(m.Better, 0, stats.Alpha/2)
+	if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
+		return fmt.Sprintf("not told apart: %d trials could", enough)
+	}
+	return "not told apart: less than " + units.Share.Text(s.Sees)
 }
 
 // Text returns the quote for a terminal and for a mail in plain text.
@@ -164,17 +157,15 @@ func markdown(s report.Section) string {
 
 // whatRan says what ran on what.
 func whatRan(records []*load.Record, t *stats.Table) string {
-	least, most := len(records), 0
+	var counts []int
 	for _, b := range t.Benchmarks {
-		for _, n := range b.Count {
-			if n > 0 {
-				least, most = min(least, n), max(most, n)
-			}
-		}
+		counts = append(counts, b.Count...)
 	}
-	trials := units.Plural(most, "trial")
-	if least < most {
-		trials = fmt.Sprintf("%d to %s", least, trials)
+	slices.Sort(counts)
+	counts = slices.DeleteFunc(slices.Compact(counts), func(n int) bool { return n == 0 })
+	trials := units.Plural(counts[len(counts)-1], "trial")
+	if len(counts) > 1 {
+		trials = fmt.Sprintf("%d to %s", counts[0], trials)
 	}
 	text := fmt.Sprintf("%s of %s, %s of each", units.Plural(len(t.Runs), "run"),
 		units.Plural(len(t.Benchmarks), "benchmark"), trials)

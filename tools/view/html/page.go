@@ -86,10 +86,10 @@ func WritePage(w io.Writer, p view.Page) error {
 // bar is a bar of a median, with the confidence interval, and one dot per trial. Places are in per cent
 // of the axis.
 type bar struct {
+	Axis     view.Scale
 	Width    float64
 	Colour   int
 	Dots     []float64
-	Grid     []float64
 	Interval bool
 	Lo, Hi   float64
 }
@@ -102,14 +102,11 @@ func intervalBar(run int, c stats.Cell, axis view.Scale) *bar {
 	if c.N() == 0 {
 		return nil
 	}
-	b := &bar{Colour: run % view.Colours, Width: place(c.Summary.Center, axis),
+	b := &bar{Axis: axis, Colour: run % view.Colours, Width: place(c.Summary.Center, axis),
 		Lo: place(c.Summary.Lo, axis), Hi: place(c.Summary.Hi, axis),
 		Interval: !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0)}
 	for _, v := range c.Values {
 		b.Dots = append(b.Dots, place(v, axis))
-	}
-	for _, tick := range axis.Ticks {
-		b.Grid = append(b.Grid, place(tick.At, axis))
 	}
 	return b
 }
