@@ -9,7 +9,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
@@ -71,10 +70,6 @@ type Change struct {
 
 	few bool // fewer than LeastSamples trials of a side
 }
-
-// NotLimited is why a row is not compared: in one of the runs fewer than half of the trials were
-// limited by the storage. A rate that another limit decided says nothing about the storage.
-const NotLimited = "mostly not " + result.StorageLimited
 
 // newChange compares two cells that have trials and summaries. comparable is false if the trials of
 // one cell were mostly not limited by the storage.

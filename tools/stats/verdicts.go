@@ -31,6 +31,10 @@ func (b *Benchmark) Valid(run int) (valid, all int) {
 	return valid, len(results)
 }
 
+// NotLimited is why a row is not compared: in one of the runs fewer than half of the trials were
+// limited by the storage. A rate that another limit decided says nothing about the storage.
+const NotLimited = "mostly not " + result.StorageLimited
+
 // Limited reports whether the storage was the limit of at least half of the run's trials with a verdict.
 // It returns true for trials without verdicts.
 func (b *Benchmark) Limited(run int) bool {
