@@ -155,12 +155,13 @@ tiers: ## each tier alone, all together and a production mix (20 minutes): kvben
 	set +x; echo "open $(OUT)/tiers.html"; \
 	if [ -n "$$failed" ]; then echo "some trials failed: $(OUT)/tiers.txt says why; the page has the others"; exit 1; fi
 
-# `make gate`: the revision to compare with, the benchmarks, the allowed loss, and further flags of kvreport gate.
+# `make gate`: the revision to compare with, the benchmarks, the allowed loss, and further flags of kvreport turns and gate.
 BASE ?= origin/main
 BENCH ?= ^BenchmarkStorageCeiling$$/op=(read|write|mixed)$$|^BenchmarkMaxStorageStress$$
 MAX_REGRESS ?= 5%
 FORMAT ?= text
 GATE_OUT ?= kvbench-gate
+TURNS_ARGS ?=
 GATE_ARGS ?=
 gate_count = $(or $(COUNT),8)
 # A pattern from the command line may end in $, which must not begin a variable.
@@ -182,7 +183,8 @@ gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fa
 		-X kvbench/kvbench/version.revision=$$r" -o "$$out/old.test" ./benchmarks); \
 	$(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o "$$out/new.test" ./benchmarks; \
 	$(GO) build -o "$$out/kvreport" ./tools/kvreport; \
-	"$$out/kvreport" turns -old "$$OLD" -new "$$NEW" -count $(gate_count) -out "$$out" -max-regress '$(MAX_REGRESS)' || [ $$? = 1 ]; \
+	"$$out/kvreport" turns -old "$$OLD" -new "$$NEW" -count $(gate_count) -out "$$out" -max-regress '$(MAX_REGRESS)' \
+		$(TURNS_ARGS) || { code=$$?; [ $$code = 1 ] || exit $$code; }; \
 	"$$out/kvreport" gate -old "$$out/old.txt" -new "$$out/new.txt" -count $(gate_count) -max-regress '$(MAX_REGRESS)' \
 		-format $(FORMAT) $(GATE_ARGS)
 

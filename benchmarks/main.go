@@ -55,6 +55,7 @@ type session struct {
 	hung      error                         // error of a trial whose storage did not answer, see attempt
 	meeting   atomic.Pointer[group.Meeting] // for ranks that this process does not start
 	printed   [2]*os.File                   // standard output and error, if a log replaces them
+	terminal  *os.File                      // standard output if a person reads it, see screen
 	clients   *clients                      // nil if there is only this rank
 	metrics   *metricsServer                // nil without -metrics-listen
 }
@@ -185,6 +186,7 @@ func (s *session) run(m *testing.M) int {
 		}
 		return max(s.exitCode(exitFailed), exitFailed)
 	}
+	end := s.screen()
 	if err := s.header(); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
 		return exitFailed
@@ -193,6 +195,7 @@ func (s *session) run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, strings.Join(s.summary(time.Now()), "\n"))
 	}
 	code := m.Run()
+	end()
 	if s.failed {
 		code = max(code, exitFailed)
 	}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/term"
-
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
@@ -45,12 +43,9 @@ func (s *session) header() error {
 	if text := ofJobs(s.points); text != "" {
 		fmt.Fprintf(&b, "jobs: %s\n", text)
 	}
-	// Each Unit line must come before the first value with it: benchstat reads in one pass. A terminal
-	// gets none: benchstat does not read from it, and 45 lines would push the first number down.
+	// Each Unit line must come before the first value with it: benchstat reads in one pass.
 	for _, u := range result.Directed() {
-		if !term.IsTerminal(int(os.Stdout.Fd())) {
-			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Name, u.Better)
-		}
+		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Name, u.Better)
 	}
 	// On standard error: benchstat would make separate tables of results with and without such lines.
 	if need := params.ClosedNeeds(s.points); need != "" {
@@ -58,6 +53,12 @@ func (s *session) header() error {
 	}
 	if why := noImage(s.points, result.Version()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
+	}
+	if s.terminal != nil { // which benchstat does not read
+		b.Reset()
+		if n := v.Notice(); n != "" {
+			fmt.Fprintln(&b, n)
+		}
 	}
 	_, err := os.Stdout.WriteString(b.String())
 	return err
@@ -119,8 +120,9 @@ func ofJobs(plans []*params.Values) string {
 // stray line during a benchmark would break the benchmark's result line. No line has a colon after its first
 // word: readers of the merged streams would take it for configuration.
 func (s *session) epilogue() {
-	summaries(slices.DeleteFunc(slices.Clone(s.results),
-		func(r *result.Result) bool { return s.unwritten[r] != nil }))
+	if s.points[0].Summary == "long" {
+		s.summaries()
+	}
 	for r, why := range s.unwritten {
 		printUnsaved(r, why.Error())
 	}
@@ -129,10 +131,9 @@ func (s *session) epilogue() {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
 		}
 	}
-	// Without these lines a reader picks one of the trials. benchstat shows their spread, but not
-	// what limited them.
-	list("trials of each benchmark, the median with the least and the most",
-		report.Trials(s.results))
+	if len(s.results) > 0 {
+		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results))
+	}
 	// The ranking includes what was measured before an interruption.
 	if err := s.rank(); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
@@ -141,39 +142,35 @@ func (s *session) epilogue() {
 	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
+	list("warnings", report.Warnings(s.results))
+	for _, r := range s.results {
+		if r.Status != result.StatusComplete {
+			s.failures = append(s.failures, r.Name+": "+cmp.Or(r.Error, "ended by "+r.EndedBy))
+		}
+	}
 	list("failed benchmarks", slices.Compact(s.failures))
 	list("skipped benchmarks", s.skipped)
-	if s.quick && len(s.results) > 0 {
-		list("THESE NUMBERS DESCRIBE NO STORAGE", []string{
-			"-cache-dir was given and -division was not. The quick division is small models and",
-			"windows of seconds, made to show that everything works. Add -division open -benchtime",
-			"60s, or -division closed for MLPerf's parameters; -division quick says that it is",
-			"meant.",
-		})
-	}
 	list("set, and ignored by this run", s.ignored)
+	if len(s.results) > len(s.unwritten) {
+		list("results", []string{s.points[0].ResultsDir + " has a summary.txt for each trial, which " +
+			"-summary long prints"})
+	}
 }
 
-// summaries prints the warnings, verdicts and rates of every trial. For one trial of each benchmark,
-// the typical one, it prints the whole summary.
-func summaries(results []*result.Result) {
+// summaries prints the whole summary of the typical trial of each benchmark.
+func (s *session) summaries() {
 	trials := map[string][]*result.Result{}
-	for _, r := range results {
+	for _, r := range s.results {
 		trials[r.Name] = append(trials[r.Name], r)
 	}
-	for _, r := range results {
-		fmt.Fprintln(os.Stderr)
-		write := report.WriteShort
-		if r == report.Typical(trials[r.Name]) {
-			write = report.WriteSummary
+	for _, r := range s.results {
+		if r != report.Typical(trials[r.Name]) || s.unwritten[r] != nil {
+			continue
 		}
-		if write(os.Stderr, r) != nil {
+		fmt.Fprintln(os.Stderr)
+		if report.WriteSummary(os.Stderr, r) != nil {
 			return // the reader is gone
 		}
-	}
-	if len(trials) < len(results) {
-		fmt.Fprint(os.Stderr, "\nThe trial of each benchmark that is nearest to the median has its "+
-			"whole summary here; the others have theirs in the summary.txt next to their results.\n")
 	}
 }
 

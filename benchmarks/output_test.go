@@ -43,15 +43,15 @@ func TestAPathIsOneWordOfAShell(t *testing.T) {
 	}
 }
 
-// Of the trials of each benchmark one has its whole summary: the first complete one where they are alike.
+// -summary long prints one trial of each benchmark: the first complete one where they are alike.
 func TestOneTrialHasItsWholeSummary(t *testing.T) {
 	of := func(name, status string, trial int) *result.Result {
 		return &result.Result{Name: name, Benchmark: name, Status: status, Trial: trial, Count: 4}
 	}
 	const done, failed = result.StatusComplete, result.StatusFailed
 	whole := func(results ...*result.Result) (trials []string) {
-		text := saying(t, func() { summaries(results) })
-		assert.Equal(t, len(results) > 1, strings.Contains(text, "summary.txt"), text)
+		s := &session{results: results}
+		text := saying(t, s.summaries)
 		for _, r := range results {
 			var summary strings.Builder
 			require.NoError(t, report.WriteSummary(&summary, r))
@@ -83,4 +83,27 @@ func TestResultsOfOneSecondStayApart(t *testing.T) {
 		now := time.Now().Format("kvcache_results_20060102_150405")
 		assert.Equal(t, []string{now + ".json", now + "_2.json", now + "_3.json"}, names)
 	})
+}
+
+// At a terminal nothing of the testing package's is lost but what benchstat reads.
+func TestForPeople(t *testing.T) {
+	var shown strings.Builder
+	forPeople(&shown, strings.NewReader(`not an MLPerf result
+goos: linux
+BenchmarkTier/op=read-2         	       1	  41666667 ns/op	 1600826027 read-B/s
+--- BENCH: BenchmarkTier/op=read-2
+    run.go:301: storage-limited, because
+    run.go:304: result: x.json
+BenchmarkTier/op=write-2        	--- FAIL: BenchmarkTier/op=write-2
+    run.go:257: key: no space left
+BenchmarkDataGen-2          	       1	    497783 ns/op	2844126602 copy-B/s
+cpus: another line
+PASS
+BenchmarkTier/op=read-2         	`))
+	assert.Equal(t, `not an MLPerf result
+--- FAIL: BenchmarkTier/op=write-2
+    run.go:257: key: no space left
+BenchmarkDataGen-2          	       1	    497783 ns/op	2844126602 copy-B/s
+cpus: another line
+`, shown.String())
 }

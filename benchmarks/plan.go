@@ -81,7 +81,6 @@ type plan struct {
 	groups  [][]*line        // lines whose trials take turns, including lines without output
 	cpus    []int            // of -cpu
 	ignored []string         // parameters that were set and have no effect
-	quick   bool             // the numbers describe no storage
 
 	storage map[*params.Values]kvbench.StorageConfig // of each point that can run
 
@@ -345,7 +344,6 @@ func (s *session) addJob(p *plan, job selection, skip pattern) (names []string, 
 		// Check each point of a sweep, because each needs other resources. Skip this if the violations
 		// so far are about the keys that the check depends on.
 		for _, v := range base.Points {
-			p.quick = p.quick || describesNoStorage(v)
 			if !wrong.About("config", "cache-dir", "layout", "block-trace-path") {
 				s.files.what.Store(places(v))
 				bad = bad.Merge(p.feasible(v).Except(wrong))

@@ -167,8 +167,8 @@ func (l *rankedLine) row(first float64) []any {
 	if p := r.Prompt; p != nil {
 		found = units.Ratio(p.Found, p.Tokens)
 	}
-	if load, device := r.DeviceCounters.AppReadBytes, r.DeviceCounters.ReadBytes; device != nil {
-		// The device may also have served other programs.
+	load, device := r.DeviceCounters.AppReadBytes, r.DeviceCounters.ReadBytes
+	if device != nil && r.Harness.Verdict.Kind != result.Shared { // else it served other processes, too
 		memory = units.Ratio(max(0, load-*device), load)
 	}
 	reads, writes := r.StorageTraffic()

@@ -100,7 +100,13 @@ func (s *session) runLine(b *testing.B, l *line) {
 		l.bench(b, l.v)
 		return
 	}
-	o := t.run(func(t *trial) outcome { return s.measure(b, t) })
+	o := t.run(func(t *trial) outcome {
+		o := s.measure(b, t)
+		if s.terminal != nil && o.res != nil {
+			fmt.Fprintln(s.terminal, report.TrialLine(o.res, s.width()))
+		}
+		return o
+	})
 	// B.Run makes the other calls only if the first one has passed (testing/benchmark.go). This holds
 	// with -rank-failure continue, too. The log shows that the missing results were not lost.
 	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 {
@@ -115,7 +121,9 @@ func (s *session) runLine(b *testing.B, l *line) {
 		}
 		b.Fatal(o.err)
 	}
-	announce(b, o)
+	if s.terminal == nil || o.err != nil {
+		announce(b, o)
+	}
 	if o.err != nil {
 		b.FailNow()
 	}

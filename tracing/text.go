@@ -23,31 +23,21 @@ func (t *Trace) WriteText(w io.Writer, app Application) error {
 		if s := p.Stat; s != nil {
 			out.line("  %s in %s by the device's own counters: %d reads (%s), %d writes (%s), "+
 				"busy %.0f%%", p.Device, p.Window().Round(time.Millisecond),
-				s.ReadIOs, size(float64(s.ReadBytes)), s.WriteIOs, size(float64(s.WriteBytes)),
+				s.ReadIOs, Size(s.ReadBytes), s.WriteIOs, Size(s.WriteBytes),
 				100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
 		}
 		return out.flush(w)
 	}
-	how := p.Attach
-	if p.FileAttach != "" {
-		how += ", calls by " + p.FileAttach
+	whose := ""
+	if p.Filter == FilterProcess {
+		whose = ": " + cmp.Or(p.Watched, "the watched processes")
 	}
-	out.line("Traced %s for %s (%s, filter %s)", p.Traced(), p.Window().Round(time.Millisecond),
-		how, p.Filter)
-	names := [2]string{"reads", "writes"}
-	for i, d := range [2]Direction{p.Read, p.Write} {
-		if d.Requests > 0 {
-			second := max(1e-9, p.Window().Seconds())
-			out.line("  %-6s %s IOPS, %s/s: %d requests, %s, %.1f KiB each, mean depth %.2f, "+
-				"%.0f%% sequential", names[i], rate(float64(d.Requests)/second),
-				size(float64(d.Bytes)/second),
-				d.Requests, size(float64(d.Bytes)), float64(d.Bytes)/float64(d.Requests)/1024,
-				d.MeanDepth, 100*float64(d.Sequential)/float64(d.Requests))
-		}
-		if d.WrittenBack > 0 {
-			out.line("         %d of them, %s, were written back by the kernel for files in "+
-				"the page cache", d.WrittenBack, size(float64(d.WrittenBackBytes)))
-		}
+	out.line("Traced %s for %s%s", p.Traced(), p.Window().Round(time.Millisecond), whose)
+	out.directions(t)
+	out.line("Diagnosis: %s", t.Diagnosis(app))
+	if n := p.Write.WrittenBack; n > 0 {
+		out.line("%d of the writes, %s, were written back by the kernel for files in the page cache", n,
+			Size(p.Write.WrittenBackBytes))
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
 		whose := ""
@@ -55,20 +45,55 @@ func (t *Trace) WriteText(w io.Writer, app Application) error {
 			whose = fmt.Sprintf(", of all processes; %d of the requests were from the watched "+
 				"processes", p.OwnFlushWaits)
 		}
-		out.line("  flushes %d (%d requests waited for them), discards %d (%s)%s", p.Flushes,
-			p.FlushWaits, p.Discards, size(float64(p.DiscardBytes)), whose)
+		out.line("%d flushes (%d requests waited for them), %d discards (%s)%s", p.Flushes,
+			p.FlushWaits, p.Discards, Size(p.DiscardBytes), whose)
 	}
-	out.line("Diagnosis: %s", t.Diagnosis(app))
 	out.owners(p.Owners)
 	for _, h := range t.All() {
 		out.histogram(h)
 	}
 	out.line("")
-	out.line("Mean depth at the device: %.2f", p.Read.MeanDepth+p.Write.MeanDepth)
 	for _, s := range p.Warnings {
 		out.line("Note: %s", s)
 	}
+	how := p.Attach
+	if p.FileAttach != "" {
+		how += ", calls by " + p.FileAttach
+	}
+	out.line("Attached to the kernel by %s", how)
 	return out.flush(w)
+}
+
+// directions writes the table of what a reader asks first: rates, request size, depth and latency.
+func (t *textWriter) directions(trace *Trace) {
+	p := &trace.Capture
+	row := func(cells ...any) { t.line("%-7s%10s%14s%11s%12s%12s%6s%13s%10s%12s", cells...) }
+	row("", "IOPS", "throughput", "requests", "mean size", "mean depth", "most", "latency p50", "p99",
+		"sequential")
+	names := [2]string{"reads", "writes"}
+	second := max(1e-9, p.Window().Seconds())
+	depths := [2]Histogram{trace.DepthRead, trace.DepthWrite}
+	times := [2]Histogram{trace.D2CRead, trace.D2CWrite}
+	for i, d := range [2]Direction{p.Read, p.Write} {
+		if d.Requests == 0 {
+			continue
+		}
+		each := float64(d.Requests)
+		row(names[i], rate(each/second), size(float64(d.Bytes)/second)+"/s", fmt.Sprint(d.Requests),
+			size(float64(d.Bytes)/each), fmt.Sprintf("%.2f", d.MeanDepth), depths[i].most(),
+			times[i].text(50), times[i].text(99), fmt.Sprintf("%.0f %%", 100*float64(d.Sequential)/each))
+	}
+}
+
+// text returns a percentile as text.
+func (h Histogram) text(percent float64) string { return unitText(h.Unit, h.Percentile(percent)) }
+
+// most returns the upper bound of a histogram of whole numbers.
+func (h Histogram) most() string {
+	if h.Count == 0 {
+		return "–"
+	}
+	return fmt.Sprint(h.Buckets[len(h.Buckets)-1].Range[1] - 1)
 }
 
 // textWriter collects the lines, so that WriteText makes one write, whose error it returns.
@@ -93,10 +118,10 @@ func (t *textWriter) owners(all []Owner) {
 		return
 	}
 	t.line("")
-	t.line("%-24s %10s %10s %10s %10s %10s", "process", "reads", "GiB", "writes", "GiB", "back")
+	t.line("%-24s %10s %11s %10s %11s %10s", "process", "reads", "read", "writes", "written", "back")
 	row := func(name string, o Owner) {
-		t.line("%-24s %10d %10.3f %10d %10.3f %10d", name, o.Reads, GiB(o.ReadBytes), o.Writes,
-			GiB(o.WriteBytes), o.WrittenBack)
+		t.line("%-24s %10d %11s %10d %11s %10d", name, o.Reads, Size(o.ReadBytes), o.Writes,
+			Size(o.WriteBytes), o.WrittenBack)
 	}
 	var rest Owner
 	for i, o := range all {
@@ -121,10 +146,14 @@ const barWidth = 40
 
 // histogram prints one distribution. It joins buckets to powers of two, which makes about twenty rows.
 func (t *textWriter) histogram(n Named) {
-	v := func(p float64) string { return unitText(n.Unit, n.Percentile(p)) }
+	summary := fmt.Sprintf("mean %s, p50 %s, p95 %s, p99 %s", unitText(n.Unit, *n.Mean), n.text(50),
+		n.text(95), n.text(99))
+	if n.Unit == "gb" { // a percentile of places would lie anywhere in a bucket of GiBs
+		summary = fmt.Sprintf("from %s to %s", unitText(n.Unit, n.Buckets[0].Range[0]),
+			unitText(n.Unit, n.Buckets[len(n.Buckets)-1].Range[1]))
+	}
 	t.line("")
-	t.line("%s (%s): %d samples, mean %s, p50 %s, p95 %s, p99 %s", n.Key, n.Title+", "+n.What, n.Count,
-		unitText(n.Unit, *n.Mean), v(50), v(95), v(99))
+	t.line("%s (%s): %d samples, %s", n.Key, n.Title+", "+n.What, n.Count, summary)
 	rows := rowsOf(n.Histogram)
 	most := slices.MaxFunc(rows, func(a, b Bucket) int { return cmp.Compare(a.Count, b.Count) })
 	for _, r := range rows {
@@ -204,5 +233,5 @@ func rate(v float64) string { return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10
 // size formats a number of bytes, or of bytes/s.
 func size(bytes float64) string { return unitText("kb", bytes/1024) }
 
-// GiB converts bytes to GiB.
-func GiB(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+// Size formats a number of bytes.
+func Size(bytes int64) string { return size(float64(bytes)) }

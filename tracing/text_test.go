@@ -39,8 +39,8 @@ func TestText(t *testing.T) {
 	require.NoError(t, (&Trace{Capture: Capture{Status: StatusTraced, Device: "sda",
 		WindowNS: 60e9, Read: Direction{Requests: 4, Bytes: 16 << 10},
 		Write: Direction{Requests: 585735, Bytes: 9 << 30}}}).WriteText(&b, Application{}))
-	assert.Contains(t, b.String(), "\n  reads  0.07 IOPS, 0.2667 KiB/s: 4 requests, 16 KiB, ")
-	assert.Contains(t, b.String(), "\n  writes 9762 IOPS, 153.6 MiB/s: 585735 requests, 9 GiB, ")
+	assert.Contains(t, b.String(), "\nreads        0.07  0.2667 KiB/s          4       4 KiB ")
+	assert.Contains(t, b.String(), "\nwrites       9762   153.6 MiB/s     585735 ")
 }
 
 func TestRowsSayRealSizes(t *testing.T) {

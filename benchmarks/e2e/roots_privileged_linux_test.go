@@ -47,7 +47,7 @@ func TestSeveralDirectories(t *testing.T) {
 	require.NoError(t, p.Process.Kill())
 	p.end()
 
-	o := b.ok(append(load, "-test.bench=MultiTurn", "-test.benchtime=4s", "-warmup=0s",
+	o := b.ok(append(load, "-test.bench=MultiTurn", "-summary=long", "-test.benchtime=4s", "-warmup=0s",
 		"-arrival=closed-loop", "-enable-latency-tracing")...)
 	for root, want := range before {
 		assert.Equal(t, want, tree(t, root), "the next run removes what was left, and nothing else")

@@ -108,7 +108,7 @@ func limited(t *testing.T, b *bench, want string, args []string) {
 	v := theResult(t, b.results).Harness.Verdict
 	assert.Equal(t, want, v.Kind, v.Reason)
 	assert.Regexp(t, `^the run moved [0-9.,]+ .?i?B/s with [0-9.,]+ I/O requests in flight: `, v.Reason)
-	assert.Contains(t, o.stdout+o.stderr, v.Kind+": "+v.Reason)
+	assert.Contains(t, o.stdout+o.stderr, v.Kind+", because "+v.Reason)
 	t.Logf("%s: %s", v.Kind, v.Reason)
 }
 

@@ -121,7 +121,7 @@ func origin(c *result.Checkpoint, runs []result.CheckpointRun, network *result.N
 	}
 	text := "from the store, whose own caches are unknown"
 	if network.ReadRatio != nil {
-		text += fmt.Sprintf(": %.3f bytes received per byte read", *network.ReadRatio)
+		text += fmt.Sprintf(": it sent %.3f times their bytes", *network.ReadRatio)
 	}
 	return text
 }

@@ -2,8 +2,8 @@
 //
 //	section.go  Section: facts in words, and a table; the list of all sections, in the order of
 //	            reading; a section as text
-//	summary.go  the summary at the end of a trial, also of one trial of several; the few lines for a
-//	            benchmark's log; the verdict; what to doubt
+//	summary.go  the whole summary of a trial; the few lines for a benchmark's log; the verdict; what to
+//	            doubt
 //	settings.go what ran: load, storage, input, clients, simulation, autoscaler, replay
 //	checkpoints.go, plain.go, knee.go, knee_engines.go  the sections of checkpoints, plain I/O and the
 //	            knee; the settings for inference engines
@@ -13,7 +13,8 @@
 //	tiers.go    the content of the tiers, and the bytes that they moved; several directories
 //	cache.go    hits, the policy, the comparison with a recording, the load by class
 //	harness.go  the cost of the measurement; the kernel's counters
-//	trials.go   the line that sums up the trials of one benchmark
+//	trials.go   a trial in one line; the warnings of all trials; the typical trial of one benchmark
+//	quote.go    the table of what may be quoted, over all trials of all benchmarks, and the rule for it
 //	trace.go    the block-layer trace, and the fio job with the same load
 //
 // A section is a function of the result. It leaves out what does not apply. An unknown value is a dash,

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -17,23 +19,19 @@ func firstTokens(r *result.Result) (s Section) {
 	f := r.FirstToken
 	// A load without prompts has no misses; where misses were free, times and rates of two
 	// capacities cannot be compared.
-	switch {
-	case f == nil && r.Prompt != nil:
+	if f == nil && r.Prompt != nil {
 		s.put("", "misses were free: computing took no time, so that a smaller cache looks "+
 			"faster; -prefill-rate or -gpu lets a miss cost what it costs")
-		return s
-	case f == nil || f.Requests == 0:
+	}
+	s.put("", Worth(r))
+	if f == nil || f.Requests == 0 {
 		return s
 	}
 	if f.Found.Requests > 0 {
 		s.put("", foundParts(f))
 	}
-	s.line("", "%s; computing n tokens takes %s", worth(f), costText(f.Prefill))
-	s.line("", "%s; the GPU was busy %s", saved(f), percent(f.GPUBusyShare))
-	if above := f.FoundAbove; above.Requests > 0 {
-		s.line("", "%s had most of what they found from the tiers above the storage, which says "+
-			"nothing of it: they are not among these", units.Plural(above.Requests, "more request"))
-	}
+	s.line("", "%s; the GPU was busy %s; computing n tokens takes %s", saved(f),
+		percent(f.GPUBusyShare), costText(f.Prefill))
 	// The queue's percentiles stand with the times of requests; here it is a part of the mean.
 	computing := "computing"
 	if f.Sums.Overlap > 0 { // the parts add up to all of it
@@ -52,29 +50,105 @@ func firstTokens(r *result.Result) (s Section) {
 	return s
 }
 
-// foundParts reports whether loading was faster than computing, from which rate on it is, and for how
-// many requests it was. The rate is per request: the storage has to give it to each concurrent request.
+// Fewer requests than enoughLoads that all agree (3 % by chance), or than loadsForMedian that do not,
+// decide nothing.
+const enoughLoads, loadsForMedian = 6, 20
+
+// agreed is the share of requests that have to agree for one answer to all of them.
+const agreed = 0.95
+
+// Worth answers in one sentence whether loading from the storage was worth it, "" without a cost of
+// computing: whether a request loads faster than an idle GPU computes, while others are loading, too.
+// What loses to an idle GPU may still win: a GPU that could not have computed every prompt in the window
+// is not idle. Another process on the device only slows loading, a cache above it only speeds it up.
+func Worth(r *result.Result) string {
+	f := r.FirstToken
+	if f == nil || r.WindowNS <= 0 {
+		return ""
+	}
+	p, s, d := &f.Found, &f.Sums, &r.DeviceCounters
+	n := p.Requests
+	if n < enoughLoads || n < loadsForMedian && p.Worth != 0 && p.Worth != n {
+		return "cannot tell whether loading is worth it, because " + tooFewLoads(r)
+	}
+	loaded, needed := units.OrZero(p.LoadBytesPerS), units.OrZero(p.NeededBytesPerS)
+	show, gpu := units.BytesPerSec.InOneUnit(loaded, needed), cmp.Or(f.Prefill.GPU, "GPU")
+	rates := fmt.Sprintf("a request loads at %s (%s loading on average), and an idle %s computes "+
+		"faster below %s (%s)", show(loaded), number(units.Ratio(p.LoadNS, float64(r.WindowNS))), gpu,
+		show(needed), cmp.Or(r.Model.Name, r.Model.Key))
+	share, moved := units.OrZero(p.WorthRatio), units.OrZero(units.Ratio(
+		units.OrZero(d.ReadBytes)+units.OrZero(d.WriteBytes), d.AppReadBytes+d.AppWriteBytes))
+	server := float64(s.ComputeAll) / float64(r.WindowNS*int64(max(r.Ranks, 1)))
+	shared := r.Harness.Verdict.Kind == result.Shared
+	faster, busy := share >= agreed && loaded > needed, server > 1
+	switch {
+	case (faster || busy) && d.ServedFromCache != nil && *d.ServedFromCache:
+		return fmt.Sprintf("cannot tell whether loading is worth it, because a cache above the device "+
+			"served reads (the device read %s times their bytes; use -io direct): %s", number(d.ReadRatio),
+			rates)
+	case busy && !faster:
+		return fmt.Sprintf("loading is worth it here, because computing every prompt would take %s "+
+			"times the window: %s", number(server), rates)
+	case faster && !busy && s.Load > s.ComputeAll-s.Compute:
+		return fmt.Sprintf("loading is worth it only without its waits: %s; of all requests it took %s "+
+			"each with waits for capacity and writers, and saved %s", rates, ns(s.Load/f.Requests),
+			ns((s.ComputeAll-s.Compute)/f.Requests))
+	case faster:
+		return "loading is worth it here: " + rates
+	case share > 1-agreed || loaded > needed:
+		return fmt.Sprintf("whether loading is worth it depends on the request: it is for %s of them; %s",
+			percent(p.WorthRatio), rates)
+	case shared && loaded*moved > needed:
+		return "cannot tell whether loading is worth it, because another process used the device " +
+			"(measure while it does not): " + rates
+	}
+	text := fmt.Sprintf("loading is not worth it here: %s; computing every prompt would keep it busy "+
+		"for %s of the window", rates, units.Share.Text(server))
+	if shared {
+		text += fmt.Sprintf("; without the bytes of another process a request would load at %s",
+			show(loaded*moved))
+	}
+	return text
+}
+
+// tooFewLoads returns how many requests loaded anything from the storage, and what gives more. Fewer users
+// help only where requests wait.
+func tooFewLoads(r *result.Result) string {
+	n, above := r.FirstToken.Found.Requests, r.FirstToken.FoundAbove.Requests
+	fewer := ""
+	if r.Load["total"].Queued > 0 {
+		fewer = "fewer users, or "
+	}
+	if n == 0 && above == 0 && r.FirstToken.Requests > 0 {
+		return "no completed request loaded anything: use " + fewer +
+			"a longer window, or a larger storage tier"
+	}
+	text := fmt.Sprintf("%s loaded mostly from the storage, and %d are needed: ",
+		units.Plural(n, "completed request"), loadsForMedian)
+	if above > n {
+		return fmt.Sprintf("%s%s loaded mostly from the tiers above it; use less memory (-cpu-mem-gb)",
+			text, count(above))
+	}
+	longer := time.Duration(r.WindowNS * loadsForMedian / max(n, 1)).Round(10 * time.Second)
+	return fmt.Sprintf("%suse %sa longer window (-benchtime %.0fs)", text, fewer, longer.Seconds())
+}
+
+// foundParts reports for how many requests loading was faster than computing, and from which length on.
 func foundParts(f *result.FirstToken) string {
 	p := &f.Found
-	where := "anything"
-	if f.FoundAbove.Requests > 0 {
-		where = "most in the storage"
-	}
-	text := ""
-	if p.NeededBytesPerS != nil && p.LoadBytesPerS != nil {
-		answer := "worth it"
-		if *p.LoadBytesPerS < *p.NeededBytesPerS {
-			answer = "NOT worth it"
-		}
-		text = fmt.Sprintf("loading was %s: a request loaded at %s, and from %s on loading takes "+
-			"less time than computing; ", answer, rate(*p.LoadBytesPerS), rate(*p.NeededBytesPerS))
-	}
-	text += fmt.Sprintf("of %s that found %s loading was worth it for %s, with %s of the tokens",
-		units.Plural(p.Requests, "completed request"), where, percent(p.WorthRatio),
-		percent(p.WorthTokenRatio))
+	text := fmt.Sprintf("of %s that loaded mostly from the storage, loading was faster for %s "+
+		"(%s, with %s of their tokens)", units.Plural(p.Requests, "completed request"), count(p.Worth),
+		percent(p.WorthRatio), percent(p.WorthTokenRatio))
 	if p.LostNS > 0 && p.NeededBytesPerS != nil {
-		text += fmt.Sprintf("; computing where that is faster would save %s a request",
-			ns(p.LostNS/f.Requests))
+		text += fmt.Sprintf("; computing where that is faster would save each of them %s",
+			ns(p.LostNS/p.Requests))
+	}
+	if b := f.BreakEven; b.P50 != nil {
+		text += "; " + worthFrom(f)
+	}
+	if above := f.FoundAbove.Requests; above > 0 {
+		text += fmt.Sprintf("; %s that loaded mostly from the tiers above it are not among these",
+			count(above))
 	}
 	return text
 }
@@ -83,12 +157,12 @@ func foundParts(f *result.FirstToken) string {
 // loading. It does not compare the two, because the time of loading includes the storage's queue.
 func saved(f *result.FirstToken) string {
 	s, n := &f.Sums, f.Requests
-	text := fmt.Sprintf("computing every prompt of %s whole takes an idle GPU %s a request; what "+
-		"was found saved %s of it (%s) and took %s of I/O to load", units.Plural(n, "request"),
-		ns(s.ComputeAll/n), ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio),
-		ns((s.Load-s.LoadWaits)/n))
-	if s.LoadWaits > 0 { // the time of loading in the table
-		text += ", " + ns(s.Load/n) + " with waiting"
+	io, all := ns((s.Load-s.LoadWaits)/n), ns(s.Load/n)
+	text := fmt.Sprintf("of all %s, an idle GPU computes a whole prompt in %s; what was found saved %s "+
+		"of it (%s) and took %s of I/O to load", units.Plural(n, "completed request"),
+		ns(s.ComputeAll/n), ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), io)
+	if io != all { // the time of loading in the table
+		text += ", " + all + " with waiting"
 	}
 	if s.Overlap > 0 {
 		text += fmt.Sprintf(", layer by layer, while the GPU computed %s of the rest",
@@ -97,15 +171,10 @@ func saved(f *result.FirstToken) string {
 	return text
 }
 
-// worth returns the prompt length from which on loading is faster than computing, by the median and by
-// the p95 of loading.
-func worth(f *result.FirstToken) string {
+// worthFrom returns the prompt length from which on loading is faster than computing, by the median and
+// by the p95 of loading.
+func worthFrom(f *result.FirstToken) string {
 	b := f.BreakEven
-	if b.P50 == nil {
-		return "from which length on loading beats computing is unknown: too few requests found " +
-			"most of their prompt in the storage; measure for longer, or with fewer users or " +
-			"less memory above it"
-	}
 	text := "loading " + breakEven(b.P50, f.Loading) + " at its median"
 	if b.P95 == nil {
 		return text + ", and its p95 is unknown (too few loads)"

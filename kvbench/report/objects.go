@@ -155,7 +155,7 @@ func networkText(r *result.Result) string {
 	}
 	received := bytes(n.ReceivedBytes) + " received"
 	if n.ReadRatio != nil {
-		received = number(n.ReadRatio) + " bytes received per byte read"
+		received = "received " + number(n.ReadRatio) + " times the bytes read"
 	}
 	return fmt.Sprintf("%s, %s acknowledged, %s sent again, %s dialled, round trip of %s at least "+
 		"(kernel's TCP_INFO)", received, bytes(n.AckedBytes),

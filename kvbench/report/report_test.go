@@ -50,9 +50,6 @@ func TestGolden(t *testing.T) {
 	golden.Check(t, "summary.txt", text)
 	golden.Check(t, "summary_parts.txt", summaryOf(t, fixture(t, "result_parts.json")))
 	golden.Check(t, "summary_objects.txt", summaryOf(t, stored(t)))
-	var b strings.Builder
-	require.NoError(t, WriteShort(&b, whole))
-	golden.Check(t, "short.txt", b.String())
 }
 
 // The order of reading holds for results that have other sections, and their rows share columns.

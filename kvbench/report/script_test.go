@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,8 +22,10 @@ import (
 //	section NAME [derive] [lines=(A,B)]  a section as text, or some of its lines without the table,
 //	                            also after Derive
 //	cells NAME                  the last cell of each row, and whether the line has a knee
-//	log, summary, short, fio    what these functions write; of a job the lines with sizes
-//	trials                      each line is a trial: name, status, verdict, rate of reads or removals
+//	log, summary, line, fio     what these functions write; of a job the lines with sizes
+//	warnings                    those of this trial twice, and of a trial without any
+//	quote                       what may be quoted of trials, each a line: name, status, verdict, rate of
+//	                            reads or removals, more of the result
 //
 // Lines of the input are keys of the result (golden.Changed), in this command alone but for result.
 func TestScripts(t *testing.T) {
@@ -39,9 +40,8 @@ func TestScripts(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
 			switch d.Cmd {
-			case "trials":
-				out.WriteString(strings.Join(Trials(scriptTrials(t, d.Input)), "\n") + "\n")
-				return out.String()
+			case "quote":
+				return Quote(scriptTrials(t, base, d.Input)).String()
 			case "result":
 				file := ""
 				if d.MaybeScanArgs(t, "file", &file); file != "" {
@@ -79,8 +79,10 @@ func TestScripts(t *testing.T) {
 				out.WriteString(strings.Join(LogLines(r), "\n"))
 			case "summary":
 				require.NoError(t, WriteSummary(&out, r))
-			case "short":
-				require.NoError(t, WriteShort(&out, r))
+			case "line":
+				out.WriteString(TrialLine(r, 20))
+			case "warnings":
+				out.WriteString(strings.Join(Warnings([]*result.Result{r, {}, r}), "\n"))
 			case "fio":
 				job, err := FioJob(r)
 				if err != nil {
@@ -100,18 +102,17 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func scriptTrials(t *testing.T, input string) (all []*result.Result) {
+func scriptTrials(t *testing.T, base []byte, input string) (all []*result.Result) {
 	for line := range strings.Lines(input) {
-		trial := golden.Value(t, line).([]any)
-		rate, err := strconv.ParseFloat(fmt.Sprint(trial[3]), 64)
-		require.NoError(t, err)
-		r := &result.Result{Name: trial[0].(string), Status: trial[1].(string),
-			Tiers: []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 1 << 30,
-				BytesPerSecond: &rate}}}}
-		r.Harness.Verdict.Kind = trial[2].(string)
-		if len(trial) > 4 {
-			r.Tiers, r.Removal = nil, &result.Removal{BytesPerSecond: &rate}
+		words := strings.SplitN(strings.TrimSpace(line), " ", 5)
+		rate := "tiers: [{level: storage, read: {bytes: 1GiB, bytes_per_s: " + words[3] + "}}]"
+		if strings.Contains(line, "op=delete") {
+			rate = "removal: {bytes_per_s: " + words[3] + "}"
 		}
+		keys := append([]string{"name: " + words[0], "status: " + words[1],
+			"harness.verdict.kind: " + words[2], rate}, strings.Split(strings.Join(words[4:], ""), "; ")...)
+		r := &result.Result{}
+		require.NoError(t, json.Unmarshal(golden.Changed(t, base, strings.Join(keys, "\n")), r))
 		all = append(all, r)
 	}
 	return all

@@ -20,6 +20,7 @@ type Section struct {
 	Columns []Column
 	Rows    [][]any  // a cell for each column: what [units.Float] accepts, or a text
 	Short   *Section // what the text prints instead of a table that is too long for a screen
+	Below   []string // sentences below the table
 	Note    string   // below the table of the page
 	Folded  bool     // on the page it is folded away below the figures
 	place   int      // in the order of reading; sections of other packages follow
@@ -200,6 +201,9 @@ func (s Section) String() string {
 	}
 	for line := range strings.Lines(s.table()) {
 		put("", strings.TrimRight(line, " \n"))
+	}
+	for _, text := range s.Below {
+		put("", text)
 	}
 	return b.String()
 }

@@ -39,17 +39,6 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	return write(w, append(parts, join(stalls(r), warnings(r, trace), failures(r)))...)
 }
 
-// WriteShort writes a part of WriteSummary for one trial of several: its end, rates and latencies, and
-// warnings.
-func WriteShort(w io.Writer, r *result.Result) error {
-	all := []Section{checkpoints(r)}
-	if r.WindowNS > 0 {
-		all = append(all, verdict(r), plain(r), blockIO(r), knee(r), moved(r))
-	}
-	// With the warnings of a trace, whose numbers are not here.
-	return write(w, title(r)+join(append(all, stalls(r), warnings(r, nil), failures(r))...))
-}
-
 // join is the text of sections.
 func join(all ...Section) (text string) {
 	for _, s := range all {
@@ -102,49 +91,30 @@ func ranks(r *result.Result) string {
 	return fmt.Sprintf("%d ranks", all)
 }
 
-// LogLines is the result in at most nine lines for a benchmark's log, which the testing package
-// cuts after ten without -v. No line looks like the `key: value` of benchmark configuration, or
-// benchstat would take it for one and not compare the runs.
+// LogLines is the result in a few lines for a benchmark's log, of which the testing package shows ten
+// without -v. No line looks like the `key: value` of benchmark configuration, or benchstat would take it for
+// one and not compare the runs.
 func LogLines(r *result.Result) (lines []string) {
 	var s Section
 	s.put("", r.Notice)
 	if m := r.Simulation; m != nil && m.SustainedUsers != nil {
 		s.line("", "%s; the queue grew by %s requests/s", sustainedUsers(r), number(m.QueueGrowth))
 	}
-	for _, l := range autoscaling(r).Lines {
-		s.put("autoscaler", l.Text)
-	}
 	if r.Status != result.StatusComplete {
 		s.line("", "the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
 			cmp.Or(r.Error, "its window did not end in order"))
-	}
-	s.put("", together(r))
-	s.put("", removed(r))
-	s.Lines = append(s.Lines, checkpoints(r).Lines...)
-	for _, t := range r.Tiers {
-		if t.Level == "storage" && r.Removal == nil && r.Checkpoint == nil {
-			s.line("", "storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
-				bytes(t.Write.Bytes), ns(r.WindowNS))
-		}
 	}
 	if v := r.Harness.Verdict; v.Kind == result.NoVerdict {
 		s.line("", "no verdict, because %s", v.Reason)
 	} else if v.Kind != "" {
 		s.line("", "%s, because %s", v.Kind, v.Reason)
 	}
-	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
-		s.put("not traced:", tr.Capture.Reason)
-		for _, need := range tr.Capture.Needs {
-			s.Lines[len(s.Lines)-1].Text += "; needed: " + need
-		}
-	}
-	if n := len(r.Warnings); n == 1 {
-		s.put("1 warning in the summary:", r.Warnings[0])
-	} else if n > 1 {
-		s.line("", "%d warnings in the summary, the first says %s", n, r.Warnings[0])
+	s.put("", Worth(r))
+	if n := len(r.Warnings); n > 0 {
+		s.line("", "%s in summary.txt", units.Plural(n, "warning"))
 	}
 	for _, l := range s.Lines {
-		lines = append(lines, strings.TrimSpace(l.Topic+" "+l.Text))
+		lines = append(lines, l.Text)
 	}
 	return lines
 }

@@ -1,17 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
-
-// spreadLimit is the largest (max - min) / median of trials that may be quoted. The value is a
-// convention.
-const spreadLimit = 0.2
 
 // known returns the complete trials that have a unit of the benchmark line, and its values.
 func known(trials []*result.Result, unit string) (having []*result.Result, values []float64) {
@@ -53,66 +52,90 @@ func Typical(trials []*result.Result) *result.Result {
 	return nil
 }
 
-// Trials sums up the trials of each benchmark that has several: the median of the storage's rates
-// with the least and the largest, what limited the trials, and whether that is fit to quote.
-// Without this line a reader might quote one trial. A rate that was not limited by the storage
-// looks the same as one that was.
-func Trials(results []*result.Result) (lines []string) {
-	trials := map[string][]*result.Result{}
-	var names []string
-	for _, r := range results {
-		if trials[r.Name] == nil {
-			names = append(names, r.Name)
-		}
-		trials[r.Name] = append(trials[r.Name], r)
+// trialUnits are the headline values of a trial, and latencyUnits those of a trial in one direction.
+var (
+	trialUnits = []string{"io/s", "read-B/s", "write-B/s", "freed-B/s", "removals/s", "knee-bytes",
+		"found-tok/s", "peak-B/s", "sustained-users", "hit-ratio"}
+	latencyUnits = []string{"read-io-p99-ns", "write-io-p99-ns"}
+)
+
+// TrialLine is a trial in one line for a terminal: its headline values, and what limited it. Its name is as
+// wide as the longest name of the run.
+func TrialLine(r *result.Result, width int) string {
+	parts := []string{fmt.Sprintf("%-*s", width, r.Name)}
+	if r.Count > 1 {
+		parts = append(parts, fmt.Sprintf("trial %d of %d", r.Trial+1, r.Count))
 	}
-	for _, name := range names {
-		if len(trials[name]) > 1 {
-			lines = append(lines, name+", "+trialsText(trials[name]))
+	list := trialUnits
+	if read, write := r.StorageTraffic(); read.Bytes == 0 || write.Bytes == 0 {
+		list = slices.Concat(trialUnits, latencyUnits)
+	}
+	values := map[string]float64{}
+	for _, m := range r.Metrics() {
+		values[m.Unit] = m.Value
+	}
+	for _, unit := range list {
+		if v, ok := values[unit]; ok {
+			parts = append(parts, headline(unit, v))
 		}
 	}
-	return lines
+	state := cmp.Or(r.Harness.Verdict.Kind, "no verdict")
+	if m := r.Simulation; m != nil {
+		state = "simulated"
+		if m.SustainedUsers != nil {
+			state += fmt.Sprintf(", sustains %d of %d users", *m.SustainedUsers, r.Workload.Users)
+		}
+	}
+	if r.Status != result.StatusComplete {
+		state = fmt.Sprintf("%s: %s", strings.ToUpper(r.Status), cmp.Or(r.Error, "ended by "+r.EndedBy))
+	}
+	if n := len(r.Warnings); n > 0 {
+		state += ", " + units.Plural(n, "warning")
+	}
+	return strings.Join(append(parts, state), "   ")
 }
 
-// trialsText is the line of one benchmark. Only a storage-limited rate is the storage's maximum.
-// Any other rate is only what the run achieved.
-func trialsText(trials []*result.Result) string {
-	storageLimited, complete := 0, 0
-	for _, r := range trials {
-		if r.Status == result.StatusComplete {
-			complete++
-			if r.Harness.Verdict.Kind == result.StorageLimited {
-				storageLimited++
+// headline names a value in the words of a person: read 1.17 GiB/s, read p99 8.40 ms, 9100 io/s.
+func headline(unit string, v float64) string {
+	text := units.OfLine(unit)(v)
+	for _, end := range []string{"-B/s", "-ns", "-bytes", "-ratio"} {
+		if name, ok := strings.CutSuffix(unit, end); ok {
+			return strings.ReplaceAll(name, "-io-", " ") + " " + text
+		}
+	}
+	return text
+}
+
+// numbers matches a number with its unit: warnings that differ only in numbers are of one kind.
+var numbers = regexp.MustCompile(`[0-9][0-9.,]*( ([KMGT]i)?B\b| [mµn]?s\b)?`)
+
+// Warnings returns the kinds of warnings and of late calls, each once, with the number of trials that have
+// it.
+func Warnings(results []*result.Result) (list []string) {
+	trials := map[string]int{}
+	var kinds []string
+	for _, r := range results {
+		all := slices.Clone(r.Warnings)
+		for _, late := range stalls(r).Lines[:min(1, len(stalls(r).Lines))] {
+			all = append(all, late.Text)
+		}
+		seen := map[string]bool{}
+		for _, text := range all {
+			kind := numbers.ReplaceAllString(text, "#")
+			if trials[kind] == 0 {
+				kinds, list = append(kinds, kind), append(list, text)
 			}
+			if !seen[kind] {
+				trials[kind]++
+			}
+			seen[kind] = true
 		}
 	}
-	text, advice := fmt.Sprintf("%d trials", len(trials)), "fit to quote"
-	// The median is of the complete trials: with one of them it would look like two that agree.
-	if complete < len(trials) {
-		text = fmt.Sprintf("%d of %d trials complete", complete, len(trials))
+	if len(results) == 1 {
+		return list
 	}
-	for _, direction := range []struct{ did, unit string }{{"read", "read-B/s"},
-		{"written", "write-B/s"}, {"freed", "freed-B/s"}} {
-		_, values := known(trials, direction.unit)
-		values = slices.DeleteFunc(values, func(v float64) bool { return v == 0 })
-		median, ok := units.Median(values)
-		if !ok { // a direction that the benchmark does not have
-			continue
-		}
-		least, most := slices.Min(values), slices.Max(values)
-		if most-least > spreadLimit*median {
-			advice = "too far apart to quote: measure for longer (-benchtime) or more often " +
-				"(-count)"
-		}
-		// One unit for all three, or 980 MiB/s looks larger than 1.02 GiB/s.
-		show := units.BytesPerSec.InOneUnit(most)
-		text += fmt.Sprintf(", %s %s (%s to %s)", direction.did, show(median), show(least),
-			show(most))
+	for i, kind := range kinds {
+		list[i] = fmt.Sprintf("%d of %s: %s", trials[kind], units.Plural(len(results), "trial"), list[i])
 	}
-	if storageLimited < len(trials) {
-		// A failed trial counts as one that the storage did not limit.
-		advice = "do not quote as the storage's rate: see the other trials' verdicts or errors"
-	}
-	return fmt.Sprintf("%s; %d of %d storage-limited, %s", text, storageLimited, len(trials),
-		advice)
+	return list
 }

@@ -26,8 +26,12 @@ var revision string
 // ByGoTest is the argument that only go test passes to a test binary (cmd/go/internal/test).
 const ByGoTest = "-test.paniconexit0"
 
+// byGoTool matches the path of a program that go tool or go run built, without a VCS stamp: in a
+// temporary directory, from the second call of go tool on in the build cache.
+var byGoTool = regexp.MustCompile(`(/go-build\d+/b\d+/exe|/[0-9a-f]{64}-d)/[^/]+$`)
+
 // Version returns the revision of this program: from the linker, from the Go command's VCS stamp,
-// or of the checkout in which go test built it. It reads the revision once, at the first call,
+// or of the checkout in which go test, go tool or go run built it. It reads the revision once, at the first call,
 // because the checkout may change later. A test binary that go test did not start may be older than
 // the checkout, so its revision is unknown.
 var Version = sync.OnceValue(func() string {
@@ -35,7 +39,9 @@ var Version = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
 		v = cmp.Or(stamped(info.Settings), strings.TrimPrefix(info.Main.Version, "(devel)"))
 	}
-	if dir, err := os.Getwd(); err == nil && v == "" && slices.Contains(os.Args, ByGoTest) {
+	path, _ := os.Executable()
+	built := slices.Contains(os.Args, ByGoTest) || byGoTool.MatchString(path)
+	if dir, err := os.Getwd(); err == nil && v == "" && built {
 		if v = checkedOut(ModuleRoot(dir)); v != "" {
 			v += " (checkout)"
 		}

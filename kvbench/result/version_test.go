@@ -14,6 +14,13 @@ import (
 
 func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, Version()) }
 
+func TestProgramsOfTheBuildCacheAreThoseOfTheCheckout(t *testing.T) {
+	const key = "605b5c1e6862b5ad8d64287f6f98b98deddc505ecd9f31b3fe45dc7f85b5b49f"
+	assert.Regexp(t, byGoTool, "/root/.cache/go-build/60/"+key+"-d/kvreport")
+	assert.Regexp(t, byGoTool, "/tmp/go-build1234/b001/exe/kvreport")
+	assert.NotRegexp(t, byGoTool, "/usr/local/bin/kvreport")
+}
+
 func TestStamped(t *testing.T) {
 	rev := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}
 	assert.Equal(t, "abc", stamped([]debug.BuildSetting{rev,

@@ -116,7 +116,7 @@ var lineUnits = []struct {
 	per  string
 }{
 	{"sec/MiB", Seconds, "/MiB"}, {"sec/io", Seconds, "/io"}, {"sec/B", Seconds, "/B"},
-	{"sec", Seconds, ""}, {"sec/op", Seconds, ""}, {"B/s", BytesPerSec, ""},
+	{"sec", Seconds, ""}, {"sec/op", Seconds, ""}, {"-ns", Nanoseconds, ""}, {"B/s", BytesPerSec, ""},
 	{"-bytes", Bytes, ""}, {"B/op", Bytes, ""}, {"B", Bytes, ""}, {"-ratio", Number, ""},
 }
 

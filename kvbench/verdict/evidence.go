@@ -35,6 +35,7 @@ type evidence struct {
 	harness  *float64 // share of busy time: work of this process outside of tiers
 	process  float64  // share of busy time: harness and memory tiers
 
+	rate     float64  // bytes/s of the storage tier
 	inFlight float64  // mean number of requests in flight in the storage tier
 	latency  float64  // ns, mean latency of a request
 	alone    float64  // ns, mean unloaded latency of the same requests
@@ -113,6 +114,12 @@ func (e *evidence) divideBusyTime() {
 func (e *evidence) compareLatency() {
 	read, write := &e.storage.Read, &e.storage.Write
 	e.inFlight = units.OrZero(read.MeanInFlight) + units.OrZero(write.MeanInFlight)
+	e.rate = ratio(float64(read.Bytes+write.Bytes)*1e9, float64(e.WindowNS))
+	if c := e.Checkpoint; c != nil { // the window has the pauses between checkpoints, its rates do not
+		reads, writes := c.Rates()
+		e.inFlight *= ratio(reads+writes, e.rate)
+		e.rate = reads + writes
+	}
 	levels, u := e.Latency.Levels["storage"], &e.Harness.Unloaded
 	var requests, took, alone, compared float64
 	for _, d := range []struct {

@@ -21,9 +21,8 @@ func (e *evidence) moved() string {
 	if e.storage.Level == "" {
 		return "the run had no storage tier"
 	}
-	rate := ratio(float64(e.storage.Read.Bytes+e.storage.Write.Bytes)*1e9, float64(e.WindowNS))
 	return fmt.Sprintf("the run moved %s with %s I/O requests in flight",
-		units.BytesPerSec.Text(rate), number(e.inFlight))
+		units.BytesPerSec.Text(e.rate), number(e.inFlight))
 }
 
 func (e *evidence) loadReason() string {

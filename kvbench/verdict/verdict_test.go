@@ -200,6 +200,13 @@ func TestVerdict(t *testing.T) {
 		{"flushes behind the page cache", []change{buffered}, result.StorageLimited,
 			"an I/O request took 39 ms, 4 times the 9.75 ms"},
 
+		{"checkpoints without the pauses between them", []change{func(r *result.Result) {
+			r.Checkpoint = &result.Checkpoint{Reads: []result.CheckpointRun{{DurationNS: 5e9, Bytes: 10 * gib}}}
+		}}, result.StorageLimited, "the run moved 2 GiB/s with 7.80 I/O requests in flight"},
+		{"a checkpoint that failed", []change{func(r *result.Result) {
+			r.Checkpoint, r.Tiers[0].Read = &result.Checkpoint{}, result.TierTraffic{}
+		}}, result.Undecided, "the run moved 0 B/s with 0 I/O requests in flight"},
+
 		{"no measurement", []change{unmeasured}, result.Undecided,
 			"the run moved 1 GiB/s with 3.90 I/O requests in flight: the latency at queue depth 1 " +
 				"before the window is missing: so"},

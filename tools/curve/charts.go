@@ -10,7 +10,10 @@ import (
 // the rows of the text report.
 func (r *Report) Page() view.Page {
 	p := view.Page{Title: "Hit ratio against capacity", Notes: r.notes(),
-		Figures: []view.Chart{r.hitChart(), r.rateChart(), r.wearChart()}}
+		Figures: []view.Chart{r.hitChart(), r.rateChart()}}
+	if r.wears() {
+		p.Figures = append(p.Figures, r.wearChart())
+	}
 	for _, f := range r.facts() {
 		p.Facts = append(p.Facts, view.Fact{Key: f[0], Values: []string{f[1]}})
 	}

@@ -126,7 +126,9 @@ func TestPage(t *testing.T) {
 	r, err := run(smallTrace)
 	require.NoError(t, err)
 	p := r.Page()
-	require.Len(t, p.Charts(), 3)
+	require.Len(t, p.Charts(), 2)
+	r.DurationS = 3600
+	require.Len(t, r.Page().Charts(), 3, "an hour shows the wear of a day")
 	hits := p.Charts()[0]
 	assert.Len(t, hits.Lines, 3)
 	assert.Equal(t, *r.IdealHitRatio, hits.Lines[0].Y[len(hits.Lines[0].Y)-1])

@@ -88,8 +88,8 @@ func (r *Report) facts() (list [][2]string) {
 	say("best", "hit ratio %s, of tokens %s, however large the cache",
 		units.HitRatio.Text(r.IdealHitRatio), units.HitRatio.Text(r.IdealTokenHitRatio))
 	if r.Knee != nil {
-		say("knee", "%s: hit ratio %s, %s of the best; beyond it a byte brings fewer hits than "+
-			"on average", units.Bytes.Text(r.Knee.CapacityBytes),
+		say("knee", "%s: hit ratio %s, %s of the best; each further GiB adds fewer hits "+
+			"than the average GiB below it", units.Bytes.Text(r.Knee.CapacityBytes),
 			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
 	}
 	// One capacity may reach several shares.
@@ -134,6 +134,10 @@ func (r *Report) notes() (list []string) {
 		"-cpu-mem-gb 0"+live+" and each -storage-capacity-gb would hit.",
 		fmt.Sprintf("Rates at the recorded times: the mean over all, the peak of %s.",
 			span(r.IntervalS)))
+	if !r.wears() {
+		list = append(list, fmt.Sprintf("Writes per day are left out: %s say nothing of a day.",
+			span(r.DurationS)))
+	}
 	if r.FixedBytes > 0 {
 		list = append(list, fmt.Sprintf("Not counted: the model keeps %s of every sequence "+
 			"besides, as states or as its last tokens.", units.Bytes.Text(r.FixedBytes)))
@@ -198,11 +202,17 @@ func (r *Report) table() report.Section {
 		if !p.Fits {
 			name += " *"
 		}
+		if !r.wears() {
+			p.DriveWrites = nil
+		}
 		t.Rows = append(t.Rows, []any{name, int64(p.Tokens), p.HitRatio, p.OfIdeal,
 			p.TokenHitRatio, p.Read, p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites})
 	}
 	return t
 }
+
+// wears reports whether the recording is long enough, ten minutes, to say what a day writes.
+func (r *Report) wears() bool { return r.DurationS >= 600 }
 
 // Cells returns all points as a table. Its heads are the JSON keys. An unknown value is nil.
 func (r *Report) Cells() (heads []string, rows [][]any) {

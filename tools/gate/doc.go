@@ -1,11 +1,12 @@
 // Package gate decides whether new benchmark results are worse than old ones by more than a limit,
 // and reports how small a loss it could have found.
 //
-//	turns.go   Turns: runs two commands in the order old new new old and saves their output
-//	read.go    reads both sides into a table of package stats, or returns why they cannot be compared
-//	limits.go  Limits: the gated metrics and the loss that each may have (-max-regress)
-//	judge.go   Judge: a row and a verdict per metric
-//	format.go  the report as text, Markdown, GitHub annotations and JUnit XML
+//	turns.go      Turns: runs two commands in the order old new new old and saves their output
+//	read.go       reads both sides into a table of package stats, or returns why they cannot be compared
+//	limits.go     Limits: the gated metrics and the loss that each may have (-max-regress)
+//	judge.go      Judge: a row and a verdict per metric
+//	forecast.go   what a gate of more trials will say, and how many trials it needs
+//	format.go     the report as text, Markdown, GitHub annotations and JUnit XML
 //
 // The gate judges the headline metric of each benchmark and the metrics that the user names. If the
 // sides differ in a setting, it refuses to compare them.
@@ -48,6 +49,12 @@
 // Blind? "No loss found" says something only if the gate would find a loss. A row is blind if more than
 // one gate in five would miss a loss of twice the limit. The detectable loss is estimated from the
 // gate's own trials; with few trials the estimate is rough.
+//
+// Forecast? A gate that ends blind wastes its time, so turns prints early what the gate will detect, with
+// the probability of a decision, and can end there. The probability is that of normal noise that stays as
+// it is (Contrast.Outlook of package stats). In simulations as many gates decide as it says; on the
+// device of testdata/alternating, which became noisier, fewer. The gate judges all trials as if there
+// had been no forecast: an early end gives no answer, so it adds no false alarm.
 //
 // Pooled settings? Trials with different settings are different rows (package load).
 //

@@ -76,8 +76,7 @@ func (r *Report) answer(row Row) string {
 		return r.few(row)
 	case Blind:
 		if row.Stuck {
-			return "BLIND: most trials gave the same number: the window or a limit decided it, " +
-				"and no storage; measure with a longer -benchtime"
+			return "BLIND: " + r.remedy(&row, 0)
 		}
 		return fmt.Sprintf("BLIND: detects %s, %s is the limit", share(row.Sees), share(row.Limit))
 	case Missing:
@@ -111,7 +110,7 @@ func (r *Report) few(row Row) string {
 		text += fmt.Sprintf(", at least %d per side are compared", stats.LeastSamples)
 	default:
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
-			r.Family)
+			len(r.Family))
 	}
 	return text + "; " + Needs(r.Tested, r.Options.Alpha, row.new().InBlocks())
 }
@@ -149,13 +148,13 @@ func (r *Report) headline() string {
 	}
 	answer := fmt.Sprintf("gate %s: %s", outcomes[r.Outcome()], strings.Join(parts, ", "))
 	switch {
-	case r.Family > 0:
+	case len(r.Family) > 0:
 		within := ""
 		if r.InBlocks {
 			within = " within turns"
 		}
 		answer += fmt.Sprintf(" (rank test%s of a loss beyond the limit, alpha %g, Holm over %d)",
-			within, r.Options.Alpha, r.Family)
+			within, r.Options.Alpha, len(r.Family))
 	// Passed by option, without a finding.
 	case r.Outcome() == Passed && counts[Few] > 0:
 		answer += ": nothing could be shown with so few trials"
@@ -166,33 +165,23 @@ func (r *Report) headline() string {
 // remarks returns the notes, and explanations of the table.
 func (r *Report) remarks() []string {
 	list := slices.Clone(r.Notes)
-	// The trials that the row with the least power needs: the margin shrinks with the square root of the
-	// number of trials.
-	needed := 0.0
-	for _, row := range r.Rows {
-		if row.Verdict == Blind && !row.Stuck && row.Limit > 0 {
-			n := float64(min(row.old().N(), row.new().N()))
-			needed = max(needed, math.Ceil(n*math.Pow(row.Sees/row.Limit, 2)))
+	var blindest *Row
+	for _, row := range r.Family {
+		blind := row.Verdict == Blind && !row.Stuck
+		if blind && (blindest == nil || row.Sees/row.Limit > blindest.Sees/blindest.Limit) {
+			blindest = row
 		}
 	}
-	switch {
-	case needed > 0 && needed <= mostAsked:
-		list = append(list, fmt.Sprintf("blind: -count %.0f or so would do, or longer windows, or "+
-			"a quieter machine, or a larger -max-regress", needed))
-	case needed > 0:
-		list = append(list, "blind: only longer windows, a quieter machine or a larger "+
-			"-max-regress will do")
+	if blindest != nil {
+		list = append(list, "blind: "+r.remedy(blindest, 0))
 	}
-	if r.Family > 0 {
+	if len(r.Family) > 0 {
 		list = append(list, fmt.Sprintf("detects: the smallest loss that 4 of 5 such gates tell from "+
 			"none; power: how many of them call a loss of twice the limit worse; both at p = %.2g",
-			r.Options.Alpha/float64(r.Family)))
+			r.level()))
 	}
 	return list
 }
-
-// mostAsked is the largest number of trials that a remark suggests.
-const mostAsked = 60
 
 // heads are the columns of the table, in text and in Markdown.
 var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "detects", "power",

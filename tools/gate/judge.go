@@ -79,7 +79,7 @@ type Report struct {
 	Rows     []Row // gated metrics, in the order of the old side
 	Others   []Row // with Options.All, the metrics of both sides that are not gated
 	Notes    []string
-	Family   int      // number of metrics that were tested together
+	Family   []*Row   // the rows that were tested together
 	Tested   int      // number of metrics that would be, with enough samples
 	InBlocks bool     // all metrics of the family were compared within blocks
 	Refusals []string // why the sides cannot be compared, each reason once
@@ -309,7 +309,6 @@ func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 func (r *Report) correct() {
 	// Rows with fewer than LeastSamples trials are not in the family: they cannot alarm, and would only
 	// lower the power of the others.
-	var family []*Row
 	var changes []*stats.Change
 	var losses, least []float64
 	r.InBlocks = true
@@ -318,7 +317,7 @@ func (r *Report) correct() {
 		// So far Fine means that the row can be tested.
 		if row.Verdict == Fine {
 			c := row.new().Change
-			family, changes = append(family, row), append(changes, c)
+			r.Family, changes = append(r.Family, row), append(changes, c)
 			losses, least = append(losses, row.P), append(least, c.Least())
 			r.InBlocks = r.InBlocks && row.old().InBlocks() && row.new().InBlocks()
 		}
@@ -326,17 +325,16 @@ func (r *Report) correct() {
 			r.Tested++
 		}
 	}
-	r.Family = len(family)
-	r.InBlocks = r.InBlocks && r.Family > 0
+	r.InBlocks = r.InBlocks && len(r.Family) > 0
 	alpha := r.Options.Alpha
 	stats.Correct(changes)
 	losses, least = stats.Holm(losses), stats.Holm(least)
-	for k, row := range family {
+	for k, row := range r.Family {
 		c := changes[k]
 		row.Adjusted = losses[k]
 		row.Sight = stats.Sight{Sees: math.NaN(), Power: math.NaN()}
 		if row.Better != 0 {
-			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
+			row.Sight = c.Sight(row.Better, row.Limit, r.level())
 		}
 		switch {
 		case least[k] >= alpha: // for any values
@@ -354,7 +352,7 @@ func (r *Report) correct() {
 			row.Verdict = Blind
 		}
 	}
-	if !r.InBlocks && r.Family > 0 {
+	if !r.InBlocks && len(r.Family) > 0 {
 		r.Notes = append(r.Notes, "old and new did not take turns, or their lines do not say so: "+
 			"what changed on the machine in between looks like a loss or hides one (kvreport "+
 			"turns, make gate)")

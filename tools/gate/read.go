@@ -38,9 +38,9 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		if err = cmp.Or(err, lost); err != nil {
 			return nil, err
 		}
-		usable, failures := false, []string{sides[i] + " holds no usable benchmark result"}
+		usable, failures := false, []string{Sides[i] + " holds no usable benchmark result"}
 		for _, rec := range records {
-			rec.Source = sides[i] // the runs of the table are the sides
+			rec.Source = Sides[i] // the runs of the table are the sides
 			if rec.LacksFile() {
 				lacking[i]++
 				reason[i] = cmp.Or(reason[i], rec.Missing)

@@ -153,6 +153,43 @@ func BenchmarkFigures(b *testing.B) {
 	}
 }
 
+// TestForecastIsWhatComes: of gates that decide with a probability by the forecast of half of their
+// trials, that share decides.
+func TestForecastIsWhatComes(t *testing.T) {
+	r := seeded()
+	type gates struct{ all, decided, forecast float64 }
+	var byForecast [3]gates // up to hopeless, up to 50 %, above
+	for gate := range 300 {
+		var benchmarks, early [][2]stats.Cell
+		for range 3 {
+			all := machine{"", 0.01 * math.Exp(2*r.Float64()), 0.02, true}.gauge(r)
+			var first [2]stats.Cell
+			for side, cell := range all {
+				first[side].Side = stats.Side{Values: cell.Values[:trials/2], Blocks: cell.Blocks[:trials/2]}
+			}
+			benchmarks, early = append(benchmarks, all), append(early, first)
+		}
+		loss := 0.2 * float64(gate%2)
+		f := judged(t, early, loss).forecast(trials)
+		at := &byForecast[0]
+		if f.Decides > 0.5 {
+			at = &byForecast[2]
+		} else if f.Decides > hopeless {
+			at = &byForecast[1]
+		}
+		at.all++
+		at.forecast += f.Decides
+		if judged(t, benchmarks, loss).Outcome() != Undecided {
+			at.decided++
+		}
+	}
+	for _, g := range byForecast {
+		t.Logf("%.0f gates: %.0f decided, %.1f by the forecast", g.all, g.decided, g.forecast)
+		assert.Greater(t, g.all, 30.0)
+		assert.InDelta(t, g.forecast/g.all, g.decided/g.all, 0.15)
+	}
+}
+
 // judged is a gate of benchmarks that each have one metric.
 func judged(t *testing.T, benchmarks [][2]stats.Cell, loss float64) *Report {
 	t.Helper()
@@ -163,7 +200,7 @@ func judged(t *testing.T, benchmarks [][2]stats.Cell, loss float64) *Report {
 	for i, cells := range benchmarks {
 		for side, cell := range cells {
 			for k, v := range cell.Values {
-				rec := &load.Record{Source: sides[side], Name: fmt.Sprintf("B%d", i),
+				rec := &load.Record{Source: Sides[side], Name: fmt.Sprintf("B%d", i),
 					Config: []load.Setting{{Key: "turn", Value: cell.Blocks[k]}},
 					Values: []benchfmt.Value{{Value: v * (1 - loss*float64(side)),
 						Unit: "read-B/s"}}}

@@ -22,19 +22,23 @@ import (
 // new, new, old; the next block begins with the new side. Linear drift within a block cancels out, and
 // drift between blocks affects no comparison. The output calls a block a turn.
 type Turns struct {
-	Commands [2]string // shell commands, old and new; each run prints one trial per benchmark
-	Count    int       // runs of each side; if odd, the last block has one run of each
-	Dir      string    // directory for the outputs old.txt and new.txt, and old.log and new.log
-	Options  Options   // of the gate that follows, to report early that there are too few runs
-	Say      func(string)
+	Names     [2]string // of the sides, and of their files; for a gate Sides
+	Commands  [2]string // shell commands; each run prints one trial per benchmark
+	Count     int       // runs of each side; if odd, the last block has one run of each
+	Dir       string    // directory for the outputs, such as old.txt and old.log
+	Options   Options   // of the gate that follows, to report early what it cannot show
+	StopEarly bool      // end when the gate will hardly decide
+	Say       func(string)
+
+	began time.Time
 }
 
-// ErrFew reports that Count is too small to show anything. Run returns it before the first run, or after
-// the first run of a side.
+// ErrFew reports that Count is too small to show anything. Run returns it before the first run, after
+// the first run of a side, or, with StopEarly, after a forecast.
 var ErrFew = errors.New("not enough samples")
 
-// sides are the names of the sides, also of their files.
-var sides = [2]string{"old", "new"}
+// Sides are the names of the sides of a gate, also of their files.
+var Sides = [2]string{"old", "new"}
 
 // interruptGrace is the time that an interrupted run has to remove its files.
 const interruptGrace = time.Minute
@@ -58,13 +62,13 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 	if err := os.MkdirAll(t.Dir, 0o755); err != nil {
 		return 0, err
 	}
-	for _, side := range sides {
-		path := filepath.Join(t.Dir, side+".txt")
+	for side := range t.Names {
+		path := t.file(side, "txt")
 		if _, err := os.Stat(path); err == nil {
 			return 0, fmt.Errorf("%s is there already: remove it, or name another directory", path)
 		}
 	}
-	var done [2]int
+	t.began = time.Now()
 	for run := range 2 * t.Count {
 		block := run / 4
 		side := order(block)[run%4]
@@ -75,42 +79,88 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 		if !ok {
 			failed++
 		}
-		if done[side]++; done[side] > 1 {
-			continue
-		}
-		if results == 0 {
+		switch {
+		case run < 2 && results == 0:
 			return failed, fmt.Errorf("the first run of the %s side printed no result: nothing is "+
-				"to be compared; see %s", sides[side], filepath.Join(t.Dir, sides[side]+".log"))
+				"to be compared; see %s", t.Names[side], t.file(side, "log"))
+		case run < 2: // the metrics are known
+			if r := t.judge(side, side); r != nil {
+				err = t.enough(max(1, r.Tested))
+			}
+		case run%8 == 7 && run+1 < 2*t.Count: // two turns have at least stats.LeastSamples runs of a side
+			err = t.forecast(run + 1)
 		}
-		if err := t.enough(t.metrics(side)); err != nil {
+		if err != nil {
 			return failed, err
 		}
 	}
 	return failed, nil
 }
 
-// enough returns ErrFew if Count is too small to show a loss of so many metrics.
+// file returns the path of a file of a side.
+func (t *Turns) file(side int, ext string) string { return filepath.Join(t.Dir, t.Names[side]+"."+ext) }
+
+// enough returns ErrFew if Count is too small to show a loss of so many metrics, or of sides with names
+// a difference in either direction.
 func (t *Turns) enough(metrics int) error {
-	if o := t.Options; o.AllowFew || t.Count >= stats.Needed(metrics, o.Alpha, true) {
+	alpha := t.Options.Alpha
+	if t.Names != Sides {
+		alpha /= 2
+	}
+	if t.Options.AllowFew || t.Count >= stats.Needed(metrics, alpha, true) {
 		return nil
 	}
 	return fmt.Errorf("%w: %d runs of each side can show nothing; %s", ErrFew, t.Count,
-		Needs(metrics, t.Options.Alpha, true))
+		Needs(metrics, alpha, true))
 }
 
-// metrics returns the number of metrics that a gate of this side's output judges, 1 if unknown. The gate
-// itself reports errors.
-func (t *Turns) metrics(side int) int {
-	in := []string{filepath.Join(t.Dir, sides[side]+".txt")}
-	table, err := Read(in, in, t.Options.Ignore, nil, nil)
+// judge returns the report of a gate of the outputs so far, nil if there is none. The gate itself reports
+// errors.
+func (t *Turns) judge(old, new int) *Report {
+	table, err := Read([]string{t.file(old, "txt")}, []string{t.file(new, "txt")}, t.Options.Ignore, nil, nil)
 	if err != nil {
-		return 1
+		return nil
 	}
-	r, err := Judge(table, t.Options)
-	if err != nil {
-		return 1
+	r, _ := Judge(table, t.Options)
+	return r
+}
+
+// forecast says what Count runs of each side will show at the noise of the runs so far. With StopEarly it
+// returns ErrFew if they will hardly decide a gate.
+func (t *Turns) forecast(done int) error {
+	r := t.judge(oldSide, newSide)
+	if r == nil {
+		return nil
 	}
-	return max(1, r.Tested)
+	for _, line := range r.Refusals {
+		t.Say("gate will compare nothing: " + line)
+	}
+	f := r.forecast(t.Count)
+	row := f.Noisiest
+	if row == nil {
+		return nil
+	}
+	from := fmt.Sprintf("forecast from %d runs of each side: ", done/2)
+	noisiest := fmt.Sprintf("%s %s, the noisiest metric", row.Bench, row.Label)
+	if t.Names != Sides {
+		t.Say(fmt.Sprintf("%s%d show a difference of %s or more in %s", from, t.Count, share(f.Sees), noisiest))
+		return nil
+	}
+	text := fmt.Sprintf("with %d the gate decides with a probability of %.0f %%: it detects a loss of %s "+
+		"in %s; the limit is %s", t.Count, 100*f.Decides, share(f.Sees), noisiest, share(row.Limit))
+	if f.Decides < 0.5 {
+		text += "; " + r.remedy(row, 2*time.Since(t.began)/time.Duration(done))
+	}
+	for _, failed := range r.Rows {
+		if failed.Verdict == Failed { // the probability is of the other trials
+			text += fmt.Sprintf("; %s: %s", failed.Bench, r.answer(failed))
+		}
+	}
+	if t.StopEarly && f.Decides < hopeless {
+		return fmt.Errorf("%w: %s%s", ErrFew, from, text)
+	}
+	t.Say(from + text)
+	return nil
 }
 
 // resultLine matches the line of a benchmark with a value.
@@ -121,6 +171,9 @@ func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
 	cmd.Stdout, cmd.Stderr = &out, &log
+	if t.Names != Sides { // the old program of a gate may not know the parameter -name
+		cmd.Env = append(os.Environ(), "KVBENCH_NAME="+t.Names[side])
+	}
 	// Interrupt all processes of the group, so that each can clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
@@ -129,7 +182,7 @@ func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results
 	ran := cmd.Run()
 	took := time.Since(began).Round(100 * time.Millisecond)
 	results = len(resultLine.FindAll(out.Bytes(), -1))
-	where := fmt.Sprintf("%d of %d (turn %d, %s)", run+1, 2*t.Count, block+1, sides[side])
+	where := fmt.Sprintf("%d of %d (turn %d, %s)", run+1, 2*t.Count, block+1, t.Names[side])
 	text := fmt.Sprintf("turn: %d\n%s\n", block+1, bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 	if err := errors.Join(t.append(side, "txt", text),
 		t.append(side, "log", fmt.Sprintf("=== %s\n%s\n", where, &log))); err != nil {
@@ -139,12 +192,17 @@ func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results
 		return false, results, fmt.Errorf("interrupted in run %s; what was measured until then is "+
 			"in %s", where, t.Dir)
 	}
+	left := ""
+	if runs := 2*t.Count - run - 1; runs > 0 {
+		mean := time.Since(t.began) / time.Duration(run+1)
+		left = fmt.Sprintf(", %s left", minutes(time.Duration(runs)*mean))
+	}
 	if ran == nil {
-		t.Say(fmt.Sprintf("%s: %s in %v", where, units.Plural(results, "result"), took))
+		t.Say(fmt.Sprintf("%s: %s in %v%s", where, units.Plural(results, "result"), took, left))
 		return true, results, nil
 	}
-	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s", where, took, units.Plural(results, "result"),
-		ran, reason(log.String()), filepath.Join(t.Dir, sides[side]+".log")))
+	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s%s", where, took,
+		units.Plural(results, "result"), ran, reason(log.String()), t.file(side, "log"), left))
 	return false, results, nil
 }
 
@@ -165,8 +223,7 @@ func reason(log string) (last string) {
 
 // append appends text to a file of a side.
 func (t *Turns) append(side int, ext, text string) error {
-	f, err := os.OpenFile(filepath.Join(t.Dir, sides[side]+"."+ext),
-		os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(t.file(side, ext), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,28 +17,47 @@ import (
 	"kvbench/tools/load"
 )
 
+// namedCommand matches a side with a name of its own.
+var namedCommand = regexp.MustCompile(`(?s)^([\w.-]+)=(.+)$`)
+
 // runTurns runs the commands of both sides in turns. The exit code is 1 if a run failed, and 3 if there
 // are too few runs to show anything.
 func runTurns(c *Call) func([]string) error {
 	// A command is one string for the shell, because two lists of words on one command line cannot be
 	// distinguished.
-	var t gate.Turns
+	t := gate.Turns{Names: gate.Sides}
 	c.StringVar(&t.Commands[0], "old", "", "")
 	c.StringVar(&t.Commands[1], "new", "", "")
 	c.IntVar(&t.Count, "count", 8, "")
 	c.StringVar(&t.Dir, "out", "", "")
-	c.gateOptions(&t.Options)
-	return func(rest []string) error {
+	c.BoolVar(&t.StopEarly, "stop-early", false, "")
+	ignored := c.gateOptions(&t.Options)
+	return func(rest []string) (err error) {
+		named := len(rest) == 2 && t.Commands == [2]string{}
+		for side := range rest {
+			m := namedCommand.FindStringSubmatch(rest[side])
+			if named = named && m != nil; named {
+				t.Names[side], t.Commands[side] = m[1], m[2]
+			}
+		}
 		switch {
-		case len(rest) > 0:
-			return fmt.Errorf("unexpected %q: a command with spaces stands in quotes", rest[0])
+		case len(rest) > 0 && !named:
+			return fmt.Errorf("unexpected %q: the sides are -old COMMAND and -new COMMAND, or two arguments "+
+				"NAME=COMMAND; a command with spaces stands in quotes", rest[0])
 		case t.Commands[0] == "" || t.Commands[1] == "" || t.Dir == "":
-			return errors.New("-old, -new and -out are all needed: two commands, and a directory for " +
-				"what they print")
+			return errors.New("two commands and -out are needed: -old COMMAND -new COMMAND, or two arguments " +
+				"NAME=COMMAND, and a directory for what they print")
+		case t.Names[0] == t.Names[1]:
+			return fmt.Errorf("both sides are named %s: their outputs need two names", t.Names[0])
+		case t.StopEarly && named:
+			return errors.New("-stop-early is for -old and -new: sides with names have no limit to be decided")
 		case t.Count < 1:
 			return fmt.Errorf("-count: must be the number of runs of each side, given %d", t.Count)
 		}
 		if err := checkAlpha(t.Options); err != nil {
+			return err
+		}
+		if t.Options.Ignore, err = ignored(); err != nil {
 			return err
 		}
 		// Print a line per run. The output of the runs goes to files: it is too long for a CI log.
@@ -61,13 +81,15 @@ func runTurns(c *Call) func([]string) error {
 	}
 }
 
-// gateOptions defines the flags of the gated metrics and the level, for gate and for turns: they
-// determine the number of runs.
-func (c *Call) gateOptions(o *gate.Options) {
+// gateOptions defines the flags of what is compared and of the level, for gate and for turns: they
+// determine the number of runs. It returns a function for the settings of -ignore.
+func (c *Call) gateOptions(o *gate.Options) (ignored func() ([]string, error)) {
 	o.Limits.Default = gate.DefaultLimit
 	c.Var(&o.Limits, "max-regress", "")
 	c.Float64Var(&o.Alpha, "alpha", 0.05, "")
 	c.BoolVar(&o.AllowFew, "allow-few", false, "")
+	ignore := c.String("ignore", "", "")
+	return func() ([]string, error) { return overlooked(*ignore) }
 }
 
 // checkAlpha returns an error if alpha is no probability, such as a percentage.
@@ -84,17 +106,16 @@ func checkAlpha(o gate.Options) error {
 func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")
-	c.gateOptions(&o)
+	ignored := c.gateOptions(&o)
 	format := c.String("format", "text", "")
-	ignore := c.String("ignore", "", "")
 	c.BoolVar(&o.AllowBlind, "allow-blind", false, "")
 	c.BoolVar(&o.AllowFailed, "allow-failed", false, "")
 	c.IntVar(&o.Count, "count", 0, "")
 	c.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	c.BoolVar(&o.All, "all", false, "")
 	return func(rest []string) error {
-		ignored, wrong := overlooked(*ignore)
-		o.Ignore = ignored
+		var wrong error
+		o.Ignore, wrong = ignored()
 		form := gate.Formats[*format]
 		switch {
 		case len(rest) > 0:

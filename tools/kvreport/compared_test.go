@@ -87,6 +87,12 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 		for trial := range 6 {
 			for i, name := range []string{"Tier/tier=cpu", "Synthetic/a=2", "Synthetic/a=1"} {
 				r := measured(name, trial, int64(10+20*side+trial))
+				// The new side is in steady state and has written twice its capacity.
+				if side == 1 {
+					r.Tiers[0].Read.BytesPerSecond = new(float64(int64(30)<<30 + int64(trial)<<20))
+				}
+				r.DeviceCounters.AppWriteBytes = 2 << 30
+				r.Environment.Device = &result.Device{Name: "nvme0n1", SizeBytes: new(int64(18 << 30))}
 				r.Harness.Verdict.Kind = result.StorageLimited
 				if trial > i && side == 1 {
 					r.Harness.Verdict.Kind = result.Undecided
@@ -96,16 +102,27 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 		}
 	}
 	page, book := filepath.Join(t.TempDir(), "a.html"), filepath.Join(t.TempDir(), "a.xlsx")
+	old, new := kept(t, sides[0]...), kept(t, sides[1]...)
 	for command, path := range map[string]string{"html": page, "xlsx": book} {
-		code, _, errs := call("", command, kept(t, sides[0]...), kept(t, sides[1]...), "-o", path)
+		code, _, errs := call("", command, old, new, "-o", path)
 		require.Equal(t, Done, code, errs)
 	}
+	code, quote, errs := call("", "quote", old, new)
+	require.Equal(t, Done, code, errs)
+	for _, line := range []string{
+		`Synthetic/a=2 .* – +– +6 of 6, 2 of 6  mostly not storage-limited \(1, 2, 3\)`,
+		`Synthetic/a=1 .* 2.40× +2× – 3× +6 of 6, 3 of 6 +faster \(1, 2, 3\)`,
+		`\(3\) undecided: the result has no verdict`,
+		`003: not preconditioned .*: the run wrote 36 GiB, 2× the capacity; 0 of 3 rows steady over their last 5 trials\.`,
+		`004: preconditioned, if it was purged before, .*; 3 of 3 rows steady over their last 5 trials\.`} {
+		assert.Regexp(t, line, quote)
+	}
 	text := html.UnescapeString(textOf(t, page))
-	assert.Contains(t, text, ": not compared, because in at least one of the runs fewer than half of "+
-		"the trials were storage-limited: 1 (Synthetic/a=2 +160.0 %); better in 2 (")
+	assert.Contains(t, text, ": 2 of 3 rows may be compared; faster at Tier/tier=cpu 2.40×, "+
+		"Synthetic/a=1 2.40×; mostly not storage-limited: Synthetic/a=2.")
 	assert.Contains(t, text, " 3 of 6 storage-limited, 3 of 6 undecided ")
 	assert.Contains(t, text, " 2 of 6 storage-limited, 4 of 6 undecided ")
-	assert.Contains(t, text, " +160.0 % mostly not storage-limited ")
+	assert.Contains(t, text, " not compared mostly not storage-limited ")
 	for _, line := range sheet(t, book, "Performance Metrics") {
 		if row := strings.Split(line, "|"); row[2] == "read-B/s" {
 			want := "yes"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,25 +130,67 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	path := c.String("o", "", "file to write")
 	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
 	return func(in []string) error {
-		ignored, err := overlooked(*ignore)
-		if err != nil {
-			return err
-		}
 		// A page on standard output would fill the terminal when -o is forgotten.
 		if *path == "" {
 			return errors.New("no output; give -o FILE")
 		}
-		records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
-			Trials: true})
+		records, table, err := c.compare(in, *ignore)
 		if err != nil {
 			return err
 		}
-		// Missing data are also listed in the document.
-		table := stats.Build(records, units, ignored...)
-		for _, n := range append(view.Missing(records), table.Notes...) {
-			c.say(n)
-		}
 		return c.write(*path, func(w io.Writer) error { return write(w, records, table) })
+	}
+}
+
+// compare reads the runs and compares them. It says what is missing, which documents list, too.
+func (c *Call) compare(in []string, ignore string) ([]*load.Record, *stats.Table, error) {
+	ignored, err := overlooked(ignore)
+	if err != nil {
+		return nil, nil, err
+	}
+	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn, Trials: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	table := stats.Build(records, units, ignored...)
+	for _, run := range table.Runs {
+		if !slices.ContainsFunc(records, func(r *load.Record) bool { return r.Source == run && r.Known() }) {
+			return nil, nil, fmt.Errorf("%s: no result of kvbench or of the Python benchmark in it; give the "+
+				"whole output of a run, or its results directory", run)
+		}
+	}
+	for _, n := range append(view.Missing(records), table.Notes...) {
+		c.say(n)
+	}
+	return records, table, nil
+}
+
+// runQuote prints what may be quoted of one run, or which of two runs is faster. The exit code is 3 if no
+// row has an answer.
+func runQuote(c *Call) func([]string) error {
+	format := c.String("format", "text", "text or markdown")
+	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
+	return func(in []string) error {
+		form := map[string]func(view.Quote) string{"text": view.Quote.Text,
+			"markdown": view.Quote.Markdown}[*format]
+		switch {
+		case len(in) > 2:
+			return fmt.Errorf("%d inputs; give one run, or two to compare", len(in))
+		case form == nil:
+			return fmt.Errorf("-format %s: it is text or markdown", *format)
+		}
+		records, table, err := c.compare(in, *ignore)
+		if err != nil {
+			return err
+		}
+		q := view.NewQuote(records, table)
+		if err := c.writeText("", form(q)); err != nil {
+			return err
+		}
+		if !q.Told {
+			return errUndecided
+		}
+		return nil
 	}
 }
 

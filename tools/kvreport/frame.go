@@ -54,7 +54,8 @@ type Command struct {
 // Call is one call of a command, with flags and streams.
 type Call struct {
 	*flag.FlagSet
-	inputs         []string // input files, which an output must not replace
+	commands       []Command // all, in the order of the help
+	inputs         []string  // input files, which an output must not replace
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
@@ -63,7 +64,7 @@ type Call struct {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Help that was not requested goes to standard error.
 	if len(args) == 0 {
-		usage(stderr)
+		fmt.Fprint(stderr, usage(commands))
 		return Usage
 	}
 	name, args := args[0], args[1:]
@@ -73,7 +74,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return Done
 	case "help", "-h", "-help", "--help":
 		if len(args) == 0 {
-			usage(stdout)
+			fmt.Fprint(stdout, usage(commands))
 			return Done
 		}
 		name, args = args[0], []string{"-h"}
@@ -92,14 +93,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // run runs one call of the command and returns the exit code.
 func (c Command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	call := &Call{flag.NewFlagSet(c.Name, flag.ContinueOnError), nil, stdin, stdout, stderr}
+	call := &Call{flag.NewFlagSet(c.Name, flag.ContinueOnError), commands, nil, stdin, stdout, stderr}
 	call.SetOutput(io.Discard) // the error is printed below
 	run := c.New(call)
 	others, err := call.parse(args)
 	if err == flag.ErrHelp {
-		text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
-		long := strings.ReplaceAll(string(text), "{trace formats}", curve.Formats())
-		fmt.Fprintf(stdout, "usage: kvreport %s %s\n\n%s", c.Name, c.Args, long)
+		fmt.Fprint(stdout, c.help())
 		return Done
 	}
 	call.inputs = others
@@ -125,6 +124,13 @@ func (c Command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 		call.say(strings.TrimPrefix(line, c.Name+": ")) // say adds the name
 	}
 	return code
+}
+
+// help returns the usage and the text of the command.
+func (c Command) help() string {
+	text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
+	long := strings.ReplaceAll(string(text), "{trace formats}", curve.Formats())
+	return fmt.Sprintf("usage: kvreport %s %s\n\n%s", c.Name, c.Args, long)
 }
 
 // parse parses the flags, which may be anywhere on the line, and returns the arguments. After --
@@ -166,20 +172,20 @@ func (c *Call) hint(err error) error {
 	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.Name())
 }
 
-// usage prints the list of commands.
-func usage(w io.Writer) {
+// usage returns the list of commands.
+func usage(commands []Command) string {
 	width := 0 // of the first column
 	for _, c := range commands {
 		width = max(width, len(c.Name))
 	}
-	fmt.Fprint(w, "usage: kvreport COMMAND [arguments]\n\n")
+	text := "usage: kvreport COMMAND [arguments]\n\n"
 	for _, c := range commands {
-		fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Short)
+		text += fmt.Sprintf("  %-*s  %s\n", width, c.Name, c.Short)
 	}
-	fmt.Fprint(w, "\nkvreport help COMMAND explains one of them with an example; kvreport version "+
-		"prints which build this is.\n"+
-		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read; "+
-		"3 the results are not sufficient for an answer.\n")
+	return text + "\nkvreport help COMMAND explains one of them with an example; kvreport version " +
+		"prints which build this is.\n" +
+		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read; " +
+		"3 the results are not sufficient for an answer.\n"
 }
 
 // say writes a line that begins with the command's name. A newline in text becomes "; ".

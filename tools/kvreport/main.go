@@ -20,10 +20,13 @@ var commands = []Command{
 		runCSV},
 	{"html", "IN… -o FILE [-ignore SETTING,…]",
 		"one page with plots that opens from disk", runHTML},
+	{"quote", "IN [IN] [-format text|markdown] [-ignore SETTING,…]",
+		"what may be quoted of a run, or which of two runs is faster at what", runQuote},
 	{"fio", "IN… [-o FILE|DIR] [-window DURATION]",
 		"one fio job per traced result, which makes the same load elsewhere", runFio},
-	{"turns", "-old COMMAND -new COMMAND -out DIR [-count 8] [-max-regress …] [-alpha 0.05] " +
-		"[-allow-few]", "run two commands in turns, for gate to compare what they print", runTurns},
+	{"turns", "-old COMMAND -new COMMAND|NAME=COMMAND NAME=COMMAND -out DIR [-count 8] [-stop-early] " +
+		"[-max-regress …] [-alpha 0.05] [-allow-few] [-ignore SETTING,…]",
+		"run two commands in turns, to compare what they print", runTurns},
 	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-count N] " +
 		"[-format text|markdown|github|junit]",
 		"fail when new results are worse than old ones by more than is allowed", runGate},
@@ -48,6 +51,8 @@ var commands = []Command{
 	{"trace", "-comm NAME|-pid N|-cgroup DIR|-dev DEVICE [-dir DIR] [-duration 60s] [-fio FILE] " +
 		"[-json FILE] [-level file]",
 		"block requests of a running process, and a fio job of them", runTrace},
+	{"completion", "bash|zsh|fish", "a script with which a shell completes commands and flags", runCompletion},
+	{"man", "> FILE", "the manual page: the help of all commands", runMan},
 }
 
 func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -229,5 +229,5 @@ func TestWithoutPrivilege(t *testing.T) {
 	assert.Contains(t, string(out), fmt.Sprintf("code %d\n", No))
 	assert.Contains(t, string(out),
 		"kvreport trace: no tracing: this process lacks the privilege (CAP_BPF and CAP_PERFMON); "+
-			"needed: CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN): run with sudo")
+			"needed: CAP_BPF and CAP_PERFMON: run with sudo")
 }

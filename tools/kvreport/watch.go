@@ -105,9 +105,9 @@ func liveLine(stderr io.Writer) func(*tracing.Trace) {
 // live returns a snapshot as a line of less than 80 characters: a wrapped line could not be cleared.
 func live(t *tracing.Trace) string {
 	p := &t.Capture
-	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f",
+	line := fmt.Sprintf("%s: %d reads, %d writes, %s, depth %.1f",
 		p.Window().Round(time.Second), p.Read.Requests, p.Write.Requests,
-		tracing.GiB(p.Read.Bytes+p.Write.Bytes), p.Read.MeanDepth+p.Write.MeanDepth)
+		tracing.Size(p.Read.Bytes+p.Write.Bytes), p.Read.MeanDepth+p.Write.MeanDepth)
 	if h := t.D2CRead; h.P99 != nil {
 		line += fmt.Sprintf(", read p99 %.0f µs", *h.P99)
 	}

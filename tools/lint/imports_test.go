@@ -76,7 +76,7 @@ var mayImport = map[string]string{
 	"tools/kvreport": "tools/... kvbench/units kvbench/merge kvbench/report " +
 		"kvbench/result tracing/...",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
-	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge tracing",
+	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/report kvbench/merge tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",

@@ -186,6 +186,9 @@ func (rec *Record) format() string {
 	return rec.configured(merge.SettingFormat)
 }
 
+// Known reports whether kvbench or the Python benchmark wrote the record, and no other program.
+func (rec *Record) Known() bool { return rec.Python || rec.format() != "" }
+
 // place returns the file, with the line if there is one, for messages.
 func (rec *Record) place() string {
 	if rec.Line > 0 {

@@ -135,6 +135,10 @@ func (answer Answer) WriteText(w io.Writer) error {
 		}
 		return fmt.Sprintf(format, n.Ranks, size(each*int64(n.Ranks)))
 	}
+	if n.RequestRate != nil {
+		line("recommended", "-storage-capacity-gb %.0f, the working set: with less, entries are "+
+			"evicted before they are read again", math.Ceil(float64(*n.Disk.WorkingSet)/(1<<30)))
+	}
 	line("run", "%s, division %s, %s, %d B per token", n.Benchmark, n.Division, n.Model,
 		n.BytesPerToken)
 	line("", "all ranks keep of a token %s", n.perToken)
@@ -167,8 +171,6 @@ func (answer Answer) WriteText(w io.Writer) error {
 		}
 		disk("disk everything", n.Disk.Everything,
 			"what is written in the window"+window+": nothing is evicted")
-		line("recommended", "-storage-capacity-gb %.0f, the working set: with less, entries are "+
-			"evicted before they are read again", math.Ceil(float64(*n.Disk.WorkingSet)/(1<<30)))
 	}
 	disk("disk given", n.Disk.Capacity, "-storage-capacity-gb")
 	disk("preconditioning", n.Disk.Written,

@@ -19,6 +19,7 @@ import (
 // it compares the values. A depth is a difference on that scale; a positive depth is worse.
 type Contrast struct {
 	blocks []block
+	paired bool // values are compared within blocks
 	logs   bool
 	centre float64 // absolute median of the old side, the base of losses if values are not logarithms
 }
@@ -52,11 +53,11 @@ func NewContrast(old, new Side) *Contrast {
 		c.logs = c.logs && v > 0
 	}
 	places := map[string]int{}
-	taken := old.InBlocks() && new.InBlocks()
+	c.paired = old.InBlocks() && new.InBlocks()
 	for side, cell := range []Side{old, new} {
 		for i, v := range cell.Values {
 			name := ""
-			if taken {
+			if c.paired {
 				name = cell.Blocks[i]
 			}
 			at, known := places[name]

@@ -8,6 +8,7 @@
 //	contrast.go      Contrast: two sides compared by ranks, within blocks: exact p values
 //	sight.go         Sight: the estimated loss, its lower bound and the detectable loss
 //	significance.go  Holm's correction, and the number of trials that it needs
+//	verdicts.go      what limited the trials, and so which rows may be compared
 //
 // The confidence interval of a median is the binomial interval of order statistics. At 95 % it needs
 // six samples; with fewer it is infinite. Pages, workbooks and gates use one comparison, Contrast,
@@ -22,9 +23,11 @@
 // the settings in which they differ.
 //
 // P values of metrics that are judged together are corrected by Holm's method. On a page the family is
-// the headline metric of every benchmark with enough samples, for each pair of runs. A gate judges the
-// headline metrics and the metrics that the user names. Other metrics are shown with their uncorrected
-// p and are not judged.
+// the headline metric of every benchmark that may be compared and has enough samples, for each pair of
+// runs. A gate judges the headline metrics and the metrics that the user names. Other metrics are shown
+// with their uncorrected p and are not judged. A row may be compared if at least half of the trials of
+// both runs were limited by the storage. Gate, page, workbook and quote ask [Change.Judged], so that they
+// call the same rows better.
 //
 // One goroutine builds a Table. After that it is safe for concurrent reading.
 package stats

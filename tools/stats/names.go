@@ -38,10 +38,21 @@ func rank(unit string) int {
 // Title returns a metric's title: "read time per MiB" for read-sec/MiB.
 func Title(unit string) string { return cmp.Or(titles[unit], unit) }
 
-// labels returns the last elements of the runs' paths, or the paths if two of them would be equal.
-func labels(runs []string) (out []string) {
+// labels returns the names of the runs: the run's name (-name) if all its result files have it, else the last
+// element of its path. It returns the paths if two names would be equal.
+func labels(runs []string, records []*load.Record) (out []string) {
 	for _, run := range runs {
-		if label := filepath.Base(run); !slices.Contains(out, label) {
+		var names []string
+		for _, rec := range records {
+			if rec.Source == run && rec.Result != nil {
+				names = append(names, rec.Result.RunName)
+			}
+		}
+		label := filepath.Base(run)
+		if slices.Sort(names); len(names) > 0 && names[0] == names[len(names)-1] {
+			label = cmp.Or(names[0], label)
+		}
+		if !slices.Contains(out, label) {
 			out = append(out, label)
 		}
 	}

@@ -132,3 +132,60 @@ func (t block) weight() float64 {
 	old, new := float64(len(t.old)), float64(len(t.new))
 	return old * new / (old + new)
 }
+
+// Outlook forecasts the contrast of more trials of each side, of which this contrast has the first. It
+// says what to expect if the later trials scatter as these do.
+type Outlook struct {
+	// Sees is the expected Sight.Sees.
+	Sees float64
+	// Clear is the probability that Sight.Sees is at most the limit.
+	Clear float64
+	// Worse and Better are the probabilities that the new side is found to be worse by more than the
+	// limit, or better.
+	Worse, Better float64
+}
+
+// Outlook returns the outlook on n trials of each side.
+//
+// For normal values the variance of the later trials ÷ that of these trials has an F distribution, and
+// the estimate of all trials is near the estimate of these trials by Student's t distribution. So the
+// probabilities include how little a few trials show of their scatter. The margin of a rank test is
+// taken for that of a t test. TestForecastIsWhatComes of package gate compares them with simulations.
+func (c *Contrast) Outlook(better, n int, limit, level float64) Outlook {
+	times := 2 * float64(n) / float64(c.trials())
+	free := float64(c.trials() - len(c.blocks) - 1)
+	all := times*(free+1) - 1
+	scatter := c.scatter()
+	if math.IsNaN(scatter) || scatter == 0 || !(all > free) {
+		return Outlook{Sees: math.Inf(1)}
+	}
+	later := scatter / math.Sqrt(times) // the scatter of the estimate of all trials
+	margin := later * distuv.StudentsT{Sigma: 1, Nu: all}.Quantile(1-level)
+	sees := margin + later*distuv.UnitNormal.Quantile(found)
+	o := Outlook{Sees: c.loss(better, sees)}
+	if c.depth(better, limit) > 0 {
+		variance := math.Pow(c.depth(better, limit)/sees, 2) // the largest that is clear ÷ that of these
+		o.Clear = distuv.F{D1: all - free, D2: free}.CDF(max(0, (all*variance-free)/(all-free)))
+	}
+	// A difference that is small for its scatter is mostly chance: shrink it (James and Stein, 1961).
+	estimate := c.estimate(better)
+	estimate *= max(0, 1-math.Pow(scatter/estimate, 2))
+	near := distuv.StudentsT{Sigma: scatter * math.Sqrt(1-1/times), Nu: free, Mu: estimate}
+	o.Worse = near.Survival(c.depth(better, limit) + margin)
+	o.Better = near.CDF(-margin)
+	return o
+}
+
+// mostAsked is the largest number of trials that a user is asked for.
+const mostAsked = 60
+
+// Enough returns the smallest number of trials of each side, more than n, that probably see a loss. It
+// is 0 if mostAsked are not enough.
+func (c *Contrast) Enough(better, n int, loss, level float64) int {
+	for n++; n <= mostAsked; n++ {
+		if c.Outlook(better, n, 0, level).Sees <= loss {
+			return n
+		}
+	}
+	return 0
+}

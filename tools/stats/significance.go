@@ -5,10 +5,13 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"kvbench/kvbench/units"
 )
 
 // LeastSamples is the smallest number of trials per side that are judged. Three against three are never
@@ -29,14 +32,29 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Correct sets the corrected p values of changes that are judged together.
-func Correct(family []*Change) {
-	var p []float64
-	for _, c := range family {
-		p = append(p, c.P)
+// Correct judges headline changes together: it sets their corrected p values. Changes that cannot be
+// judged are left out, because they would lower the power of the others: rows that may not be compared,
+// and rows whose trials are too few for any finding. Too few for the correction are left in.
+func Correct(headlines []*Change) {
+	var family, tested []*Change
+	var p, least []float64
+	for _, c := range headlines {
+		if c.Headline = true; c.Unjudged != NotLimited {
+			family = append(family, c)
+		}
 	}
-	for i, adjusted := range Holm(p) {
-		family[i].Adjusted, family[i].Headline = adjusted, true
+	for _, c := range family {
+		c.Unjudged = fmt.Sprintf("too few trials: %s need %d of each run",
+			units.Plural(len(family), "row"), Needed(len(family), Alpha/2, c.paired))
+		if !c.few && 2*c.Least() < Alpha {
+			tested, p, least = append(tested, c), append(p, c.P), append(least, 2*c.Least())
+		}
+	}
+	p, least = Holm(p), Holm(least)
+	for i, c := range tested {
+		if c.Adjusted = p[i]; least[i] < Alpha {
+			c.Unjudged = ""
+		}
 	}
 }
 

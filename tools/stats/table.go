@@ -16,7 +16,7 @@ import (
 // Table has all benchmarks and runs, in the order in which they were read.
 type Table struct {
 	Runs       []string // load.Record.Source of each run
-	Labels     []string // the name of each run: the last element of its path, if unique
+	Labels     []string // the name of each run: -name, or the last element of its path, if unique
 	Benchmarks []*Benchmark
 	Notes      []string // what was left out, and why
 }
@@ -62,38 +62,49 @@ type Change struct {
 	Ratio float64 // difference of the medians ÷ the first run's median
 	P     float64 // two-sided p value of this cell alone
 
-	// Adjusted is P after Holm's correction over the headline metrics of this pair of runs that have
-	// enough samples. For other metrics it is P.
+	// Adjusted is P after Holm's correction over the headline metrics of this pair of runs that can be
+	// judged. For other metrics it is P.
 	Adjusted float64
 	Headline bool
-	TooFew   string // why no difference could be found, "" if one could
+	Unjudged string // why no difference can be shown: NotLimited, or too few trials; else ""
+
+	few bool // fewer than LeastSamples trials of a side
 }
 
-// newChange compares two cells that have trials and summaries.
-func newChange(first, c Cell) *Change {
+// newChange compares two cells that have trials and summaries. comparable is false if the trials of
+// one cell were mostly not limited by the storage.
+func newChange(first, c Cell, comparable bool) *Change {
 	x := NewContrast(first.Side, c.Side)
 	p := min(1, 2*min(x.P(1, 0), x.P(-1, 0)))
-	change := &Change{Contrast: x, P: p, Adjusted: p}
+	change := &Change{Contrast: x, P: p, Adjusted: p, few: min(first.N(), c.N()) < LeastSamples}
 	if was, is := first.Summary.Center, c.Summary.Center; is != was {
 		change.Ratio = (is - was) / math.Abs(was)
 	}
-	if min(first.N(), c.N()) < LeastSamples || 2*x.Least() >= Alpha {
-		change.TooFew = fmt.Sprintf("need >= %d samples to detect a difference at alpha level %g",
-			LeastSamples, Alpha)
+	if !comparable {
+		change.Unjudged = NotLimited
 	}
 	return change
+}
+
+// Interval returns the 95 % interval of the new side ÷ the old side, by the rank test: the ratios
+// that the test does not reject. It is of the typical pair of trials (within blocks), so the ratio of
+// the medians may lie outside. It is infinite if there are too few trials.
+func (c *Change) Interval() (lo, hi float64) {
+	const side = (1 - Confidence) / 2
+	return 1 + c.Sight(-1, 0, side).AtLeast, 1 - c.Sight(1, 0, side).AtLeast
 }
 
 // Alpha is the significance level of pages and workbooks.
 const Alpha = 0.05
 
 // Judged returns 1 if the run has significantly more than the first run, -1 if it has less, and 0
-// otherwise: the difference may be chance, or the medians differ in the other direction than the trials
-// within blocks. The gate and all documents use it. Only headline metrics are judged: of twenty
-// metrics, one differs by chance.
+// otherwise: the row is not judged, the difference may be chance, or the medians differ in the other
+// direction than the trials within blocks. The gate and all documents use it. Only headline metrics are
+// judged: of twenty metrics, one differs by chance.
 func (c *Change) Judged(alpha float64) int {
 	d := int(math.Copysign(1, c.Ratio))
-	shown := c.Headline && c.Adjusted < alpha && c.Contrast.P(-d, 0) < c.Contrast.P(d, 0)
+	shown := c.Headline && c.Unjudged == "" && c.Adjusted < alpha &&
+		c.Contrast.P(-d, 0) < c.Contrast.P(d, 0)
 	if !shown || c.Ratio == 0 {
 		return 0
 	}
@@ -137,6 +148,12 @@ func (b *Benchmark) Headline() *Metric {
 	return nil
 }
 
+// Headlines returns the benchmarks that have a headline metric.
+func (t *Table) Headlines() []*Benchmark {
+	return slices.DeleteFunc(slices.Clone(t.Benchmarks),
+		func(b *Benchmark) bool { return b.Headline() == nil })
+}
+
 // Build arranges the records for pages and workbooks. A simulation is a separate benchmark, "Synthetic
 // (simulated)", so that it shares no row, median or bar with a measurement. Metrics have the order of
 // the suite's units; other units follow.
@@ -150,12 +167,7 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 		var family []*Change
 		for _, b := range t.Benchmarks {
 			m := b.Headline()
-			if m == nil || m.Cells[run].Change == nil {
-				continue
-			}
-			m.Cells[run].Change.Headline = true
-			// Leave out tests that cannot be significant: they would lower the power of the others.
-			if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
+			if m != nil && m.Cells[run].Change != nil {
 				family = append(family, m.Cells[run].Change)
 			}
 		}
@@ -183,7 +195,7 @@ func arrange(records []*load.Record, units benchfmt.UnitMetadataMap, ignore []st
 			runs[i], t.Runs = len(t.Runs), append(t.Runs, rec.Source)
 		}
 	}
-	t.Labels = labels(t.Runs)
+	t.Labels = labels(t.Runs, records)
 	// Thousands of lines share the benchmark's name and the configuration in force at the line, and so
 	// the settings.
 	type line struct {
@@ -218,7 +230,7 @@ func arrange(records []*load.Record, units benchfmt.UnitMetadataMap, ignore []st
 		}
 		for _, m := range b.Metrics {
 			m.Better = units.GetBetter(m.Unit)
-			m.summarize(units.GetAssumption(m.Unit))
+			m.summarize(units.GetAssumption(m.Unit), b.Comparable)
 		}
 	}
 	return t
@@ -292,7 +304,7 @@ func usable(trials []*load.Record) []*load.Record {
 }
 
 // summarize computes the summaries and changes of all cells.
-func (m *Metric) summarize(assume benchmath.Assumption) {
+func (m *Metric) summarize(assume benchmath.Assumption, comparable func(run int) bool) {
 	first := &m.Cells[0]
 	for run := range m.Cells {
 		c := &m.Cells[run]
@@ -304,7 +316,7 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 		c.CV = units.Variation(c.Values)
 		// Compare every other run with the first.
 		if run > 0 && len(first.Values) > 0 {
-			c.Change = newChange(*first, *c)
+			c.Change = newChange(*first, *c, comparable(run))
 		}
 	}
 }

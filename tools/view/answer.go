@@ -1,159 +1,164 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
-// Answer says how a run differs from the first run, over the headline metrics of all benchmarks.
-type Answer struct {
-	Run  int // from 1
-	Text string
-}
-
-// Index returns the index of the run in the report's list of runs.
-func (a Answer) Index() int { return a.Run - 1 }
-
-// The outcomes of the comparison of a headline metric. An answer says "better" or "worse" only for a
-// significant difference. It names the benchmarks with too few trials, because readers take "no difference"
-// for "equal".
+// The outcomes of the comparison of a headline metric, in the order of an answer. Only a significant
+// difference is "faster" or "slower". Another outcome is why a row is not judged (stats.Change.Unjudged):
+// an answer names the rows with too few trials, because readers take "no difference" for "equal".
 const (
-	notLimited = "not compared, because in at least one of the runs fewer than half of the trials were " +
-		result.StorageLimited + ": %d"
-	better    = "better in %d"
-	worse     = "worse in %d"
-	different = "different in %d"
-	chance    = "no significant difference in %d"
-	tooFew    = "too few trials for a comparison in %d"
-	apart     = "not comparable in %d"
-	absent    = "measured in only one of the two runs: %d"
+	faster    = "faster at"
+	slower    = "slower at"
+	different = "different at"
+	chance    = "no difference can be shown at"
+	absent    = "measured in only one of the two runs"
 )
+
+var ordered = []string{faster, slower, different, chance}
+
+// told are the outcomes that answer which run is faster.
+var told = ordered[:3]
 
 // mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
 const mostNamed = 3
 
-// answers returns one answer per run, except for the first run.
-func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
+// answers says how each run but the first differs from the first run, over the headline metrics of all
+// benchmarks.
+func answers(t *stats.Table) (out []string) {
 	for run := 1; run < len(t.Runs); run++ {
-		names := map[string][]string{}
-		for _, b := range headlines {
+		names, all, shown := map[string][]string{}, 0, false
+		for _, b := range t.Headlines() {
 			outcome, name := compared(b, run), b.Name
-			if outcome != apart && outcome != absent {
-				name += " " + Change(b, b.Headline(), run).Text
+			if outcome == "" {
+				continue
+			}
+			if shown = shown || slices.Contains(told, outcome); strings.HasSuffix(outcome, " at") {
+				name += " " + ratio(b.Headline().Cells[run].Change)
 			}
 			names[outcome] = append(names[outcome], name)
+			all++
 		}
-		var parts []string
-		for _, outcome := range []string{notLimited, better, worse, different, chance, tooFew, apart,
-			absent} {
-			list := names[outcome]
-			if n := len(list); n > mostNamed {
-				list = append(list[:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
-			}
-			if len(list) > 0 {
-				parts = append(parts, fmt.Sprintf(outcome+" (%s)", len(names[outcome]),
-					strings.Join(list, ", ")))
+		text := fmt.Sprintf("%s against %s: %d of %s may be compared", t.Labels[run], t.Labels[0],
+			all-len(names[stats.NotLimited])-len(names[absent]), units.Plural(all, "row"))
+		if !shown {
+			text += "; none shows which run is faster"
+		}
+		for _, outcome := range slices.Concat(ordered, slices.Sorted(maps.Keys(names))) {
+			if list := names[outcome]; len(list) > 0 {
+				delete(names, outcome)
+				if !strings.HasSuffix(outcome, " at") {
+					outcome += ":"
+				}
+				text += "; " + outcome + " " + some(list)
 			}
 		}
-		out = append(out, Answer{run + 1, fmt.Sprintf("%s against %s: %s.", t.Labels[run],
-			t.Labels[0], strings.Join(parts, "; "))})
+		out = append(out, text+".")
 	}
 	return out
+}
+
+// some joins the first mostNamed names of a list.
+func some(list []string) string {
+	if n := len(list); n > mostNamed {
+		list = append(list[:mostNamed:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
+	}
+	return strings.Join(list, ", ")
 }
 
 // compared compares the headline metric of a run with the first run's. It returns "" if neither run has
 // values.
 func compared(b *stats.Benchmark, run int) string {
 	m := b.Headline()
-	measured, first, c := m.Cells[run].N() > 0, m.Cells[0].N() > 0, m.Cells[run].Change
+	c := m.Cells[run].Change
 	switch {
-	case !measured && !first:
+	case m.Cells[0].N()+m.Cells[run].N() == 0:
 		return ""
-	case !measured || !first:
-		return absent
 	case c == nil:
-		return apart
-	case !Comparable(b, run):
-		return notLimited
-	case c.TooFew != "":
-		return tooFew
+		return absent
+	case c.Unjudged != "":
+		return c.Unjudged
 	}
 	switch c.Judged(stats.Alpha) {
 	case 0:
 		return chance
 	case m.Better:
-		return better
+		return faster
 	case -m.Better:
-		return worse
+		return slower
 	}
 	return different
 }
 
-// longest returns the largest value of any trial for each base unit, because all bars of a base unit have the
-// same scale.
-func longest(headlines []*stats.Benchmark) map[string]float64 {
-	most := map[string]float64{}
+// ratio returns the run's median ÷ the first run's median.
+func ratio(c *stats.Change) string { return times(1 + c.Ratio) }
+
+// times formats a ratio.
+func times(v float64) string {
+	if units.Finite(v) == nil {
+		return units.Unknown
+	}
+	return units.Number.Text(v) + "×"
+}
+
+// Scale has the headlines of one unit. Their bars have one axis.
+type Scale struct {
+	Benchmarks []*stats.Benchmark
+	Ticks      []Tick // from 0 to the end of the axis
+}
+
+// End returns the end of the axis.
+func (s Scale) End() float64 { return s.Ticks[len(s.Ticks)-1].At }
+
+// scales returns the headlines by their units without direction: B/s for read-B/s and for write-B/s.
+func scales(headlines []*stats.Benchmark) (out []Scale) {
+	var found []string
 	for _, b := range headlines {
-		m := b.Headline()
-		for _, c := range m.Cells {
-			for _, v := range c.Values {
-				most[BaseUnit(m.Unit)] = max(most[BaseUnit(m.Unit)], v)
-			}
+		name := b.Headline().Unit
+		unit := name[strings.LastIndex(name, "-")+1:]
+		i := slices.Index(found, unit)
+		if i < 0 {
+			i = len(found)
+			found, out = append(found, unit), append(out, Scale{})
+		}
+		out[i].Benchmarks = append(out[i].Benchmarks, b)
+	}
+	for i := range out {
+		out[i].Ticks = ticks(out[i].Benchmarks, found[i])
+	}
+	return out
+}
+
+// ticks returns at most six round values from 0 to the first that no trial exceeds.
+func ticks(benchmarks []*stats.Benchmark, unit string) (list []Tick) {
+	most, round := 0.0, 1.0
+	for _, b := range benchmarks {
+		for _, c := range b.Headline().Cells {
+			most = max(most, slices.Max(append([]float64{0}, c.Values...)))
 		}
 	}
-	return most
-}
-
-// BaseUnit returns the unit of a metric without the direction: B/s for read-B/s and for write-B/s.
-func BaseUnit(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
-
-// verdicts counts the verdicts of a run's trials. all is the number of trials with a verdict.
-func verdicts(b *stats.Benchmark, run int) (counts map[string]int, all int) {
-	counts = map[string]int{}
-	for _, rec := range b.Trials[run] {
-		if r := rec.Result; r != nil && r.Harness.Verdict.Kind != "" {
-			counts[r.Harness.Verdict.Kind]++
-			all++
-		}
+	most = cmp.Or(most, 1)
+	for strings.HasSuffix(unit, "B/s") && most >= 1024*round {
+		round *= 1024
 	}
-	return counts, all
-}
-
-// Comparable reports whether in both runs at least half of the trials with a verdict were
-// storage-limited. It returns true for benchmarks of memory tiers and for trials without verdicts.
-func Comparable(b *stats.Benchmark, run int) bool {
-	for _, side := range []int{0, run} {
-		counts, all := verdicts(b, side)
-		if OnStorage(b.Name) && 2*counts[result.StorageLimited] < all {
-			return false
-		}
+	step := round * math.Pow(10, math.Floor(math.Log10(most/round))-1)
+	for k := 0; step*5 < most; k++ {
+		step *= []float64{2, 2.5, 2}[k%3] // 1, 2, 5, 10
 	}
-	return true
-}
-
-// OnStorage reports whether a benchmark's rates are rates of the storage tier. The Tier benchmark has
-// the tier in its name.
-func OnStorage(name string) bool {
-	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
-}
-
-// VerdictCounts lists the verdicts of a run's trials with their counts, and the number of failed trials. If
-// the harness limited a rate, it is not the rate of the drive. The median over the complete trials does not
-// show the failed trials.
-func VerdictCounts(b *stats.Benchmark, run int) string {
-	var parts []string
-	counts, all := verdicts(b, run)
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d of %d %s", counts[kind], all, kind))
+	format := units.OfLine(unit, most)
+	for at := 0.0; len(list) < 2 || list[len(list)-1].At < most; at += step {
+		text, _, _ := strings.Cut(format(at), " ")
+		list = append(list, Tick{at, text})
 	}
-	if n := len(b.Failed[run]); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s failed", n, units.Plural(b.Count[run], "trial")))
-	}
-	return strings.Join(parts, ", ")
+	end := &list[len(list)-1] // which has the unit
+	end.Label = format(end.At)
+	return list
 }

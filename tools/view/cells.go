@@ -1,12 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
@@ -69,40 +69,41 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 		Key: new(c.Summary.Center)}
 }
 
-// Change returns the change of a run's median against the first run, with the p value. Only the p value
-// distinguishes a random change of 3 % from a significant one.
-func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
+// Change returns a run's median ÷ the first run's, with the interval and the p value. Only the p value
+// distinguishes a random change of 3 % from a significant one. A row that may not be compared has no
+// ratio, because readers quote it.
+func Change(m *stats.Metric, run int) Cell {
 	c := m.Cells[run].Change
-	if c == nil {
+	switch {
+	case c == nil:
 		return dash
-	}
-	text, key := units.Change(c.Ratio), units.Finite(c.Ratio)
-	sub := "p=" + units.Number.Text(c.Adjusted)
-	if c.Headline {
-		sub = "Holm " + sub
-	} else {
-		sub += " alone, not judged"
-	}
-	// With too few samples the p value means nothing.
-	if c.TooFew != "" {
-		sub = c.TooFew
-	}
-	// The sign repeats the colour, for print and for colour-blind readers.
-	sign, word, class := "", "", "num muted"
-	switch d := c.Judged(stats.Alpha); {
-	case c.Headline && !Comparable(b, run):
-		sub = "mostly not " + result.StorageLimited
 	case !c.Headline:
-	case d == 0:
-		sign = "~ "
-	case d == m.Better:
-		sign, word, class = "▲ ", " better", "num better"
-	case d == -m.Better:
-		sign, word, class = "▼ ", " worse", "num worse"
-	default:
-		sign, class = "≠ ", "num"
+		return Cell{Text: ratio(c), Class: "num muted", Key: units.Finite(c.Ratio), Sub: "not judged"}
+	case c.Unjudged == stats.NotLimited:
+		return Cell{Text: "not compared", Class: "num muted", Sub: c.Unjudged}
 	}
-	return Cell{Text: sign + text + word, Class: class, Sub: sub, Key: key}
+	cell := Cell{Text: "~ " + ratio(c), Class: "num muted", Key: units.Finite(c.Ratio),
+		Sub: cmp.Or(c.Unjudged, interval(c)+", Holm p="+units.Number.Text(c.Adjusted))}
+	// The sign repeats the colour, for print and for colour-blind readers.
+	switch compared := c.Judged(stats.Alpha); {
+	case compared == 0:
+	case compared == m.Better:
+		cell.Text, cell.Class = "▲ "+ratio(c)+" better", "num better"
+	case compared == -m.Better:
+		cell.Text, cell.Class = "▼ "+ratio(c)+" worse", "num worse"
+	default:
+		cell.Text, cell.Class = "≠ "+ratio(c), "num"
+	}
+	return cell
+}
+
+// interval returns the interval of the ratio, or that it is unknown.
+func interval(c *stats.Change) string {
+	lo, hi := c.Interval()
+	if math.IsInf(hi-lo, 0) {
+		return units.Unknown
+	}
+	return times(lo) + " – " + times(hi)
 }
 
 // Heads returns the cells of a table's header. A head is right-aligned if its column has a number.

@@ -40,7 +40,7 @@ func (a Axis) Shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
 
-// Tick is a labelled position. A newline in the label begins a second line.
+// Tick is a labelled position.
 type Tick struct {
 	At    float64
 	Label string
@@ -78,8 +78,7 @@ type Line struct {
 	Colour int    `json:"colour"`         // below Colours
 	Dash   int    `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted
 	Dots   bool   `json:"dots,omitempty"`
-	Step   bool   `json:"step,omitempty"`  // a value holds until the next point
-	Apart  bool   `json:"apart,omitempty"` // points without a line, for an X axis of categories
+	Step   bool   `json:"step,omitempty"` // a value holds until the next point
 	X      Values `json:"x,omitempty"`
 	Y      Values `json:"y"`
 }
@@ -202,7 +201,7 @@ func (c Chart) Numbers() (n Numbers) {
 	if len(c.X.Ticks) > 0 {
 		labels := map[float64]string{}
 		for _, t := range c.X.Ticks {
-			labels[t.At] = strings.ReplaceAll(t.Label, "\n", " ")
+			labels[t.At] = t.Label
 		}
 		n.Places = slices.DeleteFunc(n.Places, func(x float64) bool { return labels[x] == "" })
 		for _, x := range n.Places {

@@ -2,7 +2,8 @@
 //
 //	report.go      Report, the page from the top; what is missing; Page: one of facts, figures and
 //	               tables that compares no results
-//	answer.go      how runs differ, in a sentence each; the scale of the headlines
+//	answer.go      how runs differ, in a sentence each; the axes of the headlines
+//	quote.go       Quote: what may be quoted of the runs, as text
 //	runs.go        what ran: facts of each run, its warnings
 //	sweeps.go      figures of several benchmarks: the tiers next to each other; a swept parameter as
 //	               curves, with the load that reaches 90 % of the maximum

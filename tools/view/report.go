@@ -12,34 +12,29 @@ import (
 // Report is the content of a page, from the top. The template shows the fields in this order and leaves
 // out empty ones.
 type Report struct {
-	Notices     []string
-	Missing     []string // the sections that cannot be shown, and why
-	Common      []Fact   // equal for all runs; Runs has the other facts
-	Runs        []Run
-	Answers     []Answer
-	Headlines   []*stats.Benchmark // benchmarks that have a headline metric
-	Longest     map[string]float64 // by unit, as longest returns it
-	TierFigures []Chart            // each tier alone
-	Sweeps      []Sweep
-	Groups      []Group
+	Notices []string
+	Missing []string // the sections that cannot be shown, and why
+	Common  []Fact   // equal for all runs; Runs has the other facts
+	Runs    []Run
+	Quote   Quote
+	Scales  []Scale // headlines
+	Sweeps  []Sweep
+	Groups  []Group
 }
 
 // New makes the report of the records. t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
-	headlines := slices.DeleteFunc(slices.Clone(t.Benchmarks),
-		func(b *stats.Benchmark) bool { return b.Headline() == nil })
 	all := runs(records, t)
 	return &Report{Notices: notices(records), Missing: slices.Concat(Missing(records), t.Notes),
-		Common: common(all), Runs: all, Answers: answers(t, headlines), Headlines: headlines,
-		Longest: longest(headlines), TierFigures: tierFigure(t), Sweeps: Sweeps(t),
-		Groups: groups(t)}
+		Common: common(all), Runs: all, Quote: NewQuote(records, t), Scales: scales(t.Headlines()),
+		Sweeps: Sweeps(t), Groups: groups(t)}
 }
 
 // Charts returns the figures, with the name of their benchmark or sweep in the title: the first figure of
 // each benchmark and sweep, then the second figures, and so on. So the first few figures show different
 // benchmarks.
 func (r *Report) Charts() (out []Chart) {
-	lists := [][]Chart{r.TierFigures}
+	var lists [][]Chart
 	add := func(name string, charts []Chart) {
 		charts = slices.Clone(charts)
 		for i := range charts {

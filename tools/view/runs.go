@@ -102,7 +102,6 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 			v.Facts.add("input", run)
 		}
 		trials := ofRun(records, run)
-		v.Facts.add("results", fmt.Sprint(len(trials))) // failed ones included
 		var warnings []string
 		for _, rec := range trials {
 			v.Facts.describe(rec)
@@ -211,9 +210,10 @@ func (f *Facts) describe(rec *load.Record) {
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)
 	for _, q := range r.Parameters {
-		// Show only parameters that the user has set for this run.
+		// Show only parameters that the user has set for this run, and no names.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
-			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
+			!strings.HasPrefix(o, "benchmark") &&
+			!slices.Contains([]string{"name", "results-dir", "cache-dir"}, q.Name) {
 			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
 		}
 	}
@@ -233,12 +233,7 @@ func (f *Facts) machine(r *result.Result) {
 		f.add("memory", units.Bytes.Text(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
-	roots := r.IO.Roots
-	if len(roots) == 0 {
-		roots = []result.Root{{BlockDevice: e.Device, DeviceReason: e.DeviceReason,
-			Mount: e.Filesystem}}
-	}
-	for _, o := range roots {
+	for _, o := range roots(r) {
 		device := o.DeviceReason // why a directory has no block device
 		if d := o.BlockDevice; d != nil {
 			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
@@ -247,6 +242,14 @@ func (f *Facts) machine(r *result.Result) {
 		f.add("filesystem", join(o.Mount.Type, o.Mount.MountPoint))
 	}
 	f.add("cache directory", r.IO.CacheDir)
+}
+
+// roots returns the directories of a result. One without a list has that of its environment.
+func roots(r *result.Result) []result.Root {
+	if e := r.Environment; len(r.IO.Roots) == 0 {
+		return []result.Root{{BlockDevice: e.Device, DeviceReason: e.DeviceReason, Mount: e.Filesystem}}
+	}
+	return r.IO.Roots
 }
 
 // digits matches a number in a warning with its unit: "3 of 12 reads" and "5 of 12 reads" count as one

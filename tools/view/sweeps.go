@@ -12,49 +12,6 @@ import (
 	"kvbench/tools/stats"
 )
 
-// tierFigure shows the rates of BenchmarkTier as dots, by tier and entry size, with fast tiers first. Only
-// this benchmark uses a single tier at a time, so only there memory and drive can be compared. The axis is
-// logarithmic, because memory and disks differ by a factor of 100.
-func tierFigure(t *stats.Table) []Chart {
-	type place struct{ tier, size string }
-	var places []place
-	found := map[place]map[string]*stats.Benchmark{} // by operation
-	for _, b := range t.Benchmarks {
-		_, v := keyValues(b.Name)
-		if base(b.Name) != "Tier" || v["tier"] == "" {
-			continue
-		}
-		at := place{v["tier"], v["size"]}
-		if found[at] == nil {
-			places, found[at] = append(places, at), map[string]*stats.Benchmark{}
-		}
-		found[at][v["op"]] = b
-	}
-	slices.SortStableFunc(places, func(a, b place) int {
-		return slices.Index(Levels, a.tier) - slices.Index(Levels, b.tier)
-	})
-	c := Chart{Title: "Bandwidth of each tier alone, median of the trials",
-		X: Axis{Label: "tier and entry size", Range: Values{-0.5, float64(len(places)) - 0.5}},
-		Y: Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
-	for i, at := range places {
-		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: at.tier + "\n" + at.size})
-	}
-	for run := range t.Runs {
-		lines := make([]Line, len(ops))
-		for j, op := range ops {
-			lines[j] = Line{Name: op, Dash: j, Apart: true}
-			for i, at := range places {
-				// A run without a measurement has no dot.
-				if cell := found[at][op].Cell(op+"-B/s", run); cell.N() > 0 {
-					lines[j].add(float64(i), cell.Summary.Center/(1<<30))
-				}
-			}
-		}
-		c.add(t, run, lines...)
-	}
-	return shown(false, c)
-}
-
 // Sweep is one swept parameter of one benchmark, as figures. Enough has the loads above which the
 // bandwidth grows little.
 type Sweep struct {
@@ -160,13 +117,17 @@ func (s *Sweep) draw(t *stats.Table) {
 		charts = append(charts, c)
 	}
 	// A capacity and the size of an entry or a request put no load on the storage.
-	if !s.Room() && !strings.HasSuffix(s.points[0].label, "iB") {
+	if !s.room() && !strings.HasSuffix(s.points[0].label, "iB") {
 		charts[0].Marks = s.enough(charts[0].Lines)
 		charts[1].Marks = charts[0].Marks
 	}
-	if s.Room() { // the hit ratio by capacity is its purpose
+	if s.room() { // the hit ratio by capacity is its purpose
 		charts = []Chart{charts[2], charts[0], charts[1]}
 	}
+	// A percentile may have enough samples at one point only, which is no curve.
+	charts = slices.DeleteFunc(charts, func(c Chart) bool {
+		return !slices.ContainsFunc(c.Lines, func(l Line) bool { return len(l.X) > 1 })
+	})
 	s.Figures = shown(s.points[0].benchmark.Simulated, charts...)
 }
 
@@ -206,9 +167,9 @@ func (s *Sweep) enough(lines []Line) (marks []Mark) {
 	return marks
 }
 
-// Room reports whether the key is a capacity. More capacity costs money, and the hit ratio shows the
+// room reports whether the key is a capacity. More capacity costs money, and the hit ratio shows the
 // gain.
-func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
+func (s *Sweep) room() bool { return strings.HasSuffix(s.key, "-gb") }
 
 // leastEnough returns the index of the smallest load that reaches 90 % of the highest bandwidth. ok is
 // false if this is the first or the last point: then the sweep does not show where the bandwidth stops to

@@ -22,8 +22,8 @@ func explain(err error) *UnavailableError {
 	switch {
 	case refused && missing != "":
 		return because("this process lacks the privilege ("+missing+")",
-			missing+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, or setcap "+
-				"cap_bpf,cap_perfmon+ep on the binary, or --cap-add BPF,PERFMON for the container")
+			missing+": run with sudo, or setcap cap_bpf,cap_perfmon+ep on the binary, or "+
+				"--cap-add BPF,PERFMON for the container")
 	case refused && p.Lockdown == "confidentiality":
 		return because("kernel lockdown (confidentiality) forbids programs that read kernel "+
 			"memory", "a kernel booted without lockdown=confidentiality")

@@ -31,14 +31,13 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 			device = "device " + device
 		}
 		line("window %s, %s", p.Window().Round(time.Millisecond), device)
-		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
-			p.Read.Requests, tracing.GiB(p.Read.Bytes), p.Write.Requests,
-			tracing.GiB(p.Write.Bytes), p.Flushes, p.Discards)
+		line("requests: %d reads (%s), %d writes (%s), %d flushes, %d discards", p.Read.Requests,
+			tracing.Size(p.Read.Bytes), p.Write.Requests, tracing.Size(p.Write.Bytes), p.Flushes, p.Discards)
 	default:
 		line("window %s, no block device: %s", p.Window().Round(time.Millisecond),
 			oneLine(cmp.Or(p.Reason, "its requests are no block requests of this host")))
-		line("application: %.2f GiB read, %.2f GiB written, %.1f operations in flight on average",
-			tracing.GiB(in.ReadBytes), tracing.GiB(in.WriteBytes), in.Concurrency)
+		line("application: %s read, %s written, %.1f operations in flight on average",
+			tracing.Size(in.ReadBytes), tracing.Size(in.WriteBytes), in.Concurrency)
 	}
 	if j.fromBlock {
 		blockHeader(line, t, in)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/golden"
 	"kvbench/tools/load"
 	"kvbench/tools/view"
@@ -63,6 +64,10 @@ const smuggled = `</script><script>document.title = "smuggled"</script><img src=
 func single(t *testing.T) string {
 	line := view.Line{Name: smuggled, X: []float64{1, 2}, Y: []float64{1, 2}}
 	axis := view.Axis{Label: smuggled}
+	var sizes []view.Tick
+	for at := 4096; at <= 1<<22; at *= 2 {
+		sizes = append(sizes, view.Tick{At: float64(at), Label: units.Bytes.Text(at)})
+	}
 	var page strings.Builder
 	require.NoError(t, WritePage(&page, view.Page{Title: smuggled, Figures: []view.Chart{
 		{Title: smuggled, X: axis, Y: axis, Lines: []view.Line{line}},
@@ -74,6 +79,8 @@ func single(t *testing.T) string {
 				Y: []float64{64, 90, 90}}}},
 		{Title: "wide", X: view.Axis{Log: true}, Y: view.Axis{Log: true, Label: "B"},
 			Lines: []view.Line{{X: []float64{0, 1, 1}, Y: []float64{1, 1e-30, 1e30}}}},
+		{Title: "sizes", X: view.Axis{Label: "size", Log: true, Ticks: sizes}, Y: view.Axis{Label: "B"},
+			Lines: []view.Line{{Dots: true, X: []float64{4096, 1 << 22}, Y: []float64{1, 2}}}},
 		{Title: "flat", Y: view.Axis{Label: "B"},
 			Lines: []view.Line{{X: []float64{1, 1}, Y: []float64{5, 5}}}},
 	}}))
@@ -84,13 +91,13 @@ func single(t *testing.T) string {
 func TestAChartAndItsTable(t *testing.T) {
 	x := []float64{1, 2, 4}
 	c := view.Chart{Title: "a <b>", X: view.Axis{Label: "users", Log: true,
-		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}, {At: 4, Label: "four"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
+		Ticks: []view.Tick{{At: 1, Label: "one user"}, {At: 4, Label: "four"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
 		Lines: []view.Line{{Name: "read", X: x, Y: []float64{1, math.NaN(), 3.5}},
 			{Name: "write", Run: 2, Colour: 1, X: x, Y: []float64{1, 1, 2}}}}
 	text, err := json.Marshal(newPlot(c))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"title": "a <b>", "x": {"label": "users", "log": true,
-		"ticks": [{"At": 1, "Label": "one\nuser"}, {"At": 4, "Label": "four"}]}, "y": {"label": "share", "range": [0, 1]},
+		"ticks": [{"At": 1, "Label": "one user"}, {"At": 4, "Label": "four"}]}, "y": {"label": "share", "range": [0, 1]},
 		"series": [{"name": "read", "colour": 0, "x": [1, 2, 4], "y": [1, null, 3.5]},
 			{"name": "write", "run": 2, "colour": 1, "y": [1, 1, 2]}]}`, string(text))
 	assert.Equal(t, grid{
@@ -125,12 +132,18 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.GreaterOrEqual(t, runs.Series, 12)
 
 	// Pointing at a place shows the values there, in all charts of the time.
+	const pointed = `getComputedStyle(fig.querySelectorAll(".u-value")[1]).visibility`
+	var visibility string
+	b.eval(pointed, &visibility)
+	assert.Equal(t, "hidden", visibility, "a legend without a pointer has names only")
 	const shownValues = `[...fig.querySelectorAll(".u-series .u-value")].map(v => v.textContent)`
 	var values []string
 	b.eval(shownValues, &values)
 	assert.NotContains(t, strings.Join(values, ""), "1", "no pointer yet")
 	b.mouse("mouseMoved", at.X+at.W/2, at.Y+at.H/2, false)
 	b.eval(shownValues, &values)
+	b.eval(pointed, &visibility)
+	assert.Equal(t, "visible", visibility)
 	require.Len(t, values, runs.Series+1)
 	for i, v := range values {
 		assert.NotContains(t, []string{"", "–", "--"}, v, "series %d has a value in the middle", i)
@@ -217,6 +230,10 @@ func TestThePageInABrowser(t *testing.T) {
 		kvbench.charts.has(f) || kvbench.build(f)), Object.fromEntries([...kvbench.charts.values()].map(
 		c => [c.spec.title, ["x", "y"].map(k => [c.u.scales[k].min, c.u.scales[k].max])])))`, &ranges)
 	assert.Equal(t, [][]float64{{0.5, 1.5}, {4.5, 5.5}}, ranges["flat"])
+	var labels []string
+	b.eval(fmt.Sprintf(near, "sizes"), &at)
+	b.eval(`kvbench.charts.get(fig).u.axes[0]._values`, &labels)
+	assert.Len(t, labels, 11, "every size has its label: %v", labels)
 	for _, ends := range ranges["wide"] {
 		assert.Less(t, ends[0], ends[1])
 	}

@@ -63,12 +63,13 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	},
 	"number": func(run int) int { return run + 1 },
 	"colour": func(run int) int { return run % view.Colours },
-	"plot":   newPlot, "grid": newGrid, "verdictCounts": view.VerdictCounts, "baseUnit": view.BaseUnit,
+	"plot":   newPlot, "grid": newGrid,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
 	"value": view.Value,
 	"title": stats.Title,
 	"bar":   intervalBar,
+	"place": place,
 }).ParseFS(templates, "*.tmpl"))
 
 // Write writes the page of the records. t is their comparison. An error may leave partial output, so the
@@ -82,8 +83,10 @@ func WritePage(w io.Writer, p view.Page) error {
 	return pageTemplate.ExecuteTemplate(w, "single", p)
 }
 
-// bar is a bar of a median, with the confidence interval, and one dot per trial. Lengths are pixels.
+// bar is a bar of a median, with the confidence interval, and one dot per trial. Places are in per cent
+// of the axis.
 type bar struct {
+	Axis     view.Scale
 	Width    float64
 	Colour   int
 	Dots     []float64
@@ -91,19 +94,19 @@ type bar struct {
 	Lo, Hi   float64
 }
 
-// intervalBar returns a run's bar on a scale from 0 to most, the largest trial of any benchmark in this
-// unit. It is 174 wide, so that the dot of the largest trial fits into 180. It returns nil for a run
-// without trials.
-func intervalBar(run int, c stats.Cell, most float64) *bar {
-	if most <= 0 || c.N() == 0 {
+// place returns the place of a value on an axis, in per cent.
+func place(v float64, axis view.Scale) float64 { return 100 * max(0, v) / axis.End() }
+
+// intervalBar returns a run's bar, nil for a run without trials.
+func intervalBar(run int, c stats.Cell, axis view.Scale) *bar {
+	if c.N() == 0 {
 		return nil
 	}
-	place := func(v float64) float64 { return max(0, v) / most * (180 - 6) }
-	b := &bar{Colour: run % view.Colours,
-		Width: place(c.Summary.Center), Lo: place(c.Summary.Lo), Hi: place(c.Summary.Hi),
+	b := &bar{Axis: axis, Colour: run % view.Colours, Width: place(c.Summary.Center, axis),
+		Lo: place(c.Summary.Lo, axis), Hi: place(c.Summary.Hi, axis),
 		Interval: !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0)}
 	for _, v := range c.Values {
-		b.Dots = append(b.Dots, place(v))
+		b.Dots = append(b.Dots, place(v, axis))
 	}
 	return b
 }

@@ -63,7 +63,7 @@ function range(axis, numbers) {
 	}
 	if (axis.range) [lo, hi] = axis.range.map(place);
 	let room = lo === hi ? Math.max(0.5, Math.abs(lo) / 20) : 0;
-	if (axis.log && !axis.range && !axis.ticks) room ||= (hi - lo) * 0.04;
+	if (axis.log && !axis.range) room ||= (hi - lo) * 0.04;
 	[lo, hi] = [lo - room, hi + room];
 	return axis.log ? [10 ** lo, 10 ** hi] : [lo, hi];
 }
@@ -78,7 +78,7 @@ function ends(spec, [at, ...columns]) {
 	return {x: range(spec.x, x), y: range(spec.y, y)};
 }
 
-// axis is one of uPlot's: given ticks stay, thinned out where they would touch.
+// axis is one of uPlot's.
 function axis(of, across, size) {
 	const a = {
 		label: of.label, labelSize: 18, labelGap: 0, size, gap: 4, font: "12px system-ui, sans-serif",
@@ -92,9 +92,10 @@ function axis(of, across, size) {
 	}
 	const label = new Map(of.ticks?.map(t => [t.At, t.Label]));
 	const place = of.log ? Math.log10 : v => v;
+	let lower = new Set(); // ticks whose labels stand in the second line
 	a.splits = (u, i, min, max) => {
 		const from = place(min), span = place(max) - from;
-		let last = -Infinity;
+		lower = new Set();
 		if (!of.ticks) {
 			// Decades, and what is round between them where there are few.
 			const round = span > 2.5 ? [1] : span > 1.2 ? [1, 2, 5] : [1, 2, 3, 5, 7];
@@ -103,18 +104,28 @@ function axis(of, across, size) {
 				all.push(...round.map(k => k * 10 ** e));
 			return all.filter(v => v >= min && v <= max);
 		}
-		return of.ticks.map(t => t.At).filter(v => {
-			if (v < min || v > max) return false;
-			if (!across) return true;
-			const at = (place(v) - from) / span * (u.width - 80);
-			const room = 8 + 6.5 * Math.max(...label.get(v).split("\n").map(l => l.length));
-			if (at - last < room) return false;
-			last = at;
-			return true;
-		});
+		// Labels that touch stand in two lines, every second one below; what touches there is left out.
+		const all = of.ticks.map(t => t.At).filter(v => v >= min && v <= max);
+		if (!across) return all;
+		const at = v => (place(v) - from) / span * (u.width - 80);
+		const room = 8 + 6.5 * Math.max(0, ...all.map(v => label.get(v).length));
+		const fit = rows => {
+			const last = Array(rows).fill(-Infinity);
+			let n = 0;
+			return all.filter(v => {
+				if (at(v) - last[n % rows] < room) return false;
+				last[n++ % rows] = at(v);
+				return true;
+			});
+		};
+		const one = fit(1);
+		if (one.length === all.length) return one;
+		const two = fit(2);
+		lower = new Set(two.filter((v, i) => i % 2));
+		return two;
 	};
 	a.filter = (u, at) => at; // uPlot's own leaves out what is no power of ten
-	a.values = (u, at) => at.map(v => label.get(v) ?? short(v));
+	a.values = (u, at) => at.map(v => (lower.has(v) ? "\n" : "") + (label.get(v) ?? short(v)));
 	return a;
 }
 
@@ -163,7 +174,7 @@ function numbered(u, spec) {
 	ctx.lineJoin = "round";
 	ctx.lineWidth = 3 * devicePixelRatio;
 	spec.series.forEach((s, i) => {
-		if (!s.run || s.apart || !u.series[i + 1].show) return;
+		if (!s.run || !u.series[i + 1].show) return;
 		const [lo, hi] = u.series[0].idxs ?? [0, u.data[0].length - 1];
 		const known = [];
 		for (let k = lo; k <= hi; k++) if (u.data[i + 1][k] != null) known.push(k);
@@ -228,19 +239,17 @@ function build(fig) {
 			x: {time: false, auto: false, distr: spec.x.log ? 3 : 1, range: (u, a, b) => [a, b]},
 			y: {auto: false, distr: spec.y.log ? 3 : 1, range: (u, a, b) => [a, b]},
 		},
-		axes: [axis(spec.x, true, spec.x.ticks?.some(t => t.Label.includes("\n")) ? 42 : 28),
+		axes: [axis(spec.x, true, (u, labels) => labels?.some(l => l.includes("\n")) ? 42 : 28),
 			axis(spec.y, false, 54)],
 		series: [
 			{label: spec.x.label, value: (u, v) => v == null ? "–" :
-				spec.x.ticks?.find(t => t.At === v)?.Label.replace("\n", " ") ?? short(v)},
+				spec.x.ticks?.find(t => t.At === v)?.Label ?? short(v)},
 			...spec.series.map(s => ({
 				label: (s.run ? s.run + " " : "") + s.name, stroke: () => ink(s), width: 1.8,
 				dash: dashes[s.dash || 0], show: !hidden.has(s.run), scale: "y",
 				value: (u, v) => short(v),
-				points: {show: !!(s.dots || s.apart), size: s.apart ? 9 : 6,
-					fill: () => s.apart && s.dash ? colour("--card") : ink(s)},
-				paths: s.apart ? () => null
-					: s.step ? uPlot.paths.stepped({align: 1}) : undefined,
+				points: {show: !!s.dots, size: 6, fill: () => ink(s)},
+				paths: s.step ? uPlot.paths.stepped({align: 1}) : undefined,
 			})),
 		],
 		cursor: {
@@ -255,6 +264,7 @@ function build(fig) {
 		hooks: {
 			drawClear: [u => spec.heat && heat(u, spec.heat)],
 			setCursor: [u => {
+				host.classList.toggle("pointed", u.cursor.idx != null);
 				if (spec.heat) cellText.textContent = pointed(u, spec.heat);
 			}],
 			draw: [u => {

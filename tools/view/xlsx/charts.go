@@ -115,10 +115,7 @@ func (b *book) chart(c view.Chart, n view.Numbers, data func(int) (string, strin
 			Line: excelize.LineOptions{Type: excelize.LineSolid, Width: 1.75, Fill: colour,
 				Dash: dashes[s.Dash%len(dashes)]},
 			Marker: excelize.ChartMarker{Symbol: "none"}}
-		if s.Apart {
-			one.Line.Type = excelize.LineNone
-		}
-		if s.Dots || s.Apart {
+		if s.Dots {
 			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
 		}
 		chart.Series = append(chart.Series, one)

@@ -13,7 +13,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
-	"kvbench/tools/view"
 )
 
 // column is one column of the Summary sheet. Its value for a result is a number, a string, a bool or a
@@ -99,7 +98,7 @@ func key(from string) func(*load.Record) any {
 			}
 			v := printed(r, metric)
 			if rate, ok := v.(float64); ok && strings.HasSuffix(metric, "B/s") {
-				if v = rate * scales["GiB"]; !view.OnStorage(r.Name) { // of another tier
+				if v = rate * scales["GiB"]; !stats.OnStorage(r.Name) { // of another tier
 					return nil
 				}
 			}

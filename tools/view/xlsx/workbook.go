@@ -1,6 +1,7 @@
 package xlsx
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -106,7 +106,7 @@ func metrics(t *stats.Table) table {
 				}
 				row = append(row, values...)
 				if i > 0 {
-					row = append(row, change(c.Change, view.Comparable(bench, i))...)
+					row = append(row, change(c.Change)...)
 				}
 			}
 			sheet.rows = append(sheet.rows, row)
@@ -122,22 +122,18 @@ func round(v float64) float64 {
 }
 
 // change returns the three cells of the change against the first run.
-func change(c *stats.Change, comparable bool) []any {
+func change(c *stats.Change) []any {
 	if c == nil {
 		return []any{nil, nil, nil}
 	}
-	verdict := "no"
+	judged := cmp.Or(c.Unjudged, "no")
 	switch {
-	case c.Headline && !comparable:
-		verdict = "mostly not " + result.StorageLimited
 	case c.Judged(stats.Alpha) != 0:
-		verdict = "yes"
-	case c.TooFew != "":
-		verdict = c.TooFew
+		judged = "yes"
 	case !c.Headline:
-		verdict = "not judged"
+		judged = "not judged"
 	}
-	return []any{share(c.Ratio), c.Adjusted, verdict}
+	return []any{share(c.Ratio), c.Adjusted, judged}
 }
 
 // sections writes the sheet Facts, with the lines of all sections, and a sheet per section with a table.

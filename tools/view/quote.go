@@ -1,0 +1,243 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+)
+
+// Quote is what a mail says about the runs: the sentences at the top of the page, and the headline
+// numbers as text.
+type Quote struct {
+	Subject string           // what ran on what
+	Answers []string         // one for each run after the first, or one for a single run
+	Tables  []report.Section // as many as answers
+	Drives  []string         // how each run's drive was prepared
+	Told    bool             // at least one row has an answer
+}
+
+// NewQuote makes the quote of the records. t is their comparison.
+func NewQuote(records []*load.Record, t *stats.Table) Quote {
+	q := Quote{Subject: whatRan(records, t), Answers: answers(t)}
+	if len(t.Runs) == 1 {
+		q.ofOne(records)
+	}
+	for run := range t.Runs {
+		if run > 0 {
+			q.compare(t, run)
+		}
+		q.Drives = append(q.Drives, preparation(t, run))
+	}
+	return q
+}
+
+// ofOne adds the table of a single run, and how many of its rows may be quoted.
+func (q *Quote) ofOne(records []*load.Record) {
+	var results []*result.Result
+	for _, rec := range records {
+		if rec.Result != nil {
+			results = append(results, rec.Result)
+		}
+	}
+	s := report.Quote(results)
+	var quotable []string
+	for _, row := range s.Rows {
+		if row[5] == report.Quotable {
+			quotable = append(quotable, fmt.Sprintf("%s %s %s", row[0], row[1], row[2]))
+		}
+	}
+	text := fmt.Sprintf("%d of %s may be quoted", len(quotable), units.Plural(len(s.Rows), "row"))
+	if q.Told = len(quotable) > 0; q.Told {
+		text += ": " + some(quotable)
+	}
+	q.Tables, q.Answers = []report.Section{s}, []string{text + "."}
+}
+
+// compare adds the table of a run and the first run.
+func (q *Quote) compare(t *stats.Table, run int) {
+	s := report.Section{Topic: "quote", Columns: []report.Column{{Name: "benchmark"},
+		{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 % interval"},
+		{Name: "storage was the limit"}, {Name: t.Labels[run] + " is"}}}
+	var notes report.Notes
+	for _, b := range t.Headlines() {
+		outcome, m := compared(b, run), b.Headline()
+		if outcome == "" {
+			continue
+		}
+		q.Told = q.Told || slices.Contains(told, outcome)
+		row := []any{b.Name, Median(m.Cells[0], m.Unit, m.Cells).Text,
+			Median(m.Cells[run], m.Unit, m.Cells).Text}
+		if c := m.Cells[run].Change; outcome == absent || outcome == stats.NotLimited {
+			row = append(row, units.Unknown, units.Unknown)
+		} else {
+			row = append(row, ratio(c), interval(c))
+		}
+		is := finding(m, run, outcome)
+		if outcome != absent {
+			is += notes.Add(append(caveats(b, 0), caveats(b, run)...)...)
+		}
+		s.Rows = append(s.Rows, append(row, validCount(b, 0)+", "+validCount(b, run), is))
+	}
+	s.Below = notes.Lines()
+	q.Tables = append(q.Tables, s)
+}
+
+// validCount returns the number of trials in which the storage was the limit: "4 of 6".
+func validCount(b *stats.Benchmark, run int) string {
+	valid, all := b.Valid(run)
+	if all == 0 {
+		return units.Unknown
+	}
+	return fmt.Sprintf("%d of %d", valid, all)
+}
+
+// caveats returns why the headline of a run must not be quoted as the storage's.
+func caveats(b *stats.Benchmark, run int) []string {
+	if results := b.Results(run); stats.OnStorage(b.Name) && len(results) > 0 {
+		return report.Doubts(results, b.Headline().Label)
+	}
+	return nil
+}
+
+// finding says how a run compares with the first, and which number of trials would tell.
+func finding(m *stats.Metric, run int, outcome string) string {
+	if outcome != chance {
+		return strings.TrimSuffix(outcome, " at")
+	}
+	c, n := m.Cells[run].Change, min(m.Cells[0].N(), m.Cells[run].N())
+	s := c.Sight(m.Better, 0, stats.Alpha/2)
+	if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
+		return fmt.Sprintf("not told apart: %d trials could", enough)
+	}
+	return "not told apart: less than " + units.Share.Text(s.Sees)
+}
+
+// Text returns the quote for a terminal and for a mail in plain text.
+func (q Quote) Text() string { return q.print(report.Section.String, "") }
+
+// Markdown returns the quote for a comment.
+func (q Quote) Markdown() string { return q.print(markdown, "- ") }
+
+// print prints the tables, and below them the sentences.
+func (q Quote) print(table func(report.Section) string, bullet string) string {
+	var b strings.Builder
+	for _, s := range q.Tables {
+		b.WriteString(table(s) + "\n")
+	}
+	for _, line := range slices.Concat([]string{q.Subject}, q.Drives, q.Answers) {
+		b.WriteString(bullet + line + "\n")
+	}
+	return b.String()
+}
+
+// markdown returns a table in Markdown.
+func markdown(s report.Section) string {
+	var b strings.Builder
+	heads, rule := []any{}, []any{}
+	for _, c := range s.Columns {
+		heads, rule = append(heads, c.Name), append(rule, "---")
+	}
+	for _, row := range slices.Concat([][]any{heads, rule}, s.Rows) {
+		for i, v := range row {
+			b.WriteString("| " + strings.ReplaceAll(s.Columns[i].Unit.Text(v), "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	return b.String() + strings.Join(append([]string{""}, s.Below...), "\n- ") + "\n"
+}
+
+// whatRan says what ran on what.
+func whatRan(records []*load.Record, t *stats.Table) string {
+	var counts []int
+	for _, b := range t.Benchmarks {
+		counts = append(counts, b.Count...)
+	}
+	slices.Sort(counts)
+	counts = slices.DeleteFunc(slices.Compact(counts), func(n int) bool { return n == 0 })
+	trials := units.Plural(counts[len(counts)-1], "trial")
+	if len(counts) > 1 {
+		trials = fmt.Sprintf("%d to %s", counts[0], trials)
+	}
+	text := fmt.Sprintf("%s of %s, %s of each", units.Plural(len(t.Runs), "run"),
+		units.Plural(len(t.Benchmarks), "benchmark"), trials)
+	for i, run := range runs(records, t) {
+		places := slices.Concat(run.Facts.Values("device"), run.Facts.Values("cache directory"))
+		if len(places) > 0 {
+			text += fmt.Sprintf("; %s on %s", t.Labels[i], strings.Join(places, ", "))
+		}
+	}
+	return text + "."
+}
+
+// The steady state and the amount of writes before it, of SNIA's Solid State Storage Performance Test
+// Specification for enterprise (PTS-E 2.0.2): 2 × the capacity written after a purge; then, over five
+// rounds, the rates stay within 20 % of their mean, and a line through them within 10 %.
+const (
+	steadyRounds = 5
+	steadyRange  = 0.2
+	steadySlope  = 0.1
+	writtenOften = 2
+)
+
+// preparation says whether a run's drive was prepared as SNIA's test asks, as far as the results know.
+func preparation(t *stats.Table, run int) string {
+	written, rows, steady := int64(0), 0, 0
+	sizes := map[string]int64{} // by device
+	for _, b := range t.Benchmarks {
+		for _, rec := range b.Trials[run] {
+			if r := rec.Result; r != nil && r.Simulation == nil {
+				written += r.DeviceCounters.AppWriteBytes
+				if r.Precondition != nil {
+					written += r.Precondition.Bytes
+				}
+				for _, root := range roots(r) {
+					if d := root.BlockDevice; d != nil {
+						sizes[d.Name] = units.OrZero(d.SizeBytes)
+					}
+				}
+			}
+		}
+		if m := b.Headline(); m != nil && m.Cells[run].N() > 0 {
+			if rows++; isSteady(m.Cells[run].Values) {
+				steady++
+			}
+		}
+	}
+	room := int64(0)
+	for _, size := range sizes {
+		room += size
+	}
+	is := "not preconditioned"
+	switch {
+	case room == 0:
+		return t.Labels[run] + ": whether the drive was preconditioned is not known: the results name no " +
+			"block device."
+	case written >= writtenOften*room && steady == rows:
+		is = "preconditioned, if it was purged before,"
+	}
+	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): the run "+
+		"wrote %s, %s the capacity; %d of %s steady over their last %d trials.", t.Labels[run], is,
+		units.Bytes.Text(written), times(float64(written)/float64(room)), steady,
+		units.Plural(rows, "row"), steadyRounds)
+}
+
+// isSteady reports whether the rates of the last steadyRounds trials are a steady state.
+func isSteady(rates []float64) bool {
+	if len(rates) < steadyRounds {
+		return false
+	}
+	rates = rates[len(rates)-steadyRounds:]
+	mean := stat.Mean(rates, nil)
+	_, slope := stat.LinearRegression([]float64{0, 1, 2, 3, 4}, rates, nil, false)
+	return slices.Max(rates)-slices.Min(rates) <= steadyRange*mean &&
+		math.Abs(slope)*(steadyRounds-1) <= steadySlope*mean
+}
