@@ -11,7 +11,8 @@ type piece struct{ at, end int64 }
 func (p piece) size() int64 { return p.end - p.at }
 
 // take takes n bytes, which are free. They begin in the tier's next part, so that the parts have the same
-// load. The entry is in the first free piece that is large enough, or else in several pieces. Callers hold mu.
+// load. The entry is in the first free piece that is large enough, or else in several pieces. Callers
+// hold mu.
 func (t *Tier) take(n int64) (pieces []piece) {
 	at := t.find(int64(t.part) * t.layout.Bytes)
 	t.part = (t.part + 1) % t.layout.Parts
