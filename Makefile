@@ -26,7 +26,7 @@ test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, sta
 # that these call: one that only has a mutex needs no pass of its own. Buffers are poisoned under the detector when they are
 # given back, for which two more packages run with it. The tests of e2e and kvreport wait for processes built without it.
 GOROUTINES := ^\s*go (func|[A-Za-z_.]+)\(|\.Go\(|\.Parallel\(\)|synctest\.Test|RunParallel|AfterFunc
-RACES := tiers/content tiers/memtier
+RACES := tiers/content tiers/memtier tiers/gputier
 NO_RACES := benchmarks/e2e tools/kvreport
 race_packages = $(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do \
 	case " $(NO_RACES) " in *" $${package\#*/} "*) continue;; esac; \

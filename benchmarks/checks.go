@@ -15,6 +15,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/gputier"
 	"kvbench/tracing/host"
 	"kvbench/workloads/formats"
 )
@@ -30,7 +31,7 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	if v.Bench.Checkpoints() {
 		return checkpointFeasible(v, c, err)
 	}
-	bad := sessionsOnly(v).Merge(memoryFits(v))
+	bad := sessionsOnly(v).Merge(memoryFits(v)).Merge(cardsFit(v))
 	if v.Simulated() {
 		return append(bad, simulationFeasible(v)...)
 	}
@@ -87,6 +88,34 @@ func memoryFits(v *params.Values) (bad params.Violations) {
 		}
 	}
 	return bad
+}
+
+// cardsFit returns violations for a gpu tier in the memory of cards that this machine does not have. The
+// ranks of a host use the same cards.
+func cardsFit(v *params.Values) params.Violations {
+	if v.Cards() == 0 || v.Simulated() {
+		return nil
+	}
+	cards, err := gputier.Cards()
+	switch {
+	case err != nil:
+		return params.Violations{fmt.Sprintf("-gpu-backend: must be simulated on this machine, given "+
+			"cuda: %v", err)}
+	case v.Cards() > len(cards):
+		return params.Violations{fmt.Sprintf("-num-gpus: must be at most %d, the cards of this machine, "+
+			"given %d", len(cards), v.Cards())}
+	}
+	for _, c := range cards[:v.Cards()] {
+		most := c.Free / int64(v.LocalRanks)
+		if v.GPUBytes > most {
+			return params.Violations{fmt.Sprintf("-gpu-mem-gb: must be at most %v, because card %d (%s) has "+
+				"%s of %s free for %s of this host, given %s; nvidia-smi lists who has the rest",
+				math.Floor(float64(most)/float64(units.GiB)*1000)/1000, c.Index, c.Name,
+				units.Bytes.Text(c.Free), units.Bytes.Text(c.Bytes),
+				units.Plural(int64(v.LocalRanks), "rank"), v.Text("gpu-mem-gb"))}
+		}
+	}
+	return nil
 }
 
 // sessionsOnly returns a violation if -num-users or -arrival closed-loop is given with a block trace

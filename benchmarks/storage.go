@@ -32,7 +32,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		err = checkpointStorage(v, &c)
 		return c, err
 	}
-	c.GPUBytes, c.GPUBandwidth, c.CPUBytes = v.GPUTierBytes(), v.GPUBytesPerSecond(), v.CPUBytes
+	c.GPUBytes, c.Cards, c.CPUBytes = v.GPUTierBytes(), v.Cards(), v.CPUBytes
+	c.GPUBandwidth = v.GPUBytesPerSecond()
 	c.FlushOnly = v.Division == params.Closed
 	c.Use = buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
 		MaxWriters: v.MaxConcurrentAllocs,

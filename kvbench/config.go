@@ -22,7 +22,8 @@ import (
 
 // StorageConfig has the settings of the tiers and of the I/O of a run.
 type StorageConfig struct {
-	GPUBytes     int64   // 0 = no gpu tier
+	GPUBytes     int64   // of all cards; 0 = no gpu tier
+	Cards        int     // that hold the gpu tier; 0 = it is simulated
 	GPUBandwidth float64 // bytes/s of the simulated link
 	CPUBytes     int64   // 0 = no cpu tier
 	StorageBytes int64   // capacity of the storage tier, > 0

@@ -33,6 +33,11 @@ import (
 func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
 	chunk := cfg.Chunk
+	if cfg.GPUBytes > 0 && cfg.Cards > 0 && !cfg.Simulated {
+		if err := t.openCards(); err != nil {
+			return err
+		}
+	}
 	if cfg.StorageBytes > 0 && cfg.Levels == nil && cfg.Bucket == nil {
 		if err := t.openEngine(); err != nil {
 			return err
@@ -87,7 +92,10 @@ func (t *trial) openTiers(ctx context.Context) error {
 		t.onClose(tier.Close)
 		t.Levels = append(t.Levels, cache.Level{Kind: kind, Tier: tier, Capacity: capacity})
 	}
-	if n := cfg.GPUBytes; n > 0 {
+	if n := cfg.GPUBytes; t.cards != nil {
+		t.Levels = append(t.Levels, cache.Level{Kind: tiers.GPU, Tier: transfer.New(t.cards, t.Transfer),
+			Capacity: n})
+	} else if n > 0 {
 		link, err := sim.NewLink(cfg.GPUBandwidth, t.Clock)
 		if err != nil {
 			return err
@@ -235,6 +243,11 @@ func (t *trial) openEngine() error {
 func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 	t := e.trial
 	p, err := buffer.NewPool(buffers, size, t.nodes...)
+	if err == nil && t.cards != nil {
+		if err := p.Register(t.cards.Pins()); err != nil {
+			t.warn(fmt.Sprintf("copies to and from the card are slower than its link: %v", err))
+		}
+	}
 	if err == nil && t.engine != nil {
 		if err := p.Register(t.engine); err != nil {
 			t.info.IO.EngineReason = err.Error()

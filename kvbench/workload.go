@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/gputier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/sim"
@@ -158,6 +159,7 @@ type trial struct {
 	objects       *record.Objects      // the requests to the bucket, nil without a bucket
 	engine        ioengine.Engine      // for the files, nil without files
 	dirs          []*directory         // the directories of the files
+	cards         *gputier.Tier        // the memory of the gpu tier, nil without one or if it is simulated
 	nodes         []int                // the NUMA nodes of the directories' devices, empty if unknown
 	prepared      atomic.Bool          // the workload's Prepare has returned
 	tracer        *collector.Collector // nil without tracing

@@ -207,6 +207,14 @@ func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }
 // GPUTierBytes is the size of the gpu tier: all cards.
 func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
 
+// Cards is the number of cards that hold the gpu tier, 0 if it is simulated.
+func (v *Values) Cards() int {
+	if v.GPUBackend == "cuda" {
+		return v.GPUs
+	}
+	return 0
+}
+
 // GPUBytesPerSecond is the simulated link's bandwidth per direction.
 func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
 

@@ -12,7 +12,7 @@
 //	objects.go  an object store: its requests, its endpoints, its network
 //	tiers.go    the content of the tiers, and the bytes that they moved; several directories
 //	cache.go    hits, the policy, the comparison with a recording, the load by class
-//	harness.go  the cost of the measurement; the kernel's counters
+//	harness.go  the cost of the measurement; the counters of the kernel, and of the driver of cards
 //	trials.go   a trial in one line; the warnings of all trials; the typical trial of one benchmark
 //	quote.go    the table of what may be quoted, over all trials of all benchmarks, and the rule for it
 //	trace.go    the block-layer trace, and the fio job with the same load

@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -103,17 +104,19 @@ type Registrar interface {
 	Unregister(slot int32)
 }
 
-// Register registers the pool's memory with an I/O engine until the pool is closed, which may be after
-// the engine is. Call it before the first Get. After an error the pool works unregistered.
+// Register registers the pool's memory with an I/O engine, or with a card (slot 0), until the pool is
+// closed, which may be after the engine is. Call it before the first Get. After an error the pool works
+// unregistered.
 func (p *Pool) Register(to Registrar) error {
 	slot, err := to.Register(p.arena.Bytes())
 	if err != nil {
 		return fmt.Errorf("register the I/O buffers: %w", err)
 	}
 	for i := range p.free {
-		p.free[i].Slot = slot
+		p.free[i].Slot = cmp.Or(slot, p.free[i].Slot)
 	}
-	p.unregister = func() { to.Unregister(slot) }
+	before := p.unregister
+	p.unregister = func() { before(); to.Unregister(slot) }
 	return nil
 }
 

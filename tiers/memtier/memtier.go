@@ -5,97 +5,114 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 )
 
-// blockSize is the cpu tier's allocation unit. Copying a chunk in such blocks costs no more than copying
-// it at once. The unused end of an entry's last block does not matter for engines' objects of 100 KiB and
-// more.
-const blockSize = 16 << 10
+// Memory is where a tier keeps its bytes: main memory, or the memory of cards.
+type Memory interface {
+	// Copy copies b to the memory (Write) or from it (Read). The bytes in the memory begin at an offset
+	// and are in one part, see Layout. Copies of different bytes are concurrent.
+	Copy(op tiers.Op, off int64, b []byte) error
+	Close() error
+}
+
+// Layout is the size of a memory: parts of equal size, such as cards. Writers begin in one part after the
+// other, and go on in the next part when one is full.
+type Layout struct {
+	Parts int
+	Bytes int64 // of a part
+}
 
 // Tier stores entries in memory outside the Go heap: real bytes, copied in and out. The Cache enforces the
-// exact capacity; the tier holds any mix of entries of that many bytes. It takes memory from the system
-// up to its highest use (see Prefault), plus less than a block per entry.
+// capacity. The tier holds any mix of entries of that many bytes, because an entry may have several pieces.
 type Tier struct {
-	capacity int64
-	nodes    []int
+	memory Memory
+	layout Layout
+	kind   tiers.Kind
+	traits tiers.Traits
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
-	arenas  []*buffer.Arena
-	fresh   []byte   // the part of the last arena that was never used
-	free    [][]byte // released blocks, LIFO: the last one is likely in the CPU cache
-	held    int64    // bytes of entries, being written or committed
-	used    int64    // bytes of their blocks
+	free    []piece // free bytes, in the order of the offsets; neighbours in a part are joined
+	part    int     // the part in which the next entry begins
+	held    int64   // bytes of entries, being written or committed
 	closed  bool
 }
 
 var _ tiers.Files = (*Tier)(nil)
 
-// New reserves address space for capacity bytes. Memory comes with use, from the NUMA nodes given, see
-// [buffer.NewArena].
+// New returns a cpu tier. It reserves address space for capacity bytes. Memory comes with use, from the
+// NUMA nodes given, see [buffer.NewArena].
 func New(capacity int64, nodes ...int) (*Tier, error) {
-	t := &Tier{capacity: capacity, nodes: nodes, entries: make(map[tiers.ID]*entry)}
-	// An eighth more than the capacity, for unused ends of blocks; grow adds arenas if that is too little.
-	if err := t.grow(capacity + capacity/8); err != nil {
+	arena, err := buffer.NewArena(capacity, nodes...)
+	if err != nil {
 		return nil, fmt.Errorf("make a cpu tier of %d bytes (-cpu-mem-gb): %w", capacity, err)
 	}
-	return t, nil
+	return Over(mainMemory{arena}, Layout{1, capacity}, tiers.CPU, "memory outside the Go heap"), nil
 }
 
-// Prefault takes the memory of the whole capacity from the system now. Without it the kernel clears every
-// page at its first use, inside the measured window. Call it before the first entry.
-func (t *Tier) Prefault() {
-	mem := t.arenas[0].Bytes()
-	buffer.Touch(mem[:min(int64(len(mem)), t.capacity)])
+// Over returns a tier over a memory, which the tier closes.
+func Over(m Memory, l Layout, kind tiers.Kind, description string) *Tier {
+	t := &Tier{memory: m, layout: l, kind: kind, entries: make(map[tiers.ID]*entry),
+		traits: tiers.Traits{Align: 1, Holds: true, Description: description}}
+	for i := range int64(l.Parts) {
+		t.free = append(t.free, piece{i * l.Bytes, (i + 1) * l.Bytes})
+	}
+	return t
 }
+
+// mainMemory is the memory of the cpu tier.
+type mainMemory struct{ *buffer.Arena }
+
+func (m mainMemory) Copy(op tiers.Op, off int64, b []byte) error {
+	if op == tiers.Write {
+		copy(m.Bytes()[off:], b)
+	} else {
+		copy(b, m.Bytes()[off:])
+	}
+	return nil
+}
+
+// Prefault takes the memory of a cpu tier from the system now. Without it the kernel clears every page at
+// its first use, inside the measured window. Call it before the first entry.
+func (t *Tier) Prefault() { buffer.Touch(t.memory.(mainMemory).Bytes()) }
 
 // Traits returns the tier's traits: any alignment; bytes count when they are copied.
-func (t *Tier) Traits() tiers.Traits {
-	return tiers.Traits{Align: 1, Holds: true, Description: "memory outside the Go heap"}
-}
+func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Footprint returns the bytes of the entries, and the unused bytes of their last blocks.
+// Footprint returns the bytes of the entries. No bytes between entries are lost.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.held, t.used - t.held
+	return t.held, 0
 }
 
-// entry is one entry's blocks. They return to the tier after the last user. Users are the tier while the
-// entry can be opened, handles, and requests in flight.
+// entry is the place of one entry. It returns to the tier after the last user. Users are the tier while
+// the entry can be opened, handles, and requests in flight.
 type entry struct {
 	o      tiers.Object
-	blocks [][]byte // fixed from Create on: copying needs no lock
-	uses   int      // guarded by Tier.mu
+	pieces []piece // fixed from Create on: copying needs no lock
+	uses   int     // guarded by Tier.mu
 }
 
 // Create takes the memory for the whole entry, so that a write that has begun does not run out of memory.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	o := objs[0]
-	n := blocks(o.Size)
-	e := &entry{o: o, blocks: make([][]byte, 0, n), uses: 1}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.usable(o); err != nil {
 		return nil, t.error("create", o, -1, err)
 	}
-	for range n {
-		b, err := t.block(o.Size)
-		if err != nil {
-			t.free = append(t.free, e.blocks...)
-			return nil, t.error("create", o, -1, err)
-		}
-		e.blocks = append(e.blocks, b)
+	if free := t.capacity() - t.held; o.Size > free {
+		return nil, t.error("create", o, -1, fmt.Errorf("it has %d bytes and %d are free: %w", o.Size,
+			free, syscall.ENOSPC))
 	}
-	t.take(e, +1)
-	return &handle{tier: t, e: e, op: tiers.Write}, nil
+	t.held += o.Size
+	return &handle{tier: t, e: &entry{o: o, pieces: t.take(o.Size), uses: 1}, op: tiers.Write}, nil
 }
-
-// blocks returns the number of blocks of an entry.
-func blocks(size int64) int { return int((size + blockSize - 1) / blockSize) }
 
 // usable returns an error if an object cannot be written. Create and Commit both check it, because two
 // writers may write the same object.
@@ -106,33 +123,6 @@ func (t *Tier) usable(o tiers.Object) error {
 	case t.entries[o.ID()] != nil:
 		return tiers.ErrExists
 	}
-	return nil
-}
-
-// block takes the block that was released last, which may still be in the CPU cache, or else an unused
-// one, for which the tier may grow.
-func (t *Tier) block(size int64) (b []byte, err error) {
-	if n := len(t.free); n > 0 {
-		b, t.free = t.free[n-1], t.free[:n-1]
-		return b, nil
-	}
-	if len(t.fresh) == 0 {
-		if err := t.grow(max(size, 64<<20)); err != nil {
-			return nil, err
-		}
-	}
-	b, t.fresh = t.fresh[:blockSize:blockSize], t.fresh[blockSize:]
-	return b, nil
-}
-
-// grow reserves an arena for at least that many bytes of blocks.
-func (t *Tier) grow(bytes int64) error {
-	arena, err := buffer.NewArena(tiers.AlignUp(bytes, int64(buffer.HugePage)), t.nodes...)
-	if err != nil {
-		return err
-	}
-	t.arenas = append(t.arenas, arena)
-	t.fresh = arena.Bytes()
 	return nil
 }
 
@@ -170,8 +160,10 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return tiers.Space{Total: t.capacity, Free: t.capacity - t.held}, nil
+	return tiers.Space{Total: t.capacity(), Free: t.capacity() - t.held}, nil
 }
+
+func (t *Tier) capacity() int64 { return int64(t.layout.Parts) * t.layout.Bytes }
 
 // Close returns all memory to the system.
 func (t *Tier) Close() error {
@@ -181,48 +173,41 @@ func (t *Tier) Close() error {
 		return nil
 	}
 	t.closed = true
-	t.entries, t.fresh, t.free = nil, nil, nil
-	for _, a := range t.arenas {
-		if err := a.Close(); err != nil {
-			return fmt.Errorf("close the cpu tier: %w", err)
-		}
+	t.entries, t.free = nil, nil
+	if err := t.memory.Close(); err != nil {
+		return fmt.Errorf("close the %s tier: %w", t.kind, err)
 	}
 	return nil
 }
 
 // release removes one user of e. The caller holds mu.
 func (t *Tier) release(e *entry) {
-	if e.uses--; e.uses == 0 {
-		t.take(e, -1)
-		t.free = append(t.free, e.blocks...)
-		e.blocks = nil
+	if e.uses--; e.uses == 0 && !t.closed {
+		t.held -= e.o.Size
+		t.give(e.pieces)
+		e.pieces = nil
 	}
 }
 
-// take counts an entry's memory as used (sign 1) or free (sign -1).
-func (t *Tier) take(e *entry, sign int64) {
-	t.held += sign * e.o.Size
-	t.used += sign * int64(blocks(e.o.Size)) * blockSize
-}
-
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
-	return &tiers.OpError{Op: op, Path: "cpu tier", Key: o.Key, Offset: off, Err: err}
+	return &tiers.OpError{Op: op, Path: t.kind.String() + " tier", Key: o.Key, Offset: off, Err: err}
 }
 
 // move copies between b and the entry's bytes from off on.
-func (e *entry) move(op tiers.Op, b []byte, off int64) error {
+func (t *Tier) move(e *entry, op tiers.Op, b []byte, off int64) error {
 	if off < 0 || off+int64(len(b)) > e.o.Size {
 		return fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", len(b), off,
 			e.o.Size)
 	}
-	for len(b) > 0 {
-		mem, n := e.blocks[off/blockSize][off%blockSize:], 0
-		if op == tiers.Write {
-			n = copy(mem, b)
-		} else {
-			n = copy(b, mem)
+	for _, p := range e.pieces {
+		n := min(p.size()-off, int64(len(b)))
+		if n > 0 {
+			if err := t.memory.Copy(op, p.at+off, b[:n]); err != nil {
+				return err
+			}
+			b, off = b[n:], off+n
 		}
-		b, off = b[n:], off+int64(n)
+		off -= p.size()
 	}
 	return nil
 }
@@ -267,7 +252,7 @@ func (h *handle) Submit(io *tiers.IO) {
 	}
 	h.e.uses++
 	t.mu.Unlock()
-	err := h.e.move(h.op, io.Buf.B[:io.N], io.Off)
+	err := t.move(h.e, h.op, io.Buf.B[:io.N], io.Off)
 	t.mu.Lock()
 	t.release(h.e)
 	t.mu.Unlock()

@@ -3,6 +3,7 @@ package memtier_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,9 +54,51 @@ func check(t *testing.T, tier tiers.Files, o tiers.Object) {
 	require.NoError(t, bytesIn.Check(b, o, 0))
 }
 
-func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
-	const capacity = 24 << 20
-	tier := memory(t, capacity)
+// parts is a memory of several parts, which counts the copies into each.
+type parts struct {
+	t      *testing.T
+	bytes  [][]byte
+	copies []int
+}
+
+func (m *parts) Copy(op tiers.Op, off int64, b []byte) error {
+	size := int64(len(m.bytes[0]))
+	part, off := off/size, off%size
+	require.LessOrEqual(m.t, off+int64(len(b)), size, "a copy is in one part")
+	m.copies[part]++
+	if op == tiers.Write {
+		copy(m.bytes[part][off:], b)
+	} else {
+		copy(b, m.bytes[part][off:])
+	}
+	return nil
+}
+
+func (m *parts) Close() error { return nil }
+
+func TestTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
+	const capacity, part = 24 << 20, 8 << 20
+	t.Run("cpu", func(t *testing.T) { anyMix(t, memory(t, capacity), capacity) })
+	t.Run("three parts", func(t *testing.T) {
+		m := &parts{t, [][]byte{make([]byte, part), make([]byte, part), make([]byte, part)}, make([]int, 3)}
+		tier := memtier.Over(m, memtier.Layout{Parts: 3, Bytes: part}, tiers.GPU, "test")
+		anyMix(t, tier, capacity)
+		for i := range m.copies {
+			assert.Positive(t, m.copies[i], "each part is used")
+			m.copies[i] = 0
+		}
+		for i := range m.copies {
+			put(t, tier, tiers.Object{Key: fmt.Sprint("p", i), Size: part})
+		}
+		assert.Equal(t, []int{2, 2, 2}, m.copies, "free pieces are joined: an entry in each part, in one piece")
+		_, err := tier.Create(t.Context(), tiers.Object{Key: "k", Size: 1})
+		assert.ErrorIs(t, err, syscall.ENOSPC)
+		assert.ErrorContains(t, err, "gpu tier")
+	})
+}
+
+// anyMix writes and removes entries of many sizes at random, up to the capacity.
+func anyMix(t *testing.T, tier *memtier.Tier, capacity int64) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	var live []tiers.Object
 	var held int64
@@ -73,7 +116,7 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 		live = append(live, o)
 		got, waste := tier.Footprint()
 		assert.Equal(t, held, got)
-		assert.Less(t, waste, int64(len(live))*16<<10, "less than a block each")
+		assert.Zero(t, waste)
 	}
 	for _, o := range live {
 		check(t, tier, o)
