@@ -31,8 +31,8 @@ func runTurns(c *Call) func([]string) error {
 	c.IntVar(&t.Count, "count", 8, "")
 	c.StringVar(&t.Dir, "out", "", "")
 	c.BoolVar(&t.StopEarly, "stop-early", false, "")
-	ignored := c.gateOptions(&t.Options)
-	return func(rest []string) (err error) {
+	check := c.gateOptions(&t.Options)
+	return func(rest []string) error {
 		named := len(rest) == 2 && t.Commands == [2]string{}
 		for side := range rest {
 			m := namedCommand.FindStringSubmatch(rest[side])
@@ -54,10 +54,7 @@ func runTurns(c *Call) func([]string) error {
 		case t.Count < 1:
 			return fmt.Errorf("-count: must be the number of runs of each side, given %d", t.Count)
 		}
-		if err := checkAlpha(t.Options); err != nil {
-			return err
-		}
-		if t.Options.Ignore, err = ignored(); err != nil {
+		if err := check(); err != nil {
 			return err
 		}
 		// Print a line per run. The output of the runs goes to files: it is too long for a CI log.
@@ -82,22 +79,20 @@ func runTurns(c *Call) func([]string) error {
 }
 
 // gateOptions defines the flags of what is compared and of the level, for gate and for turns: they
-// determine the number of runs. It returns a function for the settings of -ignore.
-func (c *Call) gateOptions(o *gate.Options) (ignored func() ([]string, error)) {
+// determine the number of runs. It returns a function that checks them.
+func (c *Call) gateOptions(o *gate.Options) (check func() error) {
 	o.Limits.Default = gate.DefaultLimit
 	c.Var(&o.Limits, "max-regress", "")
 	c.Float64Var(&o.Alpha, "alpha", 0.05, "")
 	c.BoolVar(&o.AllowFew, "allow-few", false, "")
 	ignore := c.String("ignore", "", "")
-	return func() ([]string, error) { return overlooked(*ignore) }
-}
-
-// checkAlpha returns an error if alpha is no probability, such as a percentage.
-func checkAlpha(o gate.Options) error {
-	if !(o.Alpha > 0 && o.Alpha < 1) {
-		return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
+	return func() (err error) {
+		if !(o.Alpha > 0 && o.Alpha < 1) { // a percentage, for example
+			return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
+		}
+		o.Ignore, err = overlooked(*ignore)
+		return err
 	}
-	return nil
 }
 
 // runGate reads both sides, judges them and writes the report. The exit code is 1 if the gate fails, 3
@@ -106,7 +101,7 @@ func checkAlpha(o gate.Options) error {
 func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")
-	ignored := c.gateOptions(&o)
+	check := c.gateOptions(&o)
 	format := c.String("format", "text", "")
 	c.BoolVar(&o.AllowBlind, "allow-blind", false, "")
 	c.BoolVar(&o.AllowFailed, "allow-failed", false, "")
@@ -114,9 +109,7 @@ func runGate(c *Call) func([]string) error {
 	c.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	c.BoolVar(&o.All, "all", false, "")
 	return func(rest []string) error {
-		var wrong error
-		o.Ignore, wrong = ignored()
-		form := gate.Formats[*format]
+		wrong, form := check(), gate.Formats[*format]
 		switch {
 		case len(rest) > 0:
 			return fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable",
@@ -131,8 +124,6 @@ func runGate(c *Call) func([]string) error {
 				slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
 		case o.Count < 0:
 			return fmt.Errorf("-count: must be the number of trials of each side, given %d", o.Count)
-		case checkAlpha(o) != nil:
-			return checkAlpha(o)
 		case wrong != nil:
 			return wrong
 		}
