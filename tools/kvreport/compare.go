@@ -40,21 +40,16 @@ func runTurns(c *Call) func([]string) error {
 				t.Names[side], t.Commands[side] = m[1], m[2]
 			}
 		}
-		switch {
-		case len(rest) > 0 && !named:
-			return fmt.Errorf("unexpected %q: the sides are -old COMMAND and -new COMMAND, or two arguments "+
-				"NAME=COMMAND; a command with spaces stands in quotes", rest[0])
-		case t.Commands[0] == "" || t.Commands[1] == "" || t.Dir == "":
-			return errors.New("two commands and -out are needed: -old COMMAND -new COMMAND, or two arguments " +
-				"NAME=COMMAND, and a directory for what they print")
-		case t.Names[0] == t.Names[1]:
-			return fmt.Errorf("both sides are named %s: their outputs need two names", t.Names[0])
-		case t.StopEarly && named:
-			return errors.New("-stop-early is for -old and -new: sides with names have no limit to be decided")
-		case t.Count < 1:
-			return fmt.Errorf("-count: must be the number of runs of each side, given %d", t.Count)
-		}
-		if err := check(); err != nil {
+		var wrong mistakes
+		wrong.check(len(rest) == 0 || named, "unexpected %q: the sides are -old COMMAND and -new COMMAND, or "+
+			"two arguments NAME=COMMAND; a command with spaces stands in quotes", rest)
+		wrong.check(t.Commands[0] != "" && t.Commands[1] != "" && t.Dir != "", "two commands and -out are "+
+			"needed: -old COMMAND -new COMMAND, or two arguments NAME=COMMAND, and a directory for what they print")
+		wrong.check(t.Names[0] != t.Names[1], "both sides are named %s: their outputs need two names", t.Names[0])
+		wrong.check(!t.StopEarly || !named, "-stop-early is for -old and -new: sides with names have no limit "+
+			"to be decided")
+		wrong.check(t.Count > 0, "-count: must be the number of runs of each side, given %d", t.Count)
+		if err := errors.Join(append(wrong, check())...); err != nil {
 			return err
 		}
 		// Print a line per run. The output of the runs goes to files: it is too long for a CI log.
@@ -96,8 +91,7 @@ func (c *Call) gateOptions(o *gate.Options) (check func() error) {
 }
 
 // runGate reads both sides, judges them and writes the report. The exit code is 1 if the gate fails, 3
-// if it is undecided, and 2 if nothing was compared. It reports the first wrong flag before it reads an
-// input.
+// if it is undecided, and 2 if nothing was compared. It reports all wrong flags before it reads an input.
 func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")
@@ -109,23 +103,18 @@ func runGate(c *Call) func([]string) error {
 	c.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	c.BoolVar(&o.All, "all", false, "")
 	return func(rest []string) error {
-		wrong, form := check(), gate.Formats[*format]
-		switch {
-		case len(rest) > 0:
-			return fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable",
-				rest[0])
-		case len(*old) == 0 || len(*new) == 0:
-			return errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt " +
-				"-new b.txt")
-		case slices.Contains(*old, load.Stdin) && slices.Contains(*new, load.Stdin):
-			return errors.New("only one of -old and -new can be standard input")
-		case form == nil:
-			return fmt.Errorf("-format: must be one of %s, given %q", strings.Join(
-				slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
-		case o.Count < 0:
-			return fmt.Errorf("-count: must be the number of trials of each side, given %d", o.Count)
-		case wrong != nil:
-			return wrong
+		form := gate.Formats[*format]
+		var wrong mistakes
+		wrong.check(len(rest) == 0, "unexpected %q: inputs are given as -old IN -new IN, each repeatable", rest)
+		wrong.check(len(*old) > 0 && len(*new) > 0, "-old and -new are both needed, for example: kvreport gate "+
+			"-old a.txt -new b.txt")
+		wrong.check(!slices.Contains(*old, load.Stdin) || !slices.Contains(*new, load.Stdin),
+			"only one of -old and -new can be standard input")
+		wrong.check(form != nil, "-format: must be one of %s, given %q",
+			strings.Join(slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
+		wrong.check(o.Count >= 0, "-count: must be the number of trials of each side, given %d", o.Count)
+		if err := errors.Join(append(wrong, check())...); err != nil {
+			return err
 		}
 		// A bad line is a warning. A side without a good line is an error.
 		t, err := gate.Read(*old, *new, o.Ignore, c.stdin, c.warn)
