@@ -71,8 +71,8 @@ func followLinks(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.Mode()&fs.ModeDevice != 0:
-		return "", fmt.Errorf("%s is a device, and files are measured, not raw devices: make a filesystem "+
-			"on it, mount it, and give a directory there", path)
+		return "", fmt.Errorf("%s is a device, not a directory: give a directory on a mounted "+
+			"filesystem", path)
 	case err == nil && !info.IsDir():
 		return "", fmt.Errorf("%s is not a directory", path)
 	case err == nil:

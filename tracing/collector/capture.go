@@ -94,8 +94,8 @@ func (c *Collector) judge(t *tracing.Trace) {
 		}
 	}
 	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
-	warn(stale > 0, "%d of %d completions (%.2g %%) were not seen: these requests are missing from the "+
-		"histograms", stale, total+stale, 100*float64(stale)/float64(total+stale))
+	warn(stale > 0, "the tracer saw no completion of %d of %d I/O requests: "+
+		"they count as issued, and are missing from the histograms", stale, total+stale)
 	if float64(stale) > lossTolerated*float64(total) {
 		p.Warn("too many lost completions: the depth at dispatch is left out")
 		t.DepthRead, t.DepthWrite = tracing.Histogram{}, tracing.Histogram{}
