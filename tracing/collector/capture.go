@@ -46,11 +46,12 @@ func (c *Collector) build(w *window) (*tracing.Trace, error) {
 	}
 	p.LeadNS, p.TailNS = w.margins()
 	p.UnobservedNS += w.lost.unobserved
-	p.IdleKnown = p.Seen() > seeingMin
-	gaps := float64(p.IdleNS)
+	// Several lost completions at a time count several times in UnobservedNS: then the sum is too large.
+	gaps := int64(float64(p.IdleNS) / max(p.Seen(), seeingMin))
 	p.IdleNS = p.LeadNS + p.TailNS
+	p.IdleKnown = p.Seen() > seeingMin && p.IdleNS+gaps <= p.WindowNS
 	if p.IdleKnown {
-		p.IdleNS += int64(gaps / p.Seen())
+		p.IdleNS += gaps
 	}
 	p.Losses.Missed = w.after.missed - w.before.missed
 	if p.FileAttach == byNothing {
