@@ -14,6 +14,8 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/gputier"
 	"kvbench/tiers/tiertest"
+	"kvbench/tracing/host"
+	"kvbench/tracing/nvml"
 )
 
 func TestMain(m *testing.M) { os.Exit(tiertest.FakeCards(m)) }
@@ -144,4 +146,33 @@ func TestCopyRates(t *testing.T) {
 	assert.Equal(t, "Fake Card 0, CUDA 13.0", tier.Traits().Description)
 	assert.Equal(t, []gputier.Card{{Name: "Fake Card 0", Address: "0000:81:00.0", CUDA: "13.0", Bytes: 1 << 30,
 		Free: 1 << 30}}, tier.Cards())
+}
+
+// TestNVML: the library counts the bytes that the tier copies and the memory that it takes.
+func TestNVML(t *testing.T) {
+	tier := cards(t, 1, 1<<20)
+	before, err := nvml.Cards()
+	require.NoError(t, err)
+	require.Len(t, before, 2)
+	x := tiertest.Transfer(t, tiertest.Chunk, 2)
+	o := tiers.Object{Key: "k", Size: 300_000}
+	_, _, err = x.Write(t.Context(), tier, nil, o)
+	require.NoError(t, err)
+	for range 2 {
+		_, _, err = x.Read(t.Context(), tier, nil, o)
+		require.NoError(t, err)
+	}
+	after, err := nvml.Cards()
+	require.NoError(t, err)
+	assert.Equal(t, o.Size, *after[0].ReceivedBytes-*before[0].ReceivedBytes)
+	assert.Equal(t, 2*o.Size, *after[0].SentBytes-*before[0].SentBytes)
+	after[0].ReceivedBytes, after[0].SentBytes = nil, nil
+	assert.Equal(t, nvml.Card{Name: "Fake Card 0", UUID: "GPU-0", Driver: "580.95.05", Address: "0000:81:00.0",
+		MemoryBytes: new(int64(1 << 30)), UsedBytes: new(int64(1 << 20)), Source: "NVML",
+		Link: &host.Link{Address: "0000:81:00.0", Generation: 5, Width: 8, MaxGeneration: 5, MaxWidth: 16},
+	}, after[0])
+	t.Setenv("FAKENVML_OLD", "1")
+	after, err = nvml.Cards()
+	require.NoError(t, err)
+	assert.Nil(t, after[0].SentBytes, "a counter of 32 bits overflows within a second")
 }

@@ -15,6 +15,9 @@ import (
 //go:embed testdata/libcuda.c
 var fakeCUDA string
 
+//go:embed testdata/libnvidia-ml.c
+var fakeNVML string
+
 // FakeCards compiles the drivers of the tests and starts this test binary again with them, because the
 // dynamic linker reads LD_LIBRARY_PATH when a process begins. It returns the exit status for TestMain. The
 // drivers are C files in testdata, which say how the environment controls them.
@@ -43,7 +46,7 @@ func FakeCards(m *testing.M) int {
 
 // CompileCards writes the drivers of the tests to a directory, for LD_LIBRARY_PATH.
 func CompileCards(dir string) error {
-	for name, source := range map[string]string{"libcuda.so.1": fakeCUDA} {
+	for name, source := range map[string]string{"libcuda.so.1": fakeCUDA, "libnvidia-ml.so.1": fakeNVML} {
 		cc := exec.Command("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-pthread", "-o",
 			filepath.Join(dir, name), "-x", "c", "-")
 		cc.Stdin = strings.NewReader(source)

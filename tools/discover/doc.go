@@ -5,7 +5,7 @@
 //	machine.go     Describe: processors, memory, the directory, tracing; ReadFile: the
 //	               description of another machine
 //	devices.go     block devices, their PCIe links and NVMe controllers; NVIDIA's GPUs on the PCI
-//	               bus, and their memory by nvidia-smi
+//	               bus, and what their driver knows (package nvml)
 //	recommend.go   recommended parameters and system settings
 //	text.go        the description as text, by text.tmpl
 //

@@ -1,6 +1,9 @@
 package discover
 
-import "kvbench/kvbench/result"
+import (
+	"kvbench/kvbench/result"
+	"kvbench/tracing/host"
+)
 
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
@@ -54,34 +57,23 @@ type Memory struct {
 	HugePagePool     *int64 `json:"nr_hugepages"`
 }
 
-// Link is a PCIe link. Speed, Generation and Width are negotiated. MaxGeneration and MaxWidth are the
-// largest that the device supports.
-type Link struct {
-	Address       string `json:"address"`
-	Speed         string `json:"speed"` // as the kernel writes it: 16.0 GT/s PCIe
-	Generation    int    `json:"generation"`
-	Width         int    `json:"width"`
-	MaxGeneration int    `json:"max_generation"`
-	MaxWidth      int    `json:"max_width"`
-	NUMANode      *int64 `json:"numa_node"`
-}
-
 // GPU is one NVIDIA GPU.
 type GPU struct {
-	Index       int    `json:"index"`
-	Name        string `json:"name"`
-	UUID        string `json:"uuid,omitempty"`
-	MemoryBytes *int64 `json:"memory_bytes"`
-	Link        *Link  `json:"pcie"`
-	Source      string `json:"source"` // nvidia-smi, /proc/driver/nvidia or PCI bus
-	address     string // PCI address
+	Index       int        `json:"index"`
+	Name        string     `json:"name"`
+	UUID        string     `json:"uuid,omitempty"`
+	MemoryBytes *int64     `json:"memory_bytes"`
+	Link        *host.Link `json:"pcie"`
+	Driver      string     `json:"driver,omitempty"`
+	Source      string     `json:"source"` // NVML, nvidia-smi, /proc/driver/nvidia or PCI bus
+	address     string     // PCI address
 }
 
 // Device is a whole block device.
 type Device struct {
 	result.Device
-	Link *Link `json:"pcie"`
-	NVMe *NVMe `json:"nvme"`
+	Link *host.Link `json:"pcie"`
+	NVMe *NVMe      `json:"nvme"`
 }
 
 // NVMe describes an NVMe controller, from sysfs.

@@ -6,18 +6,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
+	"kvbench/tracing/nvml"
 )
 
 // machine is the source of all facts. Tests set a root with files, and replace the functions for facts
@@ -27,22 +26,14 @@ type machine struct {
 	environment func(dir string) result.Environment
 	limits      func() host.Limits
 	filesystem  func(dir string) (host.Filesystem, error)
-	nvidiaSMI   func(args ...string) (string, error)
+	cards       func() ([]nvml.Card, error)
 	untraced    func() (why string) // starts and stops a trace; "" if that worked
 }
 
 // thisMachine returns the source of this system's facts.
 func thisMachine() machine {
 	return machine{environment: result.ReadEnvironment, limits: host.ReadLimits,
-		filesystem: host.FilesystemOf, nvidiaSMI: runNvidiaSMI, untraced: tryTracing}
-}
-
-// runNvidiaSMI runs nvidia-smi, for at most 10 s: it hangs if the driver does not answer.
-func runNvidiaSMI(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "nvidia-smi", args...).Output()
-	return string(out), err
+		filesystem: host.FilesystemOf, cards: nvml.Cards, untraced: tryTracing}
 }
 
 // tryTracing starts and stops a trace, in about 50 ms, and returns why it failed. Whether tracing works

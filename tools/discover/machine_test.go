@@ -18,6 +18,7 @@ import (
 	"kvbench/tools/golden"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
+	"kvbench/tracing/nvml"
 )
 
 // fake is the machine of testdata/server.txtar.
@@ -58,7 +59,10 @@ func fake(t *testing.T) machine {
 		filesystem: func(string) (host.Filesystem, error) {
 			return host.Filesystem{Type: "xfs", Free: 3000 << 30, Total: 3500 << 30}, nil
 		},
-		nvidiaSMI: func(...string) (string, error) { return "00000000:81:00.0, 144384\n", nil },
+		cards: func() ([]nvml.Card, error) {
+			return []nvml.Card{{Address: "0000:81:00.0", MemoryBytes: new(int64(144384 << 20)),
+				Driver: "580.95.05", Source: "NVML"}}, nil
+		},
 	}
 }
 
@@ -126,17 +130,19 @@ func TestDirectoriesThatCannotBeMeasured(t *testing.T) {
 
 func TestGPUsOfWhichLessIsKnown(t *testing.T) {
 	m := fake(t)
-	m.nvidiaSMI = func(...string) (string, error) { return "00000000:81:00.0, [N/A]\n", nil }
-	g := m.hardware("/").GPUs[0]
-	assert.Nil(t, g.MemoryBytes, "unknown is not 0")
-	assert.Equal(t, "/proc/driver/nvidia", g.Source)
-	m.nvidiaSMI = func(...string) (string, error) { return "", errors.New("not found") }
-	require.NoError(t, os.RemoveAll(m.Path("proc/driver")))
+	m.cards = func() ([]nvml.Card, error) { return []nvml.Card{{Address: "0000:99:00.0", Name: "another"}}, nil }
 	h := m.hardware("/")
+	require.Len(t, h.GPUs, 2, "the driver has a card that is not on the bus here")
+	assert.Nil(t, h.GPUs[0].MemoryBytes, "unknown is not 0")
+	assert.Equal(t, "/proc/driver/nvidia", h.GPUs[0].Source)
+	assert.Equal(t, "another", h.GPUs[1].Name)
+	m.cards = func() ([]nvml.Card, error) { return nil, errors.New("not found") }
+	require.NoError(t, os.RemoveAll(m.Path("proc/driver")))
+	h = m.hardware("/")
 	require.Len(t, h.GPUs, 1)
 	assert.Equal(t, "NVIDIA device 0x2335", h.GPUs[0].Name)
 	assert.Equal(t, 5, h.GPUs[0].Link.Generation)
-	assert.Equal(t, "memory is unknown: nvidia-smi, which comes with the driver: not found", h.GPUNote)
+	assert.Equal(t, "memory is unknown: not found", h.GPUNote)
 	require.NoError(t, os.RemoveAll(m.Path("sys/bus")))
 	h = m.hardware("/")
 	assert.Empty(t, h.GPUs)
@@ -151,16 +157,6 @@ func TestTracingIsTried(t *testing.T) {
 	assert.Equal(t, c.Unavailable() == nil, tryTracing() == "")
 	m := machine{untraced: func() string { return "a seccomp filter" }}
 	assert.Equal(t, Tracing{Verdict: "no: a seccomp filter"}, m.tracing())
-}
-
-func TestGenerations(t *testing.T) {
-	for speed, want := range map[string]int{"2.5 GT/s PCIe": 1, "5.0 GT/s PCIe": 2,
-		"8.0 GT/s PCIe": 3, "16.0 GT/s PCIe": 4, "32.0 GT/s PCIe": 5, "64.0 GT/s PCIe": 6,
-		"Unknown": 0, "": 0} {
-		assert.Equal(t, want, generation(speed), speed)
-	}
-	assert.InDelta(t, 7.33, Link{Generation: 4, Width: 4}.GiBPerSecond(), 0.01)
-	assert.InDelta(t, 0.466, Link{Generation: 2, Width: 1}.GiBPerSecond(), 0.001)
 }
 
 func TestReadFileRefusesOtherThings(t *testing.T) {

@@ -153,7 +153,8 @@ func (h Hardware) tiers(a *advice) {
 	// The gpu tier is simulated with a given link bandwidth: recommend the bandwidth of the slot.
 	l := units.OrZero(g.Link)
 	a.add(l.GiBPerSecond() > 0, fmt.Sprintf("-gpu-bandwidth-gbps %.0f", l.GiBPerSecond()),
-		"the simulated link of the gpu tier: PCIe generation %d × %d", l.Generation, l.Width)
+		"the simulated link of the gpu tier: PCIe generation %d × %d; with -gpu-backend cuda instead, the "+
+			"tier is in the memory of the card", l.Generation, l.Width)
 }
 
 // system advises on settings that make runs differ, or that let the harness limit a run.

@@ -16,7 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tiers/tiertest"
 	"kvbench/tools/golden"
+	"kvbench/tracing/nvml"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"kvreport": main}) }
@@ -55,6 +57,8 @@ func run(ts *testscript.TestScript, args []string) int {
 func TestScripts(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)
+	drivers := t.TempDir()
+	uncompiled := tiertest.CompileCards(drivers)
 	testscript.RunT(sequential{t}, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: golden.Update(),
 		Setup: func(env *testscript.Env) error {
@@ -62,8 +66,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("LOAD", filepath.Join(here, "../load/testdata"))
 			env.Setenv("GATE", filepath.Join(here, "../gate/testdata"))
 			env.Setenv("FIO", filepath.Join(here, "testdata/fio"))
+			env.Setenv("DRIVERS", drivers)
 			env.Setenv("GOLDEN", filepath.Join(here, "../golden/testdata"))
 			return nil
+		},
+		// [cards]: the drivers of the tests are in $DRIVERS, and this build uses them.
+		Condition: func(string) (bool, error) {
+			_, err := nvml.Cards()
+			return uncompiled == nil && !strings.Contains(fmt.Sprint(err), "this build has no NVML"), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": func(ts *testscript.TestScript, _ bool, args []string) {

@@ -20,6 +20,7 @@ enum { CARDS = 8, RANGES = 64 };
 
 static struct range { char *at; size_t bytes; int card; } allocated[RANGES], registered[RANGES];
 static int contexts[CARDS]; /* how often each is retained; a context is the address of its count */
+static long long moved[CARDS][2]; /* bytes sent and received */
 static __thread int *current;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -237,7 +238,16 @@ static int copy(char *device, char *to, const char *from, size_t bytes)
 	if (setting("FAKECUDA_SLOW", 0))
 		usleep(setting("FAKECUDA_SLOW", 0));
 	memcpy(to, from, bytes);
+	__atomic_add_fetch(&moved[current - contexts][to == device], bytes, __ATOMIC_RELAXED);
 	return OK;
+}
+
+/* What the fake NVML reports. */
+long long fakecuda_count(const char *what, int card)
+{
+	if (!strcmp(what, "used"))
+		return used(card);
+	return __atomic_load_n(&moved[card][!strcmp(what, "received")], __ATOMIC_RELAXED);
 }
 
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream)
