@@ -196,6 +196,7 @@ func (t *trial) measured() {
 		t.info.DeviceCounters, t.info.DeviceBusy = counted(t.device.Title(), d), d.IOTicks
 	}
 	t.closeRoots()
+	t.closeCardCounters()
 	before, now := t.usage, t.cfg.Usage()
 	cpu := max(now.CPU-before.CPU, 0) // some systems estimate the CPU time, which may then decrease
 	t.info.Harness = result.Harness{

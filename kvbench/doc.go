@@ -5,6 +5,7 @@
 //	config.go      Config, StorageConfig: the input of a trial; Snapshot: the data of the live line
 //	trial.go       Run: the stages of a trial: prepare, load, conclude, clean
 //	stack.go       opens tiers, buffers, cache and I/O engine
+//	cards.go       opens the cards of the gpu tier; the counters of their driver
 //	reference.go   Reference: the hits of the default policy for the same requests
 //	watchdog.go    ends a trial after a signal, or if the storage does not answer; makes and publishes
 //	               the result once

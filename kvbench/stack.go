@@ -18,7 +18,6 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
-	"kvbench/tiers/gputier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/objecttier"
@@ -137,19 +136,6 @@ func (t *trial) openTiers(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
-}
-
-// openCards takes the memory of the gpu tier. The buffers are registered with its driver, so that it closes
-// after them.
-func (t *trial) openCards() (err error) {
-	cfg := &t.cfg.Storage
-	t.stage("taking the memory of the cards")
-	n := int64(cfg.Cards)
-	if t.cards, err = gputier.New(cfg.Cards, (cfg.GPUBytes+n-1)/n); err != nil {
-		return fmt.Errorf("making a gpu tier of %d bytes: %w", cfg.GPUBytes, err)
-	}
-	t.onClose(t.cards.Close)
 	return nil
 }
 

@@ -253,6 +253,7 @@ func (t *trial) startMeters() (start time.Duration) {
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.rootStats = t.readRoots()
+	t.openCardCounters()
 	// Three clocks note the same moment. No slow call may come between them: if the thread is
 	// descheduled there, the three times differ.
 	opened := time.Now()

@@ -12,7 +12,7 @@
 //	objects.go  an object store: its requests, its endpoints, its network
 //	tiers.go    the content of the tiers, and the bytes that they moved; several directories
 //	cache.go    hits, the policy, the comparison with a recording, the load by class
-//	harness.go  the cost of the measurement; the kernel's counters
+//	harness.go  the cost of the measurement; the counters of the kernel, and of the driver of cards
 //	trials.go   the line that sums up the trials of one benchmark
 //	trace.go    the block-layer trace, and the fio job with the same load
 //

@@ -68,3 +68,42 @@ func kernel(r *result.Result) (s Section) {
 	}
 	return s
 }
+
+// cards has the cards of the gpu tier, and NVML's counts next to those of the tier. PCIe also carries
+// requests and acknowledgements, so that its bytes are some more.
+func cards(r *result.Result) (s Section) {
+	s.Title, s.Folded = "Cards", true
+	var received, sent *int64
+	for _, c := range r.Cards {
+		text := fmt.Sprintf("%s at %s, driver %s, CUDA %s", c.Name, c.Address, cmp.Or(c.Driver, "unknown"),
+			c.CUDA)
+		if c.PCIeWidth > 0 {
+			text += fmt.Sprintf(", PCIe %d × %d", c.PCIeGeneration, c.PCIeWidth)
+		}
+		s.line("card", "%s; a plain copy reads %s and writes %s", text,
+			units.BytesPerSec.Text(c.PlainReadBytesPerSecond),
+			units.BytesPerSec.Text(c.PlainWriteBytesPerSecond))
+		if c.NVMLReason != "" {
+			s.line("", "no counts of the driver: %s", c.NVMLReason)
+			continue
+		}
+		s.line("", "%s of %s in use at the end (NVML)", bytes(c.UsedBytes), bytes(c.MemoryBytes))
+		received, sent = plus(received, c.ReceivedBytes), plus(sent, c.SentBytes)
+	}
+	for _, t := range r.Tiers {
+		if t.Level == "gpu" && sent != nil && received != nil {
+			s.line("", "PCIe: sent %s (gpu tier read %s, ratio %s), received %s (gpu tier written %s, ratio %s)",
+				bytes(sent), bytes(t.Read.Bytes), number(units.Ratio(*sent, t.Read.Bytes)), bytes(received),
+				bytes(t.Write.Bytes), number(units.Ratio(*received, t.Write.Bytes)))
+		}
+	}
+	return s
+}
+
+// plus adds counts of which each may be unknown.
+func plus(sum, n *int64) *int64 {
+	if n == nil {
+		return sum
+	}
+	return new(units.OrZero(sum) + *n)
+}

@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 		"prompts": prompts, "time": requestTime, "tokens": firstTokens, "kernel": kernel,
 		"endpoints": endpoints, "validation": validation, "settings": settings, "harness": harness,
 		"stalls": stalls, "policy": policy, "clients": clients, "simulation": simulation,
-		"failures": failures}
+		"failures": failures, "cards": cards}
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		base := []byte("{}")
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -57,7 +57,7 @@ func groups(r *result.Result) [][]Section {
 			firstTokens(r)},
 		{tiers(r), moved(r), roots(r), prompts(r), blocks(r), blocksOverTime(r), policy(r),
 			validation(r), served(r)},
-		{harness(r), kernel(r)}}
+		{harness(r), kernel(r), cards(r)}}
 	if r.WindowNS <= 0 { // it failed before there was anything to measure
 		for _, group := range all[1:] {
 			clear(group)

@@ -89,6 +89,26 @@ type Queue struct {
 	ReadAheadKB       *int64 `json:"read_ahead_kb"`
 }
 
+// Card is a card whose memory is the gpu tier. Unknown numbers are null, or 0 for the link.
+type Card struct {
+	Name           string `json:"name"`
+	Address        string `json:"address"` // on the PCI bus
+	CUDA           string `json:"cuda"`    // the newest version that the driver supports
+	Driver         string `json:"driver,omitempty"`
+	PCIeGeneration int    `json:"pcie_generation"`
+	PCIeWidth      int    `json:"pcie_width"`
+	MemoryBytes    int64  `json:"memory_bytes"` // the whole memory of the card
+	FreeBytes      int64  `json:"free_bytes"`   // of it, before the run
+	// what plain copies of 64 MiB from the card to registered memory reach, before the load
+	PlainReadBytesPerSecond  float64 `json:"plain_read_bytes_per_s"`
+	PlainWriteBytesPerSecond float64 `json:"plain_write_bytes_per_s"` // the same to the card
+	UsedBytes                *int64  `json:"used_bytes"`              // at the window's end, by NVML
+	// over PCIe in the window, of all processes, by NVML
+	ReceivedBytes *int64 `json:"received_bytes"`
+	SentBytes     *int64 `json:"sent_bytes"`            // the same in the other direction
+	NVMLReason    string `json:"nvml_reason,omitempty"` // why NVML's numbers are unknown
+}
+
 // Limits is what this process may use of the machine: the minimum of the machine itself, the CPU
 // affinity and the limits of all its cgroups. Each value has a source, which names the limit. 0 is
 // unknown.

@@ -101,6 +101,7 @@ type Result struct {
 	Harness        Harness        `json:"harness"`
 	Stalls         *Stalls        `json:"stalls" merge:"any"` // null: none
 	DeviceCounters DeviceCounters `json:"device_witness"`
+	Cards          []Card         `json:"cards,omitempty" merge:"list"` // of -gpu-backend cuda
 	Ceiling        *Ceiling       `json:"ceiling" merge:"drop"`
 	CeilingRatio   *float64       `json:"ceiling_ratio" merge:"drop" line:"ceiling-ratio"`
 	Precondition   *Precondition  `json:"precondition"`

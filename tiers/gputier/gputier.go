@@ -131,27 +131,31 @@ const (
 	plainTime  = 50 * time.Millisecond
 )
 
-// CopyRates measures what plain copies between the first card and registered memory reach, in bytes/s. Call
-// it before the first entry: it writes into the tier's memory.
-func (t *Tier) CopyRates() (rates [tiers.NumOps]float64, err error) {
+// CopyRates measures what plain copies between each card and registered memory reach, in bytes/s. Call it
+// before the first entry: it writes into the tier's memory.
+func (t *Tier) CopyRates() (rates [][tiers.NumOps]float64, err error) {
 	arena, err := buffer.NewArena(min(plainBytes, t.memory.bytes))
 	if err != nil {
-		return rates, err
+		return nil, err
 	}
-	buffer.Touch(arena.Bytes())
-	d := t.memory.devices[0]
-	err = d.register(arena.Bytes())
-	for op := range rates {
-		from, moved := time.Now(), 0
-		for err == nil && time.Since(from) < plainTime {
-			err = d.copy(tiers.Op(op), 0, arena.Bytes())
-			moved += len(arena.Bytes())
+	plain := arena.Bytes()
+	buffer.Touch(plain)
+	pins := t.Pins()
+	_, _ = pins.Register(plain) // NewPool of the run reports the error
+	for _, d := range t.memory.devices {
+		err = errors.Join(err, d.copy(tiers.Write, 0, plain)) // the first copy takes longer
+		var rate [tiers.NumOps]float64
+		for op := range rate {
+			from, moved := time.Now(), 0
+			for err == nil && time.Since(from) < plainTime {
+				err = d.copy(tiers.Op(op), 0, plain)
+				moved += len(plain)
+			}
+			rate[op] = float64(moved) / time.Since(from).Seconds()
 		}
-		rates[op] = float64(moved) / time.Since(from).Seconds()
+		rates = append(rates, rate)
 	}
-	if err == nil {
-		err = d.unregister(arena.Bytes())
-	}
+	pins.Unregister(0)
 	return rates, errors.Join(err, arena.Close())
 }
 

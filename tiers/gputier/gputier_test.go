@@ -139,7 +139,8 @@ func TestCopyRates(t *testing.T) {
 	t.Setenv("FAKECUDA_SLOW", "10000")
 	rates, err := tier.CopyRates()
 	require.NoError(t, err)
-	for _, rate := range rates {
+	require.Len(t, rates, 1)
+	for _, rate := range rates[0] {
 		assert.Positive(t, rate)
 		assert.Less(t, rate, (1<<20)/pause.Seconds())
 	}

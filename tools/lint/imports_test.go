@@ -15,6 +15,7 @@ var mayImport = map[string]string{
 	"tracing":           "",
 	"tracing/bpf":       "",
 	"tracing/host":      "tracing",
+	"tracing/nvml":      "tracing/host",
 	"tracing/collector": "tracing tracing/host tracing/bpf",
 	"tracing/fio":       "tracing",
 
@@ -37,6 +38,7 @@ var mayImport = map[string]string{
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/spread":        "tiers tiers/filetier",
 	"tiers/memtier":       "tiers tiers/buffer",
+	"tiers/gputier":       "tiers tiers/buffer tiers/memtier",
 	"tiers/sim":           "tiers tiers/clock",
 	"tiers/transfer":      "tiers tiers/clock tiers/buffer",
 	"tiers/cache":         "tiers tiers/clock tiers/evict",
