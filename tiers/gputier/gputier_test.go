@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,22 +19,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(tiertest.FakeCards(m)) }
 
-// watched fails the test at its end if the driver still holds memory, registrations or contexts. It skips
-// the test in builds without cgo.
-func watched(t testing.TB) {
-	t.Helper()
-	if _, err := gputier.Cards(); errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
-	}
-	log := filepath.Join(t.TempDir(), "log")
-	t.Setenv("FAKECUDA_LOG", log)
-	t.Cleanup(func() { assert.Empty(t, tiertest.CardsHold(t, log)) })
-}
-
 // cards returns a tier over some of the driver's cards.
 func cards(t testing.TB, n int, bytes int64) *gputier.Tier {
 	t.Helper()
-	watched(t)
+	tiertest.Cards(t)
 	tier, err := gputier.New(n, bytes)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
@@ -59,7 +46,7 @@ func TestNoTier(t *testing.T) {
 			"end it (nvidia-smi lists it), or allow several with nvidia-smi -c 0"},
 		{"cuMemAlloc_v2:12345:1", "on card 0: error 12345 (unknown to the driver)"},
 	} {
-		watched(t)
+		tiertest.Cards(t)
 		t.Setenv("FAKECUDA_FAIL", c.fail)
 		_, err := gputier.New(2, 1<<20)
 		assert.ErrorContains(t, err, c.want)

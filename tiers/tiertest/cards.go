@@ -2,6 +2,7 @@ package tiertest
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/gputier"
 )
 
 //go:embed testdata/libcuda.c
@@ -55,6 +59,19 @@ func CompileCards(dir string) error {
 		}
 	}
 	return nil
+}
+
+// Cards returns a test's own log of what the driver of the tests holds. The test fails at its end if that is
+// anything: device memory, registrations or contexts. It is skipped in builds that cannot use a card.
+func Cards(t testing.TB) (log string) {
+	t.Helper()
+	if _, err := gputier.Cards(); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	log = filepath.Join(t.TempDir(), "log")
+	t.Setenv("FAKECUDA_LOG", log)
+	t.Cleanup(func() { assert.Empty(t, CardsHold(t, log)) })
+	return log
 }
 
 // CardsHold returns what the log of the fake driver (FAKECUDA_LOG) says is still held, as "WHAT COUNT" of
