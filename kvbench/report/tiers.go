@@ -30,15 +30,18 @@ var directions = [...]string{" read", " write"}
 // that is already reserved, so they are not part of the sum. The peak shows whether the capacity was the
 // limit.
 func tiers(r *result.Result) (s Section) {
-	if r.CompletionUnit == result.UnitOperation {
-		return s // without a cache their content is unknown
-	}
 	s = Section{Title: "Tiers", Topic: "tiers",
 		Columns: columns("tier", units.Count, "entries", units.Bytes, "used", "+ being written",
 			"+ free", "= capacity", "still leaving", "most held", units.Count, "demoted in",
 			units.Bytes, "demoted out", units.Count, "evicted", units.Bytes, "evicted bytes")}
 	var kept []string
 	for _, l := range r.Tiers {
+		if r.CompletionUnit == result.UnitOperation { // without a cache the content is unknown
+			if l.Level != "storage" && l.Description != "" {
+				s.put("", l.Level+": "+l.Description)
+			}
+			continue
+		}
 		held := l.UsedBytes - l.LeavingBytes
 		free, capacity := any("unlimited"), any(nil)
 		if c := l.CapacityBytes; c != nil {
