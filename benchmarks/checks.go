@@ -99,10 +99,11 @@ func cardsFit(v *params.Values) params.Violations {
 	cards, err := gputier.Cards()
 	switch {
 	case err != nil:
-		return params.Violations{fmt.Sprintf("-gpu-backend: must be simulated on this machine, given cuda: %v", err)}
+		return params.Violations{fmt.Sprintf("-gpu-backend: must be simulated on this machine, given "+
+			"cuda: %v", err)}
 	case v.Cards() > len(cards):
-		return params.Violations{fmt.Sprintf("-num-gpus: must be at most %d, the cards of this machine, given %d",
-			len(cards), v.Cards())}
+		return params.Violations{fmt.Sprintf("-num-gpus: must be at most %d, the cards of this machine, "+
+			"given %d", len(cards), v.Cards())}
 	}
 	for _, c := range cards[:v.Cards()] {
 		most := c.Free / int64(v.LocalRanks)

@@ -92,8 +92,8 @@ func cards(r *result.Result) (s Section) {
 	}
 	for _, t := range r.Tiers {
 		if t.Level == "gpu" && sent != nil && received != nil {
-			s.line("", "PCIe: sent %s (gpu tier read %s, ratio %s), received %s (gpu tier written %s, ratio %s)",
-				bytes(sent), bytes(t.Read.Bytes), number(units.Ratio(*sent, t.Read.Bytes)), bytes(received),
+			s.line("", "PCIe: sent %s (gpu tier read %s, ratio %s), received %s (gpu tier written %s, "+
+				"ratio %s)", bytes(sent), bytes(t.Read.Bytes), number(units.Ratio(*sent, t.Read.Bytes)), bytes(received),
 				bytes(t.Write.Bytes), number(units.Ratio(*received, t.Write.Bytes)))
 		}
 	}

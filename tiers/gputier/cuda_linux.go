@@ -85,6 +85,7 @@ import (
 	"unsafe"
 
 	"kvbench/tiers"
+	"kvbench/tracing/host"
 )
 
 // failed returns the error of a call, nil for CUDA_SUCCESS.
@@ -143,13 +144,14 @@ func (d *cuda) card() (c Card, err error) {
 		C.bus(&address[0], 256, d.device), C.info(d.context, &free, &total)} {
 		err = errors.Join(err, failed(code, "describe card %d", d.index))
 	}
-	return Card{Index: d.index, Name: C.GoString(&name[0]), Address: busAddress(C.GoString(&address[0])),
-		CUDA: fmt.Sprintf("%d.%d", version/1000, version%1000/10), Bytes: int64(total), Free: int64(free)}, err
+	return Card{Index: d.index, Name: C.GoString(&name[0]), Address: host.PCIAddress(C.GoString(&address[0])),
+		CUDA:  fmt.Sprintf("%d.%d", version/1000, version%1000/10),
+		Bytes: int64(total), Free: int64(free)}, err
 }
 
 func (d *cuda) allocate(bytes int64) error {
-	return failed(C.take(d.context, &d.at, C.size_t(bytes)), "cuMemAlloc of %d bytes (-gpu-mem-gb) on card %d",
-		bytes, d.index)
+	code := C.take(d.context, &d.at, C.size_t(bytes))
+	return failed(code, "cuMemAlloc of %d bytes (-gpu-mem-gb) on card %d", bytes, d.index)
 }
 
 func (d *cuda) copy(op tiers.Op, off int64, b []byte) error {

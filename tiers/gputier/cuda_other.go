@@ -8,9 +8,9 @@ import (
 )
 
 func count() (int, error) {
-	return 0, fmt.Errorf("this build cannot use a card, because it was built without cgo, as static builds "+
-		"are, or not for Linux: build with CGO_ENABLED=1 and a C compiler, and run with the NVIDIA driver: %w",
-		errors.ErrUnsupported)
+	return 0, fmt.Errorf("this build cannot use a card, because it was built without cgo, as static "+
+		"builds are, or not for Linux: build with CGO_ENABLED=1 and a C compiler, and run with the NVIDIA "+
+		"driver: %w", errors.ErrUnsupported)
 }
 
 func open(int) (device, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -174,8 +173,8 @@ var cures = map[int]string{
 		"nvidia-smi -c 0",
 	100: "nvidia-smi -L lists the cards; a container needs --gpus all, and CUDA_VISIBLE_DEVICES hides cards",
 	802: "the card's fabric is not ready: see systemctl status nvidia-fabricmanager",
-	803: "the driver's library and its kernel module have different versions: restart the machine, or start " +
-		"the container anew",
+	803: "the driver's library and its kernel module have different versions: restart the machine, or " +
+		"start the container anew",
 }
 
 func (e *Error) Error() string {
@@ -185,11 +184,4 @@ func (e *Error) Error() string {
 		text += "; " + cure
 	}
 	return text
-}
-
-// busAddress returns an address as sysfs writes it. The driver uses capitals, and may use eight digits for
-// the domain.
-func busAddress(text string) string {
-	text = strings.ToLower(text)
-	return text[max(0, len(text)-len("0000:81:00.0")):]
 }

@@ -38,7 +38,7 @@ var mayImport = map[string]string{
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/spread":        "tiers tiers/filetier",
 	"tiers/memtier":       "tiers tiers/buffer",
-	"tiers/gputier":       "tiers tiers/buffer tiers/memtier",
+	"tiers/gputier":       "tiers tiers/buffer tiers/memtier tracing/host",
 	"tiers/sim":           "tiers tiers/clock",
 	"tiers/transfer":      "tiers tiers/clock tiers/buffer",
 	"tiers/cache":         "tiers tiers/clock tiers/evict",

@@ -19,6 +19,13 @@ type Link struct {
 	NUMANode      *int64 `json:"numa_node"`
 }
 
+// PCIAddress returns an address on the PCI bus as sysfs writes it, 0000:81:00.0. NVIDIA's tools use capitals,
+// and eight digits for the domain.
+func PCIAddress(text string) string {
+	text = strings.ToLower(text)
+	return text[max(0, len(text)-len("0000:81:00.0")):]
+}
+
 // Link returns the link of the PCI device whose directory in sysfs is at. It returns nil for the width 0,
 // which virtual devices report.
 func (at Root) Link() *Link {

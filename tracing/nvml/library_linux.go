@@ -9,7 +9,12 @@ package nvml
 // The structures of nvml.h.
 struct memory { unsigned long long total, free, used; };
 struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; };
-struct field { unsigned id, scope; long long time, latency; unsigned type, result; unsigned long long value; };
+struct field {
+	unsigned id, scope;
+	long long time, latency;
+	unsigned type, result;
+	unsigned long long value;
+};
 
 #define FUNCTIONS \
 	F(nvmlInit_v2, (void)) \
@@ -101,9 +106,10 @@ func Cards() (list []Card, err error) {
 	for i := range C.count() {
 		var c C.struct_card
 		C.describe(i, &c)
-		card := Card{Name: C.GoString(&c.name[0]), UUID: C.GoString(&c.uuid[0]), Source: "NVML",
-			Driver: C.GoString(&c.driver[0]), Address: fmt.Sprintf("%04x:%02x:%02x.0", c.pci.domain, c.pci.bus,
-				c.pci.device), ReceivedBytes: counter(c.received), SentBytes: counter(c.sent)}
+		card := Card{Name: C.GoString(&c.name[0]), UUID: C.GoString(&c.uuid[0]),
+			Driver:        C.GoString(&c.driver[0]),
+			Address:       fmt.Sprintf("%04x:%02x:%02x.0", c.pci.domain, c.pci.bus, c.pci.device),
+			ReceivedBytes: counter(c.received), SentBytes: counter(c.sent), Source: "NVML"}
 		if c.memory.total > 0 {
 			card.MemoryBytes, card.UsedBytes = new(int64(c.memory.total)), new(int64(c.memory.used))
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kvbench/tracing/host"
 )
 
 // Cards returns the cards of this machine. nvidia-smi hangs if the driver does not answer: it has 10 s.
@@ -18,8 +20,8 @@ func Cards() ([]Card, error) {
 	out, err := exec.CommandContext(ctx, "nvidia-smi", "--format=csv,noheader,nounits",
 		"--query-gpu=pci.bus_id,name,uuid,driver_version,memory.total,memory.used").Output()
 	if err != nil {
-		return nil, fmt.Errorf("this build has no NVML, because it was built without cgo or not for Linux, and "+
-			"nvidia-smi, which comes with the NVIDIA driver, reports nothing: %w", err)
+		return nil, fmt.Errorf("this build has no NVML, because it was built without cgo or not for Linux, "+
+			"and nvidia-smi, which comes with the NVIDIA driver, reports nothing: %w", err)
 	}
 	return parse(string(out)), nil
 }
@@ -31,7 +33,7 @@ func parse(table string) (list []Card) {
 		if len(f) != 6 {
 			continue
 		}
-		list = append(list, Card{Address: busAddress(f[0]), Name: f[1], UUID: f[2], Driver: f[3],
+		list = append(list, Card{Address: host.PCIAddress(f[0]), Name: f[1], UUID: f[2], Driver: f[3],
 			MemoryBytes: mebibytes(f[4]), UsedBytes: mebibytes(f[5]), Source: "nvidia-smi"})
 	}
 	return list
@@ -44,10 +46,4 @@ func mebibytes(text string) *int64 {
 		return nil
 	}
 	return new(n << 20)
-}
-
-// busAddress returns an address as sysfs writes it. nvidia-smi uses capitals, and eight digits for the domain.
-func busAddress(text string) string {
-	text = strings.ToLower(text)
-	return text[max(0, len(text)-len("0000:81:00.0")):]
 }
