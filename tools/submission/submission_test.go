@@ -26,6 +26,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
 	"kvbench/tools/golden"
+	"kvbench/tracing/host"
 )
 
 // recorded are the parameters that a rank of an option has on record, by option and rank.
@@ -176,7 +177,7 @@ func TestClosedSubmission(t *testing.T) {
 	require.NoError(t, os.Mkdir(out, 0o755), "new or empty")
 	found := discover.Hardware{CPU: discover.CPU{Sockets: new(2), Cores: new(192)},
 		Devices: []discover.Device{{Device: result.Device{Name: "nvme0n1"},
-			Link: &discover.Link{Generation: 5, Width: 4}}}}
+			Link: &host.Link{Generation: 5, Width: 4}}}}
 	built, text, errs, err := submit(dir, out, func(s *Submission) {
 		s.Hardware = map[string]discover.Hardware{"node0": found, "node1": found}
 	})
