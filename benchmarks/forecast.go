@@ -182,10 +182,10 @@ func (p *plan) placeOf(v *params.Values) *place {
 func (at *place) text(dirs string) string {
 	text := fmt.Sprintf("in %s (%s): needs up to %s", dirs, strings.Join(at.names, ", "),
 		units.Bytes.Text(at.room))
-	total, of := int64(0), " of "
+	total, joint := int64(0), " of "
 	for _, fs := range at.on {
-		text += of + units.Bytes.Text(fs.Free) + " free"
-		of = " and "
+		text += joint + units.Bytes.Text(fs.Free) + " free"
+		joint = " and "
 		if !fs.Memory {
 			total += fs.Total
 		}

@@ -82,21 +82,21 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 func (s *session) headOf(t *trial) func(columns int) string {
 	begun := time.Now()
 	this, after, n := s.remaining(t)
-	number, of, all := slices.Index(t.trials, t)+1, len(t.trials), len(s.runs())
+	lines, number, trials := len(s.runs()), slices.Index(t.trials, t)+1, len(t.trials)
 	return func(columns int) string {
 		const rest = 56 // columns of everything but the name
 		head, text := []rune(t.name), ""
 		if most := max(columns-rest, 20); len(head) > most {
 			head = slices.Concat(head[:most/3], []rune("…"), head[len(head)-most+most/3+1:])
 		}
-		if left := after + max(0, this-time.Since(begun)); left > 0 && all*of > 1 {
+		if left := after + max(0, this-time.Since(begun)); left > 0 && lines*trials > 1 {
 			text = roughly(left) + " left, "
 		}
-		if all > 1 {
-			text += fmt.Sprintf("%d/%d ", n, all)
+		if lines > 1 {
+			text += fmt.Sprintf("%d/%d ", n, lines)
 		}
-		if text += string(head); of > 1 {
-			text += fmt.Sprintf(" trial %d/%d", number, of)
+		if text += string(head); trials > 1 {
+			text += fmt.Sprintf(" trial %d/%d", number, trials)
 		}
 		return text + ": "
 	}
