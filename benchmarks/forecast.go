@@ -278,7 +278,7 @@ func (p *plan) remaining(begins *trial) (this, after time.Duration, number int) 
 		if l.ran > 0 || l == begins.line {
 			number++
 		}
-		after += time.Duration(waiting) * each
+		after += time.Duration(max(0, waiting)) * each
 	}
 	return this, after, number
 }

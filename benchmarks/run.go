@@ -94,13 +94,16 @@ func (s *session) runLine(b *testing.B, l *line) {
 	if t.procs > 0 {
 		runtime.GOMAXPROCS(t.procs)
 	}
-	s.begins(l)
 	if l.bench != nil {
+		s.begins(t, l)
 		defer l.ended(time.Now())
 		l.bench(b, l.v)
 		return
 	}
-	o := t.run(func(t *trial) outcome { return s.measure(b, t) })
+	o := t.run(func(t *trial) outcome {
+		s.begins(t, l)
+		return s.measure(b, t)
+	})
 	// B.Run makes the other calls only if the first one has passed (testing/benchmark.go). This holds
 	// with -rank-failure continue, too. The log shows that the missing results were not lost.
 	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 {
