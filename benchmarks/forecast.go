@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,11 @@ func (p *plan) estimate(s *session, l *line) estimate {
 		return e // the trial reports it
 	}
 	phase, f := load.Phase(), load.Forecast()
-	window, counted := phase.Window, phase.Window == 0 && f.Moves == 0 // counted: until requests have completed
+	window := phase.Window
+	if v.Origin("benchtime").Kind == params.FromBenchmark { // long enough for any recording
+		window = 0
+	}
+	counted := window == 0 && f.Moves == 0 // until a number of requests, or a recording, has completed
 	if m := lasts(f.Moves, assumedRate); f.Moves > 0 && (window == 0 || m < window) {
 		window = m
 	}
@@ -137,7 +142,7 @@ func (p *plan) foresee(s *session) {
 // place is what a run does in the cache directories of a storage tier.
 type place struct {
 	names     []string          // of what is made in the directories
-	on        []host.Filesystem // of each directory, none for an object store
+	on        []host.Filesystem // that the directories are on, none for an object store
 	room      int64
 	written   int64
 	writtenIs certainty
@@ -152,7 +157,8 @@ func (p *plan) placeOf(v *params.Values) *place {
 		at = &place{}
 		p.places[dirs] = at
 		for _, dir := range cacheDirs(v) {
-			if fs, err := space(v, dir); err == nil && !v.OnObjects() {
+			again := len(at.on) > 0 && host.SameFilesystem(dir, cacheDir(v))
+			if fs, err := space(v, dir); err == nil && !again && !v.OnObjects() {
 				at.on = append(at.on, fs)
 			}
 		}
@@ -176,16 +182,21 @@ func (p *plan) placeOf(v *params.Values) *place {
 func (at *place) text(dirs string) string {
 	text := fmt.Sprintf("in %s (%s): needs up to %s", dirs, strings.Join(at.names, ", "),
 		units.Bytes.Text(at.room))
-	total := int64(0)
+	total, joint := int64(0), " of "
 	for _, fs := range at.on {
-		text += fmt.Sprintf(" of %s free", units.Bytes.Text(fs.Free))
+		text += joint + units.Bytes.Text(fs.Free) + " free"
+		joint = " and "
 		if !fs.Memory {
 			total += fs.Total
 		}
 	}
-	text += fmt.Sprintf(", writes %s%s", at.writtenIs, units.Bytes.Text(at.written))
-	if share := float64(at.written) / float64(total); total > 0 && share >= 0.005 {
-		text += fmt.Sprintf(" (%.2g drive writes of %s)", share, units.Bytes.Text(total))
+	if at.written == 0 {
+		text += ", writes an unknown number of bytes"
+	} else {
+		text += fmt.Sprintf(", writes %s%s", at.writtenIs, units.Bytes.Text(at.written))
+	}
+	if share := math.Round(100*float64(at.written)/float64(total)) / 100; total > 0 && share > 0 {
+		text += fmt.Sprintf(" (%s drive writes of %s)", units.Number.Text(share), units.Bytes.Text(total))
 	}
 	if at.stay {
 		return text + ", leaves its files"
@@ -209,12 +220,14 @@ func (p *plan) summary(now time.Time) (lines []string) {
 		text += fmt.Sprintf(", each on %d ranks", n)
 	}
 	if p.time > 0 {
+		text += fmt.Sprintf(", %s%s", p.timeIs, roughly(p.time))
+	}
+	if p.time > 0 && p.timeIs != atLeast {
 		clock := "15:04"
 		if p.time > 12*time.Hour {
 			clock = "Mon 15:04"
 		}
-		text += fmt.Sprintf(", %s%s, until %s", p.timeIs, roughly(p.time),
-			now.Add(p.time).Round(time.Minute).Format(clock))
+		text += ", until " + now.Add(p.time).Round(time.Minute).Format(clock)
 	}
 	lines = append(lines, text)
 	for _, dirs := range slices.Sorted(maps.Keys(p.places)) {
@@ -265,7 +278,7 @@ func (p *plan) remaining(begins *trial) (this, after time.Duration, number int) 
 		if l.ran > 0 || l == begins.line {
 			number++
 		}
-		after += time.Duration(waiting) * each
+		after += time.Duration(max(0, waiting)) * each
 	}
 	return this, after, number
 }

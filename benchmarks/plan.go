@@ -247,8 +247,8 @@ func (p *plan) write(out io.Writer) error {
 			continue
 		}
 		n, window := len(l.trials), params.Window{Length: l.window, Completions: l.v.Window.Completions}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", l.name(), n, window,
-			roughly(time.Duration(n)*l.estimate.time), units.Bytes.Text(int64(n)*l.written),
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%v%s\t%s\t%s\n", l.name(), n, window,
+			roughly(time.Duration(n)*l.time), l.writtenIs, units.Bytes.Text(int64(n)*l.written),
 			p.tiersOf(l.v), l.order())
 	}
 	if err := table.Flush(); err != nil {

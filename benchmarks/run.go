@@ -94,13 +94,14 @@ func (s *session) runLine(b *testing.B, l *line) {
 	if t.procs > 0 {
 		runtime.GOMAXPROCS(t.procs)
 	}
-	s.begins(l)
 	if l.bench != nil {
+		s.begins(t, l)
 		defer l.ended(time.Now())
 		l.bench(b, l.v)
 		return
 	}
 	o := t.run(func(t *trial) outcome {
+		s.begins(t, l)
 		o := s.measure(b, t)
 		if s.terminal != nil && o.res != nil {
 			fmt.Fprintln(s.terminal, report.TrialLine(o.res, s.width()))

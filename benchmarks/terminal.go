@@ -39,16 +39,16 @@ func onTerminal() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// begins prints that a line begins to the log of a run of at least a minute that has no terminal. It must
-// be called before the line's first trial: the testing package prints the names of later ones before they
-// run, and a line of standard error would be in the middle of the benchmark's line.
-func (s *session) begins(l *line) {
-	if s.tty != nil || l.called > 1 || s.points[0].Progress == "none" || s.plan.time < time.Minute ||
-		!s.clients.coordinates() {
+// begins prints the first trial of each line to the log of a run of at least a minute that has no terminal.
+// called is the line that the testing package has called. From the second call on the package has printed the
+// name of that line: text on standard error would be in the middle of the benchmark's line.
+func (s *session) begins(t *trial, called *line) {
+	if s.tty != nil || called.called > 1 || t != t.trials[0] || s.points[0].Progress == "none" ||
+		s.plan.time < time.Minute || !s.clients.coordinates() {
 		return
 	}
-	this, after, n := s.remaining(l.trials[0])
-	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), n, len(s.runs()), l.name())
+	this, after, n := s.remaining(t)
+	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), n, len(s.runs()), t.line.name())
 }
 
 // live returns the progress function of one trial, which does nothing without a terminal, and the
@@ -82,21 +82,21 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 func (s *session) headOf(t *trial) func(columns int) string {
 	begun := time.Now()
 	this, after, n := s.remaining(t)
-	number, of, all := slices.Index(t.trials, t)+1, len(t.trials), len(s.runs())
+	lines, number, trials := len(s.runs()), slices.Index(t.trials, t)+1, len(t.trials)
 	return func(columns int) string {
 		const rest = 56 // columns of everything but the name
 		head, text := []rune(t.name), ""
 		if most := max(columns-rest, 20); len(head) > most {
 			head = slices.Concat(head[:most/3], []rune("…"), head[len(head)-most+most/3+1:])
 		}
-		if left := after + max(0, this-time.Since(begun)); left > 0 && all*of > 1 {
+		if left := after + max(0, this-time.Since(begun)); left > 0 && lines*trials > 1 {
 			text = roughly(left) + " left, "
 		}
-		if all > 1 {
-			text += fmt.Sprintf("%d/%d ", n, all)
+		if lines > 1 {
+			text += fmt.Sprintf("%d/%d ", n, lines)
 		}
-		if text += string(head); of > 1 {
-			text += fmt.Sprintf(" trial %d/%d", number, of)
+		if text += string(head); trials > 1 {
+			text += fmt.Sprintf(" trial %d/%d", number, trials)
 		}
 		return text + ": "
 	}
