@@ -71,10 +71,33 @@ stress: ## the unit tests five times while a load runs on all cores
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & load="$$load $$!"; done; \
 	$(GO) test -short -count $(STRESS) -timeout 30m ./...
 
+COMPILING := echo "compiling the benchmarks: the first time this takes about two minutes" >&2
 bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directory (30 s; the first time 2 minutes more to compile); leaves nothing behind
-	@echo "compiling the benchmarks: the first time this takes about two minutes" >&2
+	@$(COMPILING)
 	@results=$$(mktemp -d) && trap 'rm -rf "$$results"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \
 	$(GO) test ./benchmarks -run '^$$' -bench 'StorageCeiling|MaxStorageStress' -results-dir "$$results" $(ARGS)
+
+# The path of a new user: does it work here (bench), one drive, which of two drives.
+.PHONY: drive drives
+drive: ## one drive: plain I/O, the knee and MLPerf option 1, three times, and what you may quote (11 minutes): CACHE_DIR=DIR
+	@[ -n "$(CACHE_DIR)" ] || { echo "make drive CACHE_DIR=DIR: which directory, on the drive to be measured?" >&2; exit 2; }
+	@$(COMPILING)
+	@$(GO) test ./benchmarks -run '^$$' -bench . -scenario drive -cache-dir '$(CACHE_DIR)' $(ARGS)
+
+# The names of the two drives, also of their files.
+A_NAME ?= a
+B_NAME ?= b
+DRIVES_OUT ?= kvbench-drives
+drive_turn = '$(1)=$(DRIVES_OUT)/bench.test -scenario drives -results-dir $(DRIVES_OUT)/$(1) -cache-dir $(2) $(ARGS)'
+drives: ## which of two drives is faster, in turns A B B A, and what you may quote (20 minutes): A=DIR B=DIR
+	@[ -n "$(A)" ] && [ -n "$(B)" ] || { echo "make drives A=DIR B=DIR: which directories, on the drives to be compared?" >&2; exit 2; }
+	@$(COMPILING)
+	@mkdir -p $(DRIVES_OUT) && $(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o $(DRIVES_OUT)/bench.test ./benchmarks
+	@echo "Each of $(or $(COUNT),6) runs on each drive, in turns:"; for dir in '$(A)' '$(B)'; do \
+		$(DRIVES_OUT)/bench.test -scenario drives -results-dir $(DRIVES_OUT) -cache-dir "$$dir" $(ARGS) -dry-run || exit; done
+	@$(GO) tool kvreport turns -count $(or $(COUNT),6) -out $(DRIVES_OUT) $(call drive_turn,$(A_NAME),$(A)) $(call drive_turn,$(B_NAME),$(B)) || [ $$? = 1 ]
+	@$(GO) tool kvreport html $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem -o $(DRIVES_OUT)/drives.html
+	@$(GO) tool kvreport quote $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem
 
 dist: ## static binaries for machines without Go: dist/linux-{amd64,arm64}/{kvbench.test,kvreport}
 	@set -e; for arch in $(DIST_ARCHS); do \
@@ -144,7 +167,7 @@ bench_flags = -run '^$$' -count $(or $(COUNT),6) -benchtime $(TIME) $(if $(CACHE
 tiers_run = $(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -results-dir $(OUT)/results
 .PHONY: tiers
 tiers: ## each tier alone, all together and a production mix (20 minutes): kvbench-tiers/tiers.html and .xlsx
-	@echo "compiling the benchmarks: the first time this takes about two minutes" >&2
+	@$(COMPILING)
 	@set -ex; mkdir -p $(OUT); failed=; \
 	$(tiers_run) -bench '^Benchmark(StorageCeiling|Tier)$$' > $(OUT)/alone.txt || failed=1; \
 	$(tiers_run) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 > $(OUT)/together.txt || failed=1; \
