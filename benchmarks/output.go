@@ -51,6 +51,12 @@ func (s *session) header() error {
 	if why := noImage(s.points, result.Version()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
 	}
+	if s.terminal != nil { // which benchstat does not read
+		b.Reset()
+		if n := v.Notice(); n != "" {
+			fmt.Fprintln(&b, n)
+		}
+	}
 	_, err := os.Stdout.WriteString(b.String())
 	return err
 }
@@ -103,10 +109,6 @@ func (s *session) epilogue() {
 	}
 	if len(s.results) > 0 {
 		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results))
-	}
-	// The ranking includes what was measured before an interruption.
-	if err := s.rank(); err != nil {
-		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
 	}
 	// With several ranks, write the summary that MLPerf's tools read, after the last result.
 	if err := s.clients.summarize(os.Stderr); err != nil {

@@ -34,25 +34,23 @@ func (s *session) screen() (end func()) {
 	}
 }
 
-// The lines for benchstat: the configuration before the first benchmark, the name of a benchmark with its
-// values, and its log, whose lines are indented. A benchmark that fails has a name without values.
+// The lines for benchstat: the machine, the name of a benchmark with its values, and its log, whose lines are
+// indented. A benchmark that fails has a name without values.
 var (
-	configLine    = regexp.MustCompile(`^(Unit |[a-z0-9-]+: )`)
+	machineLine   = regexp.MustCompile(`^(goos|goarch|pkg|cpu): `)
 	benchmarkLine = regexp.MustCompile(`^Benchmark\S+\s+(\d+\t.*\n)?`)
 )
 
 // forPeople copies all other lines. DataGen has no trial, so that its values are copied, too.
 func forPeople(to io.Writer, from io.Reader) {
-	lines, head, log := bufio.NewReader(from), true, false
+	lines, log := bufio.NewReader(from), false
 	for {
 		line, err := lines.ReadString('\n')
-		head = head && configLine.MatchString(line)
 		log = strings.HasPrefix(line, "--- BENCH: ") || log && strings.HasPrefix(line, "    ")
 		if !strings.HasPrefix(line, "BenchmarkDataGen") {
 			line = benchmarkLine.ReplaceAllString(line, "")
 		}
-		notice := strings.HasPrefix(line, "notice: ")
-		if (!head || notice) && !log && line != "PASS\n" {
+		if !log && !machineLine.MatchString(line) && line != "PASS\n" {
 			_, _ = io.WriteString(to, line)
 		}
 		if err != nil {
