@@ -261,12 +261,7 @@ func Limited(r *result.Result) string {
 	case result.StorageLimited:
 		return ""
 	case result.LoadLimited:
-		text = fmt.Sprintf("workers waited for requests: more users, -num-users %d", 2*load.Users)
-		if r.Harness.Busy.ThinkingNS > r.Harness.WorkerIdleNS {
-			text = "the GPU's computing took the time: without -gpu and -prefill-rate the storage is the limit"
-		} else if load.Users == 0 {
-			text = "workers waited for requests: -trace-speedup 0 leaves out the pauses of a recording"
-		}
+		text = moreLoad(r)
 	case result.Shared:
 		text = "another process used the device in the window: end it, or use a drive of its own"
 	case result.CapacityLimited:
@@ -297,4 +292,21 @@ func Limited(r *result.Result) string {
 		}
 	}
 	return cmp.Or(v.Kind, result.NoVerdict) + ": " + text
+}
+
+// moreLoad returns what the workers of a load-limited trial waited for, and the flag that changes it.
+func moreLoad(r *result.Result) string {
+	slow := func(p result.Parameter) bool { return p.Name == "trace-speedup" && p.Value != "0" }
+	switch {
+	case r.Harness.Busy.ThinkingNS > r.Harness.WorkerIdleNS:
+		return "workers waited for the GPU: leave out -gpu and -prefill-rate"
+	case r.Checkpoint != nil:
+		return fmt.Sprintf("accelerators waited for the slowest one: -checkpoint-accelerators %d",
+			2*r.Checkpoint.Accelerators)
+	case r.Workload.Users > 0:
+		return fmt.Sprintf("workers waited for requests: more users, -num-users %d", 2*r.Workload.Users)
+	case slices.ContainsFunc(r.Parameters, slow):
+		return "workers waited for requests: -trace-speedup 0 leaves out the pauses of a recording"
+	}
+	return "workers waited for requests: a larger input, or fewer -workers"
 }
