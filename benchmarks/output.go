@@ -110,10 +110,6 @@ func (s *session) epilogue() {
 	if len(s.results) > 0 {
 		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results))
 	}
-	// The ranking includes what was measured before an interruption.
-	if err := s.rank(); err != nil {
-		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
-	}
 	// With several ranks, write the summary that MLPerf's tools read, after the last result.
 	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)

@@ -288,7 +288,8 @@ func (s *session) attachCeiling(v *params.Values, info *record.Info) {
 	info.Ceiling = s.ceiling[v.IOKey()].Ceiling()
 	if info.Ceiling == nil && len(s.ceiling) > 0 && v.Division != params.Quick {
 		info.Warnings = append(info.Warnings, fmt.Sprintf("ceiling-ratio is missing: "+
-			"StorageCeiling had no window of at least %s with the same parameters (%s)",
+			"StorageCeiling had no window of at least %s with the same parameters (%s) in which no "+
+			"other process used the device",
 			plainio.CeilingWindow, v.IOKey()))
 	}
 }

@@ -93,8 +93,8 @@ func (c *Collector) judge(t *tracing.Trace) {
 		}
 	}
 	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
-	warn(stale > 0, "the tracer saw no completion of %d of %d I/O requests: "+
-		"they count as issued, and are missing from the histograms", stale, total+stale)
+	warn(stale > 0, "the kernel showed %d of %d completions to no program: "+
+		"they are counted as issued and are in no histogram", stale, total+stale)
 	if float64(stale) > lossTolerated*float64(total) {
 		p.Warn("too many lost completions: the depth at dispatch is left out")
 		t.DepthRead, t.DepthWrite = tracing.Histogram{}, tracing.Histogram{}
