@@ -47,7 +47,7 @@ func (t *Trace) Diagnosis(app Application) string {
 		return fmt.Sprintf("host-bound: no request was in flight for %s%.0f%% of the window; load, "+
 			"program, filesystem or processor did not submit more requests", least, 100*(1-busy))
 	}
-	inFlight := ""
+	inFlight := " (lost completions hide for how long there was none)"
 	if p.IdleKnown {
 		inFlight = fmt.Sprintf(" (at least one for %.0f%% of the window)", 100*busy)
 	}

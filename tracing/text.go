@@ -215,12 +215,11 @@ func unitText(unit string, v float64) string {
 	case "us":
 		return Microseconds(v)
 	case "kb":
-		if v >= 1<<20 {
-			return fmt.Sprintf("%.4g GiB", v/(1<<20))
-		} else if v >= 1024 {
-			return fmt.Sprintf("%.4g MiB", v/1024)
+		names := []string{"KiB", "MiB", "GiB", "TiB"}
+		for v >= 1024 && len(names) > 1 {
+			v, names = v/1024, names[1:]
 		}
-		return fmt.Sprintf("%.4g KiB", v)
+		return fmt.Sprintf("%.4g %s", v, names[0])
 	case "gb":
 		return fmt.Sprintf("%.4g GiB", v)
 	}

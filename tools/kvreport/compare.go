@@ -31,8 +31,8 @@ func runTurns(c *Call) func([]string) error {
 	c.IntVar(&t.Count, "count", 8, "")
 	c.StringVar(&t.Dir, "out", "", "")
 	c.BoolVar(&t.StopEarly, "stop-early", false, "")
-	ignored := c.gateOptions(&t.Options)
-	return func(rest []string) (err error) {
+	check := c.gateOptions(&t.Options)
+	return func(rest []string) error {
 		named := len(rest) == 2 && t.Commands == [2]string{}
 		for side := range rest {
 			m := namedCommand.FindStringSubmatch(rest[side])
@@ -40,24 +40,16 @@ func runTurns(c *Call) func([]string) error {
 				t.Names[side], t.Commands[side] = m[1], m[2]
 			}
 		}
-		switch {
-		case len(rest) > 0 && !named:
-			return fmt.Errorf("unexpected %q: the sides are -old COMMAND and -new COMMAND, or two arguments "+
-				"NAME=COMMAND; a command with spaces stands in quotes", rest[0])
-		case t.Commands[0] == "" || t.Commands[1] == "" || t.Dir == "":
-			return errors.New("two commands and -out are needed: -old COMMAND -new COMMAND, or two arguments " +
-				"NAME=COMMAND, and a directory for what they print")
-		case t.Names[0] == t.Names[1]:
-			return fmt.Errorf("both sides are named %s: their outputs need two names", t.Names[0])
-		case t.StopEarly && named:
-			return errors.New("-stop-early is for -old and -new: sides with names have no limit to be decided")
-		case t.Count < 1:
-			return fmt.Errorf("-count: must be the number of runs of each side, given %d", t.Count)
-		}
-		if err := checkAlpha(t.Options); err != nil {
-			return err
-		}
-		if t.Options.Ignore, err = ignored(); err != nil {
+		var wrong mistakes
+		wrong.check(len(rest) == 0 || named, "unexpected %q: the sides are -old COMMAND and -new COMMAND, or "+
+			"two arguments NAME=COMMAND; a command with spaces stands in quotes", rest)
+		wrong.check(t.Commands[0] != "" && t.Commands[1] != "" && t.Dir != "", "two commands and -out are "+
+			"needed: -old COMMAND -new COMMAND, or two arguments NAME=COMMAND, and a directory for what they print")
+		wrong.check(t.Names[0] != t.Names[1], "both sides are named %s: their outputs need two names", t.Names[0])
+		wrong.check(!t.StopEarly || !named, "-stop-early is for -old and -new: sides with names have no limit "+
+			"to be decided")
+		wrong.check(t.Count > 0, "-count: must be the number of runs of each side, given %d", t.Count)
+		if err := errors.Join(append(wrong, check())...); err != nil {
 			return err
 		}
 		// Print a line per run. The output of the runs goes to files: it is too long for a CI log.
@@ -82,31 +74,28 @@ func runTurns(c *Call) func([]string) error {
 }
 
 // gateOptions defines the flags of what is compared and of the level, for gate and for turns: they
-// determine the number of runs. It returns a function for the settings of -ignore.
-func (c *Call) gateOptions(o *gate.Options) (ignored func() ([]string, error)) {
+// determine the number of runs. It returns a function that checks them.
+func (c *Call) gateOptions(o *gate.Options) (check func() error) {
 	o.Limits.Default = gate.DefaultLimit
 	c.Var(&o.Limits, "max-regress", "")
 	c.Float64Var(&o.Alpha, "alpha", 0.05, "")
 	c.BoolVar(&o.AllowFew, "allow-few", false, "")
 	ignore := c.String("ignore", "", "")
-	return func() ([]string, error) { return overlooked(*ignore) }
-}
-
-// checkAlpha returns an error if alpha is no probability, such as a percentage.
-func checkAlpha(o gate.Options) error {
-	if !(o.Alpha > 0 && o.Alpha < 1) {
-		return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
+	return func() (err error) {
+		if !(o.Alpha > 0 && o.Alpha < 1) { // a percentage, for example
+			return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
+		}
+		o.Ignore, err = overlooked(*ignore)
+		return err
 	}
-	return nil
 }
 
 // runGate reads both sides, judges them and writes the report. The exit code is 1 if the gate fails, 3
-// if it is undecided, and 2 if nothing was compared. It reports the first wrong flag before it reads an
-// input.
+// if it is undecided, and 2 if nothing was compared. It reports all wrong flags before it reads an input.
 func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")
-	ignored := c.gateOptions(&o)
+	check := c.gateOptions(&o)
 	format := c.String("format", "text", "")
 	c.BoolVar(&o.AllowBlind, "allow-blind", false, "")
 	c.BoolVar(&o.AllowFailed, "allow-failed", false, "")
@@ -114,27 +103,18 @@ func runGate(c *Call) func([]string) error {
 	c.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	c.BoolVar(&o.All, "all", false, "")
 	return func(rest []string) error {
-		var wrong error
-		o.Ignore, wrong = ignored()
 		form := gate.Formats[*format]
-		switch {
-		case len(rest) > 0:
-			return fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable",
-				rest[0])
-		case len(*old) == 0 || len(*new) == 0:
-			return errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt " +
-				"-new b.txt")
-		case slices.Contains(*old, load.Stdin) && slices.Contains(*new, load.Stdin):
-			return errors.New("only one of -old and -new can be standard input")
-		case form == nil:
-			return fmt.Errorf("-format: must be one of %s, given %q", strings.Join(
-				slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
-		case o.Count < 0:
-			return fmt.Errorf("-count: must be the number of trials of each side, given %d", o.Count)
-		case checkAlpha(o) != nil:
-			return checkAlpha(o)
-		case wrong != nil:
-			return wrong
+		var wrong mistakes
+		wrong.check(len(rest) == 0, "unexpected %q: inputs are given as -old IN -new IN, each repeatable", rest)
+		wrong.check(len(*old) > 0 && len(*new) > 0, "-old and -new are both needed, for example: kvreport gate "+
+			"-old a.txt -new b.txt")
+		wrong.check(!slices.Contains(*old, load.Stdin) || !slices.Contains(*new, load.Stdin),
+			"only one of -old and -new can be standard input")
+		wrong.check(form != nil, "-format: must be one of %s, given %q",
+			strings.Join(slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
+		wrong.check(o.Count >= 0, "-count: must be the number of trials of each side, given %d", o.Count)
+		if err := errors.Join(append(wrong, check())...); err != nil {
+			return err
 		}
 		// A bad line is a warning. A side without a good line is an error.
 		t, err := gate.Read(*old, *new, o.Ignore, c.stdin, c.warn)

@@ -172,6 +172,16 @@ func (c *Call) hint(err error) error {
 	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.Name())
 }
 
+// mistakes collects what is wrong with a command line, to report all of it at once.
+type mistakes []error
+
+// check adds a mistake unless ok.
+func (m *mistakes) check(ok bool, format string, args ...any) {
+	if !ok {
+		*m = append(*m, fmt.Errorf(format, args...))
+	}
+}
+
 // usage returns the list of commands.
 func usage(commands []Command) string {
 	width := 0 // of the first column

@@ -60,21 +60,16 @@ func runTrace(c *Call) func([]string) error {
 
 // check returns all mistakes in the options, before tracing begins.
 func (o *traceOptions) check(rest []string) error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var wrong mistakes
 	p := &o.collector
 	named := p.Comm != "" || p.PID != 0 || p.Cgroup != ""
-	check(len(rest) == 0, "unexpected arguments %q: the process is named by -comm or -pid", rest)
-	check(named || o.dev != "" || o.dir != "", "say what to trace: -comm NAME, -pid N, "+
+	wrong.check(len(rest) == 0, "unexpected arguments %q: the process is named by -comm or -pid", rest)
+	wrong.check(named || o.dev != "" || o.dir != "", "say what to trace: -comm NAME, -pid N, "+
 		"-cgroup DIR, or all users of a device with -dev DEVICE or -dir DIR")
-	check(o.dev == "" || o.dir == "", "-dev and -dir both name the device: give one")
-	check(o.duration >= 0, "-duration %s must not be negative", o.duration)
+	wrong.check(o.dev == "" || o.dir == "", "-dev and -dir both name the device: give one")
+	wrong.check(o.duration >= 0, "-duration %s must not be negative", o.duration)
 	// File-level tracing counts only calls of watched processes.
-	check(named || p.Level != tracing.LevelFile, "-level file is for processes: name them with "+
+	wrong.check(named || p.Level != tracing.LevelFile, "-level file is for processes: name them with "+
 		"-comm, -pid or -cgroup")
 	// Without a process, all requests of the device are traced, with the process that owns each.
 	p.Filter, p.ByOwner = tracing.FilterProcess, !named
@@ -83,32 +78,32 @@ func (o *traceOptions) check(rest []string) error {
 	}
 	if p.Cgroup != "" {
 		dir, err := host.FindCgroup(p.Cgroup)
-		check(err == nil, "-cgroup: %w", err)
+		wrong.check(err == nil, "-cgroup: %w", err)
 		p.Cgroup = dir
 	}
 	if err := p.Level.Validate(); err != nil {
-		check(false, "-level: %w", err)
+		wrong.check(false, "-level: %w", err)
 		p.Level = tracing.LevelBlock // Validate below would report it again
 	}
 	// A missing directory would lose the trace.
 	for _, out := range [][2]string{{"-fio", o.fio}, {"-json", o.json}} {
 		if file := out[1]; file != "" && file != load.Stdin {
 			info, err := os.Stat(file)
-			check(err != nil || !info.IsDir(), "%s %s is a directory: name a file", out[0], file)
+			wrong.check(err != nil || !info.IsDir(), "%s %s is a directory: name a file", out[0], file)
 			_, err = os.Stat(filepath.Dir(file))
-			check(err == nil, "%s %s: there is no directory %s", out[0], file, filepath.Dir(file))
+			wrong.check(err == nil, "%s %s: there is no directory %s", out[0], file, filepath.Dir(file))
 		}
 	}
 	var err error
 	switch {
 	case o.dev != "":
 		p.Device, err = host.NamedDevice(o.dev)
-		check(err == nil, "-dev %s: %w", o.dev, err)
+		wrong.check(err == nil, "-dev %s: %w", o.dev, err)
 	case o.dir != "":
 		p.Device, err = host.BackingDevice(o.dir)
-		check(err == nil, "-dir %s: %w", o.dir, err)
+		wrong.check(err == nil, "-dir %s: %w", o.dir, err)
 		// A network filesystem has no device, so only calls can be traced.
-		check(p.Device.Reason == "" || p.Level == tracing.LevelFile,
+		wrong.check(p.Device.Reason == "" || p.Level == tracing.LevelFile,
 			"-dir %s: %s; -level file traces the calls on its files", o.dir, p.Device.Reason)
 	}
 	switch {
@@ -121,7 +116,7 @@ func (o *traceOptions) check(rest []string) error {
 	default:
 		o.subject = "all processes"
 	}
-	return errors.Join(append(errs, p.Validate())...)
+	return errors.Join(append(wrong, p.Validate())...)
 }
 
 // trace traces until the end, prints the report, and writes the requested fio job and result file. The

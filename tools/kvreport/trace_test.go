@@ -25,11 +25,11 @@ func TestLiveLineIsShort(t *testing.T) {
 			Write:    tracing.Direction{Requests: 1e10, MeanDepth: 55},
 		},
 	})
-	assert.Equal(t, "100h0m0s: 10000000000 reads, 10000000000 writes, 1048576.00 GiB, depth "+
+	assert.Equal(t, "100h0m0s: 10000000000 reads, 10000000000 writes, 1024 TiB, depth "+
 		"255.0, read p99 1234 µs", line)
 	short := live(&tracing.Trace{Capture: tracing.Capture{WindowNS: int64(5 * time.Second),
 		Read: tracing.Direction{Requests: 7, Bytes: 3 << 30, MeanDepth: 2.5}}})
-	assert.Equal(t, "5s: 7 reads, 0 writes, 3.00 GiB, depth 2.5", short)
+	assert.Equal(t, "5s: 7 reads, 0 writes, 3 GiB, depth 2.5", short)
 }
 
 // Nothing but the report may reach a file or a pipe.

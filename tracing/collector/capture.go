@@ -46,11 +46,12 @@ func (c *Collector) build(w *window) (*tracing.Trace, error) {
 	}
 	p.LeadNS, p.TailNS = w.margins()
 	p.UnobservedNS += w.lost.unobserved
-	p.IdleKnown = p.Seen() > seeingMin
-	gaps := float64(p.IdleNS)
+	// Several lost completions at a time count several times in UnobservedNS: then the sum is too large.
+	gaps := int64(float64(p.IdleNS) / max(p.Seen(), seeingMin))
 	p.IdleNS = p.LeadNS + p.TailNS
+	p.IdleKnown = p.Seen() > seeingMin && p.IdleNS+gaps <= p.WindowNS
 	if p.IdleKnown {
-		p.IdleNS += int64(gaps / p.Seen())
+		p.IdleNS += gaps
 	}
 	p.Losses.Missed = w.after.missed - w.before.missed
 	if p.FileAttach == byNothing {
@@ -93,8 +94,8 @@ func (c *Collector) judge(t *tracing.Trace) {
 		}
 	}
 	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
-	warn(stale > 0, "the kernel showed %d of %d completions to no program: "+
-		"they are counted as issued and are in no histogram", stale, total+stale)
+	warn(stale > 0, "the tracer saw no completion of %d of %d I/O requests: "+
+		"they count as issued, and are missing from the histograms", stale, total+stale)
 	if float64(stale) > lossTolerated*float64(total) {
 		p.Warn("too many lost completions: the depth at dispatch is left out")
 		t.DepthRead, t.DepthWrite = tracing.Histogram{}, tracing.Histogram{}
