@@ -25,8 +25,8 @@ const (
 
 var ordered = []string{faster, slower, different, chance}
 
-// told are the outcomes that answer which run is faster.
-var told = ordered[:3]
+// decided are the outcomes that answer which run is faster.
+var decided = ordered[:3]
 
 // mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
 const mostNamed = 3
@@ -41,7 +41,7 @@ func answers(t *stats.Table) (out []string) {
 			if outcome == "" {
 				continue
 			}
-			if shown = shown || slices.Contains(told, outcome); strings.HasSuffix(outcome, " at") {
+			if shown = shown || slices.Contains(decided, outcome); strings.HasSuffix(outcome, " at") {
 				name += " " + ratio(b.Headline().Cells[run].Change)
 			}
 			names[outcome] = append(names[outcome], name)

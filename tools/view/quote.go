@@ -22,7 +22,7 @@ type Quote struct {
 	Answers []string         // one for each run after the first, or one for a single run
 	Tables  []report.Section // as many as answers
 	Drives  []string         // how each run's drive was prepared
-	Told    bool             // at least one row has an answer
+	Decided bool             // at least one row has an answer
 }
 
 // NewQuote makes the quote of the records. t is their comparison.
@@ -56,7 +56,7 @@ func (q *Quote) ofOne(records []*load.Record) {
 		}
 	}
 	text := fmt.Sprintf("%d of %s may be quoted", len(quotable), units.Plural(len(s.Rows), "row"))
-	if q.Told = len(quotable) > 0; q.Told {
+	if q.Decided = len(quotable) > 0; q.Decided {
 		text += ": " + some(quotable)
 	}
 	q.Tables, q.Answers = []report.Section{s}, []string{text + "."}
@@ -73,7 +73,7 @@ func (q *Quote) compare(t *stats.Table, run int) {
 		if outcome == "" {
 			continue
 		}
-		q.Told = q.Told || slices.Contains(told, outcome)
+		q.Decided = q.Decided || slices.Contains(decided, outcome)
 		row := []any{b.Name, Median(m.Cells[0], m.Unit, m.Cells).Text,
 			Median(m.Cells[run], m.Unit, m.Cells).Text}
 		if c := m.Cells[run].Change; outcome == absent || outcome == stats.NotLimited {
@@ -116,9 +116,9 @@ func finding(m *stats.Metric, run int, outcome string) string {
 	c, n := m.Cells[run].Change, min(m.Cells[0].N(), m.Cells[run].N())
 	s := c.Sight(m.Better, 0, stats.Alpha/2)
 	if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
-		return fmt.Sprintf("not told apart: %d trials could", enough)
+		return fmt.Sprintf("no difference shown: %d trials could", enough)
 	}
-	return "not told apart: less than " + units.Share.Text(s.Sees)
+	return "no difference shown: less than " + units.Share.Text(s.Sees)
 }
 
 // Text returns the quote for a terminal and for a mail in plain text.
