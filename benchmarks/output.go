@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,11 +114,6 @@ func (s *session) epilogue() {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
 	list("warnings", report.Warnings(s.results))
-	for _, r := range s.results {
-		if r.Status != result.StatusComplete {
-			s.failures = append(s.failures, r.Name+": "+cmp.Or(r.Error, "ended by "+r.EndedBy))
-		}
-	}
 	list("failed benchmarks", slices.Compact(s.failures))
 	list("skipped benchmarks", s.skipped)
 	list("set, and ignored by this run", s.ignored)

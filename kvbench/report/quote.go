@@ -184,16 +184,16 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 	}
 	for _, r := range trials {
 		switch {
-		case r.Division == result.DivisionQuick:
-			return []string{"the quick division shows that everything works, with small models and " +
-				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters"}
-		case r.Simulation != nil:
-			return []string{"simulated: the numbers describe the model of a device, no storage; without " +
-				"-simulate-device and -io-trace-log a run measures"}
 		case r.Status != result.StatusComplete:
-			why, _, _ := strings.Cut(cmp.Or(r.Error, "it was ended by "+r.EndedBy), "\n")
-			add(true, "a trial is "+r.Status+": "+why)
+			why, _, _ := strings.Cut(cmp.Or(r.Error, "ended by "+r.EndedBy), "\n")
+			add(true, r.Status+" trial: "+why)
 			continue
+		case r.Division == result.DivisionQuick:
+			return append(list, "the quick division shows that everything works, with small models and "+
+				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters")
+		case r.Simulation != nil:
+			return append(list, "simulated: the numbers describe the model of a device, no storage; without "+
+				"-simulate-device and -io-trace-log a run measures")
 		}
 		add(r.Ranks > max(1, len(r.MergedRanks)), "the numbers are of "+ranks(r)+", not of all clients")
 		add(true, Limited(r))
