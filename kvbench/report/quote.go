@@ -208,7 +208,7 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 			runs, _ := c.Reading()
 			cached := func(x result.CheckpointRun) bool { return !units.OrZero(x.Cold) }
 			add(c.Scale > 1, "scaled files are smaller than the model's: -checkpoint-scale 1")
-			add(unit == "read-B/s" && slices.ContainsFunc(runs, cached),
+			add(unit == "read-B/s" && r.Objects == nil && slices.ContainsFunc(runs, cached),
 				"the page cache may have served reads: -checkpoint-flush drop, as root")
 			add(c.Stages != nil && c.Stages.Bottleneck == result.BottleneckGeneration,
 				"generating the bytes was the limit: more -stream-producers, or more cores")
