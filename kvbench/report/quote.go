@@ -207,16 +207,16 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 	}
 	for _, r := range trials {
 		switch {
-		case r.Division == result.DivisionQuick:
-			return []string{"the quick division shows that everything works, with small models and " +
-				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters"}
-		case r.Simulation != nil:
-			return []string{"simulated: the numbers describe the model of a device, no storage; without " +
-				"-simulate-device and -io-trace-log a run measures"}
 		case r.Status != result.StatusComplete:
-			why, _, _ := strings.Cut(cmp.Or(r.Error, "it was ended by "+r.EndedBy), "\n")
-			add(true, "a trial is "+r.Status+": "+why)
+			why, _, _ := strings.Cut(cmp.Or(r.Error, "ended by "+r.EndedBy), "\n")
+			add(true, r.Status+" trial: "+why)
 			continue
+		case r.Division == result.DivisionQuick:
+			return append(list, "the quick division shows that everything works, with small models and "+
+				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters")
+		case r.Simulation != nil:
+			return append(list, "simulated: the numbers describe the model of a device, no storage; without "+
+				"-simulate-device and -io-trace-log a run measures")
 		}
 		add(r.Ranks > max(1, len(r.MergedRanks)), "the numbers are of "+ranks(r)+", not of all clients")
 		add(true, Limited(r))
@@ -231,7 +231,7 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 			runs, _ := c.Reading()
 			cached := func(x result.CheckpointRun) bool { return !units.OrZero(x.Cold) }
 			add(c.Scale > 1, "scaled files are smaller than the model's: -checkpoint-scale 1")
-			add(unit == "read-B/s" && slices.ContainsFunc(runs, cached),
+			add(unit == "read-B/s" && r.Objects == nil && slices.ContainsFunc(runs, cached),
 				"the page cache may have served reads: -checkpoint-flush drop, as root")
 			add(c.Stages != nil && c.Stages.Bottleneck == result.BottleneckGeneration,
 				"generating the bytes was the limit: more -stream-producers, or more cores")
