@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
@@ -117,11 +119,16 @@ func (t *Turns) enough(metrics int) error {
 // judge returns the report of a gate of the outputs so far, nil if there is none. The gate itself reports
 // errors.
 func (t *Turns) judge(old, new int) *Report {
-	table, err := Read([]string{t.file(old, "txt")}, []string{t.file(new, "txt")}, t.Options.Ignore, nil, nil)
+	o := t.Options
+	if t.Names != Sides { // the settings in which two drives differ
+		o.Ignore = append(slices.Clone(o.Ignore), merge.SettingFilesystem, merge.SettingDirectories,
+			merge.SettingCapacity)
+	}
+	table, err := Read([]string{t.file(old, "txt")}, []string{t.file(new, "txt")}, o.Ignore, nil, nil)
 	if err != nil {
 		return nil
 	}
-	r, _ := Judge(table, t.Options)
+	r, _ := Judge(table, o)
 	return r
 }
 
@@ -133,7 +140,7 @@ func (t *Turns) forecast(done int) error {
 		return nil
 	}
 	for _, line := range r.Refusals {
-		t.Say("gate will compare nothing: " + line)
+		t.Say("no forecast, and gate will compare nothing: " + line)
 	}
 	f := r.forecast(t.Count)
 	row := f.Noisiest
