@@ -224,8 +224,9 @@ func preparation(t *stats.Table, run int) string {
 	case written >= writtenOften*room && steady == rows:
 		is = "preconditioned, if it was purged before,"
 	}
-	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): the run "+
-		"wrote %s, %s the capacity; %d of %s steady over their last %d trials.", t.Labels[run], is,
+	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): "+
+		"preconditioning and windows wrote %s, %s the capacity; %d of %s steady over their last %d trials.",
+		t.Labels[run], is,
 		units.Bytes.Text(written), times(float64(written)/float64(room)), steady,
 		units.Plural(rows, "row"), steadyRounds)
 }
