@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -42,13 +41,7 @@ func NewQuote(records []*load.Record, t *stats.Table) Quote {
 
 // ofOne adds the table of a single run, and how many of its rows may be quoted.
 func (q *Quote) ofOne(records []*load.Record) {
-	var results []*result.Result
-	for _, rec := range records {
-		if rec.Result != nil {
-			results = append(results, rec.Result)
-		}
-	}
-	s := report.Quote(results)
+	s := report.Quote(results(records))
 	var quotable []string
 	for _, row := range s.Rows {
 		if row[5] == report.Quotable {
