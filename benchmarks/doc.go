@@ -18,8 +18,8 @@
 //	           force, with sources and simulate; checkpoint: the same for checkpoints
 //	storage    makes the tiers from the values in force; bucket: an object store as the storage tier
 //	checks     the conditions on this machine before a run, and the warnings in its results
-//	output     the lines for benchstat before the run, and for the user after it; ranking: the table of
-//	           Engines
+//	output     the lines for benchstat before the run, and for the user after it
+//	screen     what a terminal shows instead of the lines for benchstat
 //	terminal   the live line during the run
 //	hang       calls on files and directories that may never return
 //	signals    what ends a run early; launch: the working directory of the user's command

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -134,20 +133,11 @@ func (s *session) epilogue() {
 	if len(s.results) > 0 {
 		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results))
 	}
-	// The ranking includes what was measured before an interruption.
-	if err := s.rank(); err != nil {
-		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
-	}
 	// With several ranks, write the summary that MLPerf's tools read, after the last result.
 	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
 	list("warnings", report.Warnings(s.results))
-	for _, r := range s.results {
-		if r.Status != result.StatusComplete {
-			s.failures = append(s.failures, r.Name+": "+cmp.Or(r.Error, "ended by "+r.EndedBy))
-		}
-	}
 	list("failed benchmarks", slices.Compact(s.failures))
 	list("skipped benchmarks", s.skipped)
 	list("set, and ignored by this run", s.ignored)
@@ -184,7 +174,7 @@ func (s *session) left() string {
 	if len(n.Dirs) == 0 {
 		return ""
 	}
-	files, also, most := "files", ", which the next run there removes, as does rm -r", ""
+	file, also, most := "file", ", which the next run there removes, as does rm -r", ""
 	for _, dir := range n.Dirs {
 		also += " " + word(dir)
 	}
@@ -194,12 +184,12 @@ func (s *session) left() string {
 	}
 	if strings.Contains(n.Dirs[0], "://") {
 		// The count includes objects that are being written or deleted.
-		files, most = "objects", "at most "
+		file, most = "object", "at most "
 		also = "/, which aws s3 rm --recursive removes (--endpoint-url names a store that is not AWS)"
 	}
-	what := files
+	what := file + "s"
 	if n.Known {
-		what = fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
+		what = fmt.Sprintf("%s%s (%s)", most, units.Plural(n.Files, file), units.Bytes.Text(n.Bytes))
 	}
 	return fmt.Sprintf("left behind %s in %s%s", what, strings.Join(n.Dirs, ", "), also)
 }

@@ -59,6 +59,8 @@ func TestCeilingIsOfTheSameParameters(t *testing.T) {
 		s.ceiling[v.IOKey()] = s.ceiling[v.IOKey()].Note(1, r)
 		r.WindowNS, r.Tiers[0].Read.Bytes = 5e8, 1<<40
 		s.ceiling[v.IOKey()].Note(1, r) // too short to tell
+		r.WindowNS, r.Harness.Verdict.Kind = int64(plainio.CeilingWindow), result.Shared
+		s.ceiling[v.IOKey()].Note(1, r) // another process had a part of the device
 	}
 	for i, v := range values("MaxStorageStress", "-cache-dir=/d1", sweep, "-sweep=seed=1,2") {
 		info := record.Info{}

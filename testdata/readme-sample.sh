@@ -37,9 +37,9 @@ put() {
 }
 
 sample() {
-	show "go test ./benchmarks -run '^\$' -bench 'StorageCeiling|MaxStorageStress' -benchtime 20s -division open -num-users 16 -storage-capacity-gb 8 -cache-dir /var/tmp/kv -results-dir $results" >"$work/sample"
+	show "go test ./benchmarks -run '^\$' -bench 'StorageCeiling|MaxStorageStress' -benchtime 20s -division open -num-users 16 -storage-capacity-gb 8 -cache-dir /var/tmp/kv -summary long -results-dir $results" >"$work/sample"
 	awk '/^PASS$/ { exit } /^Benchmark/ { left_out = !/op=read|MaxStorageStress/ } !/^Unit / && !left_out' "$work/sample" >"$work/lines"
-	sed -n '/^MaxStorageStress (option 1)/,/^ok/{/^ok/d; p}' "$work/sample" >"$work/summary"
+	sed -n '/^MaxStorageStress (option 1)/,/^quote/{/^quote/d; p}' "$work/sample" >"$work/summary"
 	put benchmarks/measurements/example.md benchmark-output "$work/lines"
 	put benchmarks/measurements/example.md summary-output "$work/summary"
 	excerpt >"$work/excerpt"

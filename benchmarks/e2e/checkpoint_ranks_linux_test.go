@@ -20,10 +20,9 @@ func TestCheckpointsOfSeveralRanks(t *testing.T) {
 	const n = 4
 	b := newClients(t)
 	o := b.ok(append(b.places(), "-test.bench=Checkpoint$", "-checkpoint-scale=1/8192",
-		"-stream-chunk=64KiB", "-checkpoint-shift=2", "-verify=full", "-ranks=4")...)
-	assert.Regexp(t, `(?m)^    run.go:\d+: 4 ranks on 1 host, windows opened within .*, `+
-		`results of all$`, o.stdout)
-	assert.NotContains(t, o.stdout, "A PART")
+		"-stream-chunk=64KiB", "-checkpoint-shift=2", "-verify=full", "-ranks=4", "-summary=long")...)
+	assert.Regexp(t, `\nclients +4 ranks on 1 host, windows opened within .*, results of all\n`, o.stderr)
+	assert.NotContains(t, o.stderr, "A PART")
 	for _, op := range []string{"write", "read"} {
 		group := "Checkpoint_model=8b_op=" + op
 		ranks, all := b.resultsOf(group, 0)

@@ -96,13 +96,12 @@ func TestRanks(t *testing.T) {
 	o := b.ok(append(append(b.micro(), b.places()...),
 		"-test.bench=MaxStorageStress|StorageThroughput|LargeModel", "-test.benchtime=5x",
 		"-test.count=3", "-ranks=2", "-division=open", "-model=tiny-1b", "-num-users=2",
-		"-cpu-mem-gb=0", "-storage-capacity-gb=0.6")...)
+		"-cpu-mem-gb=0", "-storage-capacity-gb=0.6", "-summary=long")...)
 	assert.False(t, exists(b.cache), "the ranks remove the directory that they made")
 	lines, _ := parse(t, o.stdout)
 	require.Len(t, lines, 3*trials)
 	assert.Equal(t, "2", lines[0].GetConfig("ranks"))
-	assert.Regexp(t, `(?m)^    run.go:\d+: 2 ranks on 1 host, windows opened within .*, `+
-		`results of all$`, o.stdout)
+	assert.Regexp(t, `\nclients +2 ranks on 1 host, windows opened within .*, results of all\n`, o.stderr)
 	assert.NotContains(t, o.stdout, "rank_1", "the others print into their logs")
 	for trial := range trials {
 		ranks, all := b.resultsOf("option_1", trial)

@@ -118,7 +118,7 @@ func TestObjectStore(t *testing.T) {
 			if c.cache != "" {
 				args[slices.Index(args, "-cache-dir")+1] = c.cache
 			}
-			o := b.run(args...)
+			o := b.run(append(args, "-summary=long")...)
 			assert.Equal(t, c.code, o.code, "%s\n%s", o.stdout, o.stderr)
 			for _, word := range c.words {
 				assert.Contains(t, o.stdout+o.stderr, word)

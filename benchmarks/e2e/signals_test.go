@@ -209,7 +209,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	// Go may see either of them first.
 	assert.Contains(t, []int{130, 143}, s.code)
 	assert.NotContains(t, s.stdout, "--- FAIL", "the process did not wait for its end")
-	assert.Regexp(t, `\nleft behind \d+ files \(\d\.\d\d GiB\) in `+regexp.QuoteMeta(b.cache)+
+	assert.Regexp(t, `\nleft behind [\d,]+ files \([0-9.]+ .iB\) in `+regexp.QuoteMeta(b.cache)+
 		`/rank_0, which the next run there removes, as does rm -r `, s.stderr)
 	t.Logf("end %v after the second signal", s.end)
 	s.leaves(b, root, before)

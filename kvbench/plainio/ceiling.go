@@ -205,13 +205,14 @@ const CeilingWindow = 2 * time.Second
 type Reached map[float64]result.CeilingPoint
 
 // Note adds the rate of a window and returns the map. For a nil map it makes one. The best rate of
-// several windows counts. Note ignores trials that failed or were shorter than CeilingWindow.
+// several windows counts. Note ignores trials that failed, were shorter than CeilingWindow, or
+// had less of the device because another process used it.
 func (m Reached) Note(share float64, r *result.Result) Reached {
 	if m == nil {
 		m = Reached{}
 	}
 	if r == nil || r.Status != result.StatusComplete || r.PlainIO == nil ||
-		time.Duration(r.WindowNS) < CeilingWindow {
+		time.Duration(r.WindowNS) < CeilingWindow || r.Harness.Verdict.Kind == result.Shared {
 		return m
 	}
 	read, write := r.StorageTraffic()

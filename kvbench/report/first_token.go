@@ -73,7 +73,7 @@ func Worth(r *result.Result) string {
 	}
 	loaded, needed := units.OrZero(p.LoadBytesPerS), units.OrZero(p.NeededBytesPerS)
 	show, gpu := units.BytesPerSec.InOneUnit(loaded, needed), cmp.Or(f.Prefill.GPU, "GPU")
-	rates := fmt.Sprintf("a request loads at %s (%s loading on average), and an idle %s computes "+
+	rates := fmt.Sprintf("a request loads at %s (%s load at once on average), and an idle %s computes "+
 		"faster below %s (%s)", show(loaded), number(units.Ratio(p.LoadNS, float64(r.WindowNS))), gpu,
 		show(needed), cmp.Or(r.Model.Name, r.Model.Key))
 	share, moved := units.OrZero(p.WorthRatio), units.OrZero(units.Ratio(

@@ -36,7 +36,14 @@ func plain(r *result.Result) (s Section) {
 		s.line("", "%d requests in flight, by a queue-depth sweep before the window: %s",
 			r.Workload.Workers, strings.Join(steps, ", "))
 	}
-	s.put("removal", removed(r))
+	if m, what := r.Removal, kept(r); m != nil {
+		s.line("removal", "%s, %s in all, were removed: %s %ss/s, %s freed; the last was gone after %s",
+			units.Plural(m.Files, what), bytes(m.Bytes), number(m.FilesPerSecond), what,
+			rate(m.BytesPerSecond), ns(m.UnlinkNS))
+		if r.Objects == nil { // what a store does after its response is unknown
+			s.Lines[len(s.Lines)-1].Text += ", discarded after " + ns(m.QuietNS)
+		}
+	}
 	return s
 }
 
@@ -46,22 +53,6 @@ func kept(r *result.Result) string {
 		return "object"
 	}
 	return "file"
-}
-
-// removed reports, for a log and a summary, the rate at which files were removed, and when the device
-// had discarded them. What a store does after its response is unknown.
-func removed(r *result.Result) string {
-	m, what := r.Removal, kept(r)
-	if m == nil {
-		return ""
-	}
-	text := fmt.Sprintf("%s, %s in all, were removed: %s %ss/s, %s freed; the last was gone after "+
-		"%s", units.Plural(m.Files, what), bytes(m.Bytes), number(m.FilesPerSecond), what,
-		rate(m.BytesPerSecond), ns(m.UnlinkNS))
-	if r.Objects == nil {
-		text += ", discarded after " + ns(m.QuietNS)
-	}
-	return text
 }
 
 // blockIO is requests inside files: their rate, latency and cost. The requested number in flight

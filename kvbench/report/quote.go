@@ -22,9 +22,11 @@ const (
 // Quotable is in the column quote of a row that may be quoted.
 const Quotable = "yes"
 
-// quotedUnits are the metrics that describe storage.
+// quotedUnits are the metrics that describe storage. Engines are compared by the tokens that they found.
 var quotedUnits = []string{"io/s", "read-io-p99-ns", "write-io-p99-ns", "read-B/s", "write-B/s",
-	"freed-B/s", "removals/s"}
+	"freed-B/s", "removals/s", foundUnit}
+
+const foundUnit = "found-tok/s"
 
 // Quote is the table of what may be quoted, with a row for each benchmark and metric over all trials. Below
 // the table is a sentence for each reason against quoting some of the rows, with what the user can do.
@@ -85,7 +87,7 @@ func (n Notes) Lines() (lines []string) {
 }
 
 // byName returns the trials of each benchmark, simulated ones apart, and the benchmarks in the order of their
-// first trials.
+// first trials. Engines are in the order of their medians, the largest first.
 func byName(results []*result.Result) (trials map[string][]*result.Result, names []string) {
 	trials = map[string][]*result.Result{}
 	for _, r := range results {
@@ -98,18 +100,34 @@ func byName(results []*result.Result) (trials map[string][]*result.Result, names
 		}
 		trials[name] = append(trials[name], r)
 	}
+	place := map[string]int{}
+	for i, name := range slices.Backward(names) {
+		place[trials[name][0].Benchmark] = i
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		x, y := trials[a], trials[b]
+		return cmp.Or(place[x[0].Benchmark]-place[y[0].Benchmark], cmp.Compare(found(y), found(x)))
+	})
 	return trials, names
+}
+
+// found returns the median of the tokens per second that an engine found, 0 for other benchmarks.
+func found(trials []*result.Result) float64 {
+	_, values := known(trials, foundUnit)
+	median, _ := units.Median(values)
+	return median
 }
 
 // metrics returns the quoted units that a benchmark has. Requests of one size are quoted by their number
 // and latency. A benchmark without numbers has one row, without a metric.
 func metrics(trials []*result.Result) (list []string) {
-	p := trials[0].PlainIO
-	blocks := p != nil && p.BlockBytes > 0
+	first := trials[0]
+	blocks := ofOneSize(first)
 	for _, unit := range quotedUnits {
 		_, values := known(trials, unit)
 		ofBlocks := strings.Contains(unit, "io")
-		if len(values) > 0 && (ofBlocks == blocks || blocks && p.Knee != nil) {
+		if len(values) > 0 && (ofBlocks == blocks || blocks && first.PlainIO.Knee != nil) &&
+			(unit == foundUnit) == (first.Benchmark == result.BenchmarkEngines) {
 			list = append(list, unit)
 		}
 	}
@@ -119,14 +137,17 @@ func metrics(trials []*result.Result) (list []string) {
 	return list
 }
 
+// ofOneSize reports whether a load has requests of one size, a number of them in flight.
+func ofOneSize(r *result.Result) bool { return r.PlainIO != nil && r.PlainIO.BlockBytes > 0 }
+
 // requestsOf returns the size of requests and their number in flight, without which their rate and latency
 // mean nothing. It returns "" for other loads, and if the trials differ.
 func requestsOf(trials []*result.Result) (text string) {
 	for i, r := range trials {
-		if r.PlainIO == nil || r.PlainIO.BlockBytes == 0 {
-			return ""
+		this := ""
+		if ofOneSize(r) {
+			this = fmt.Sprintf(", %s × %d", bytes(r.PlainIO.BlockBytes), r.Workload.Workers)
 		}
-		this := fmt.Sprintf(", %s × %d", bytes(r.PlainIO.BlockBytes), r.Workload.Workers)
 		if i > 0 && this != text {
 			return ""
 		}
@@ -160,7 +181,7 @@ func Verdicts(trials []*result.Result) string {
 	counts := map[string]int{}
 	var kinds []string
 	for _, r := range trials {
-		kind := r.Harness.Verdict.Kind
+		kind := cmp.Or(r.Harness.Verdict.Kind, "without verdict")
 		if r.Status != result.StatusComplete {
 			kind = r.Status
 		}
@@ -169,7 +190,7 @@ func Verdicts(trials []*result.Result) string {
 		}
 	}
 	for i, kind := range kinds {
-		kinds[i] = fmt.Sprintf("%d of %d %s", counts[kind], len(trials), cmp.Or(kind, "without verdict"))
+		kinds[i] = fmt.Sprintf("%d of %d %s", counts[kind], len(trials), kind)
 	}
 	return strings.Join(kinds, ", ")
 }
@@ -179,67 +200,91 @@ func Verdicts(trials []*result.Result) string {
 // not simulated, were limited by the storage in windows of at least 10 s, if the device moved the bytes, and
 // if the trials differ by at most 20 %.
 func Doubts(trials []*result.Result, unit string) (list []string) {
-	add := func(texts ...string) {
-		for _, text := range texts {
-			if text != "" && !slices.Contains(list, text) {
-				list = append(list, text)
-			}
+	add := func(when bool, text string) {
+		if when && text != "" && !slices.Contains(list, text) {
+			list = append(list, text)
 		}
 	}
 	for _, r := range trials {
-		why, _, _ := strings.Cut(cmp.Or(r.Error, "it was ended by "+r.EndedBy), "\n")
 		switch {
-		case r.Division == result.DivisionQuick:
-			return []string{"the quick division shows that everything works, with small models and " +
-				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters"}
-		case r.Simulation != nil:
-			return []string{"simulated: the numbers describe the model of a device, no storage; without " +
-				"-simulate-device and -io-trace-log a run measures"}
 		case r.Status != result.StatusComplete:
-			add("a trial is " + r.Status + ": " + why)
-		case r.Ranks > max(1, len(r.MergedRanks)):
-			add("the numbers are of " + ranks(r) + ", not of all clients")
-		default:
-			add(Limited(r), unmoved(r, unit), short(r))
-			add(checkpointDoubts(r.Checkpoint, unit)...)
+			why, _, _ := strings.Cut(cmp.Or(r.Error, "ended by "+r.EndedBy), "\n")
+			add(true, r.Status+" trial: "+why)
+			continue
+		case r.Division == result.DivisionQuick:
+			return append(list, "the quick division shows that everything works, with small models and "+
+				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters")
+		case r.Simulation != nil:
+			return append(list, "simulated: the numbers describe the model of a device, no storage; without "+
+				"-simulate-device and -io-trace-log a run measures")
 		}
+		add(r.Ranks > max(1, len(r.MergedRanks)), "the numbers are of "+ranks(r)+", not of all clients")
+		add(true, Limited(r))
+		add(r.Checkpoint == nil && unmoved(r, unit), "a cache took a part of the bytes: -io direct, or "+
+			"much more data than this machine has memory")
+		short := r.WindowNS < int64(quotedWindow) && r.Removal == nil && r.Checkpoint == nil
+		more := map[string]string{result.EndedByFootprint: "a larger -storage-capacity-gb, which it filled",
+			result.EndedByInput: "a longer recording"}[r.EndedBy]
+		add(short, "a window of less than "+ns(int64(quotedWindow))+" shows a drive's own cache, or noise: "+
+			cmp.Or(more, longer(r)))
+		if c := r.Checkpoint; c != nil {
+			runs, _ := c.Reading()
+			cached := func(x result.CheckpointRun) bool { return !units.OrZero(x.Cold) }
+			add(c.Scale > 1, "scaled files are smaller than the model's: -checkpoint-scale 1")
+			add(unit == "read-B/s" && r.Objects == nil && slices.ContainsFunc(runs, cached),
+				"the page cache may have served reads: -checkpoint-flush drop, as root")
+			add(c.Stages != nil && c.Stages.Bottleneck == result.BottleneckGeneration,
+				"generating the bytes was the limit: more -stream-producers, or more cores")
+		}
+		add(unit == foundUnit && r.PartOfInput() && r.EndedBy == result.EndedByDeadline, "the window ended "+
+			"at another request of the trace for each engine: a longer -benchtime, or -benchtime 1000x")
 	}
 	_, values := known(trials, unit)
-	middle, _ := units.Median(values)
-	switch n := len(values); {
-	case n > 0 && n < quotedTrials:
-		add(fmt.Sprintf("fewer than %d trials do not show the spread: -count %d", quotedTrials,
-			quotedTrials))
-	case n > 0 && slices.Max(values)-slices.Min(values) > quotedSpread*middle:
-		add(fmt.Sprintf("the trials differ by more than %s: measure longer (%s) or more often "+
-			"(-count %d), and end other programs", units.Share.Text(quotedSpread), longer(trials[0]), 2*n))
+	median, _ := units.Median(values)
+	n := len(values)
+	add(n > 0 && n < quotedTrials, fmt.Sprintf("fewer than %d trials do not show the spread: -count %d",
+		quotedTrials, quotedTrials))
+	if n >= quotedTrials {
+		add(slices.Max(values)-slices.Min(values) > quotedSpread*median, fmt.Sprintf("the trials differ by "+
+			"more than %s: measure longer (%s) or more often (-count %d), and end other programs",
+			units.Share.Text(quotedSpread), longer(trials[0]), 2*n))
 	}
 	return list
 }
 
+// unmoved reports whether a cache took a part of a direction's bytes.
+func unmoved(r *result.Result, unit string) bool {
+	ratio, reads := r.DeviceCounters.WriteRatio, !strings.HasPrefix(unit, "write")
+	if reads {
+		ratio = r.DeviceCounters.ReadRatio
+	}
+	return ratio != nil && *ratio < quotedDevice || ratio == nil && r.IO.Mode == "buffered" ||
+		reads && r.Network.Short()
+}
+
+// longer returns the flag for a window that is twice as long, of a minute at least.
+func longer(r *result.Result) string {
+	return "-benchtime " + units.FormatDuration(max(time.Minute,
+		2*time.Duration(units.OrZero(r.NominalWindowNS))))
+}
+
 // Limited returns what limited a trial, and what to change, "" if it was the storage. A removal is limited
-// by discards, which it measures. Requests of one size and checkpoints have a number in flight that belongs
-// to the benchmark, so that their latency may be the limit.
+// by discards, which it measures. Requests of one size, checkpoints and engines have a number in flight that
+// belongs to the benchmark, so that latency may be their limit.
 func Limited(r *result.Result) string {
-	v, p, load := r.Harness.Verdict, r.PlainIO, r.Workload
-	fixed := r.Checkpoint != nil || p != nil && p.BlockBytes > 0
-	_, reason, _ := strings.Cut(v.Reason, ": ")
-	text := ""
+	v, load, fs := r.Harness.Verdict, r.Workload, r.Filesystems()
+	fixed := ofOneSize(r) || r.Checkpoint != nil || r.Benchmark == result.BenchmarkEngines
+	_, text, _ := strings.Cut(v.Reason, ": ")
+	text = cmp.Or(text, v.Reason, "the result has no verdict")
 	switch v.Kind {
 	case result.StorageLimited:
 		return ""
 	case result.LoadLimited:
-		text = fmt.Sprintf("workers waited for requests: more users, -num-users %d", 2*load.Users)
-		if r.Harness.Busy.ThinkingNS > r.Harness.WorkerIdleNS {
-			text = "the GPU's computing took the time: without -gpu and -prefill-rate the storage is the limit"
-		} else if load.Users == 0 {
-			text = "workers waited for requests: -trace-speedup 0 leaves out the pauses of a recording"
-		}
+		text = moreLoad(r)
 	case result.Shared:
 		text = "another process used the device in the window: end it, or use a drive of its own"
 	case result.CapacityLimited:
-		text = fmt.Sprintf("workers waited for capacity: -storage-capacity-gb %s",
-			units.FormatGiB(2*r.StorageCapacity()))
+		text = "workers waited for capacity: -storage-capacity-gb " + units.FormatGiB(2*r.StorageCapacity())
 	case result.DiscardLimited:
 		if r.Removal != nil {
 			return ""
@@ -251,7 +296,7 @@ func Limited(r *result.Result) string {
 			"I/O requests (-chunk-size 4MiB)"
 		if v.InFlight == nil {
 			text = "a tier in memory was measured, no storage"
-		} else if fs := r.Filesystems(); len(fs) > 0 && fs[0].InMemory {
+		} else if len(fs) > 0 && fs[0].InMemory {
 			text = "the files lie in memory: -cache-dir on a drive"
 		}
 	case result.LatencyLimited:
@@ -264,62 +309,23 @@ func Limited(r *result.Result) string {
 		if text = "more I/O requests in flight would move more: " + more; !ok {
 			text = "the engine's own threads were the limit: this is the engine's rate, not the drive's"
 		}
-	default:
-		text = cmp.Or(reason, v.Reason, "the result has no verdict")
 	}
 	return cmp.Or(v.Kind, result.NoVerdict) + ": " + text
 }
 
-// unmoved returns why the device did not move all bytes of a trial.
-func unmoved(r *result.Result, unit string) string {
-	ratio, reads := r.DeviceCounters.WriteRatio, !strings.HasPrefix(unit, "write")
-	if reads {
-		ratio = r.DeviceCounters.ReadRatio
-	}
+// moreLoad returns what the workers of a load-limited trial waited for, and the flag that changes it.
+func moreLoad(r *result.Result) string {
+	slow := func(p result.Parameter) bool { return p.Name == "trace-speedup" && p.Value != "0" }
 	switch {
-	case r.Checkpoint != nil: // its pauses are in the window
-		return ""
-	case ratio != nil && *ratio < quotedDevice, ratio == nil && r.IO.Mode == "buffered",
-		reads && r.Network.Short():
-		return "a cache took a part of the bytes: -io direct, or much more data than this machine has memory"
+	case r.Harness.Busy.ThinkingNS > r.Harness.WorkerIdleNS:
+		return "workers waited for the GPU: leave out -gpu and -prefill-rate"
+	case r.Checkpoint != nil:
+		return fmt.Sprintf("accelerators waited for the slowest one: -checkpoint-accelerators %d",
+			2*r.Checkpoint.Accelerators)
+	case r.Workload.Users > 0:
+		return fmt.Sprintf("workers waited for requests: more users, -num-users %d", 2*r.Workload.Users)
+	case slices.ContainsFunc(r.Parameters, slow):
+		return "workers waited for requests: -trace-speedup 0 leaves out the pauses of a recording"
 	}
-	return ""
-}
-
-// checkpointDoubts returns why a rate is not that of a checkpoint's files.
-func checkpointDoubts(c *result.Checkpoint, unit string) (list []string) {
-	if c == nil {
-		return nil
-	}
-	if c.Scale > 1 {
-		list = append(list, "scaled files are smaller than the model's: -checkpoint-scale 1")
-	}
-	runs, _ := c.Reading()
-	if unit == "read-B/s" && slices.ContainsFunc(runs,
-		func(x result.CheckpointRun) bool { return !units.OrZero(x.Cold) }) {
-		list = append(list, "the page cache may have served reads: -checkpoint-flush drop, as root")
-	}
-	if p := c.Stages; p != nil && unit == "write-B/s" && p.Bottleneck == result.BottleneckGeneration {
-		list = append(list, "generating the bytes was the limit: more -stream-producers, or more cores")
-	}
-	return list
-}
-
-// short returns why a window shows too little of a drive. Removals and checkpoints end with their files.
-func short(r *result.Result) string {
-	least := ns(int64(quotedWindow))
-	switch {
-	case r.WindowNS >= int64(quotedWindow), r.Removal != nil, r.Checkpoint != nil:
-		return ""
-	case r.EndedBy == result.EndedByFootprint:
-		return "the capacity was full in less than " + least + ", in which a drive's own cache can take " +
-			"the writes: a larger -storage-capacity-gb"
-	}
-	return "a window of less than " + least + " shows a drive's own cache, or noise: " + longer(r)
-}
-
-// longer returns the flag for a window that is twice as long, of a minute at least.
-func longer(r *result.Result) string {
-	return "-benchtime " + units.FormatDuration(max(time.Minute,
-		2*time.Duration(units.OrZero(r.NominalWindowNS))))
+	return "workers waited for requests: a larger input, or fewer -workers"
 }

@@ -244,26 +244,6 @@ func replay(r *result.Result) (s Section) {
 	return s
 }
 
-// together returns a line with the number of clients and the spread of their starts, "" for a trial
-// without a coordinator.
-func together(r *result.Result) string {
-	c := r.Clients
-	if c == nil {
-		return ""
-	}
-	// No word with a colon behind it: the log of a benchmark has this line, too.
-	text := fmt.Sprintf("%s on %s", units.Plural(r.Ranks, "rank"),
-		units.Plural(len(c.Hosts), "host"))
-	if c.StartSkewNS != nil {
-		text += ", windows " + c.Opened()
-	}
-	// Sums of some ranks look like sums of all.
-	if n := len(c.PerRank); n < r.Ranks {
-		return text + fmt.Sprintf(", results of %d", n)
-	}
-	return text + ", results of all"
-}
-
 // clients lists the hosts and filesystems of a trial of several ranks, and the slowest and the fastest
 // rank.
 func clients(r *result.Result) (s Section) {
@@ -273,7 +253,15 @@ func clients(r *result.Result) (s Section) {
 	}
 	s.Title, s.Topic, s.Folded = "Clients", "clients", true
 	// Hosts first: an outlier among the ranks is often on an outlier among the hosts.
-	s.put("", together(r))
+	opened, results := "", "all"
+	if c.StartSkewNS != nil {
+		opened = ", windows " + c.Opened()
+	}
+	if n := len(c.PerRank); n < r.Ranks { // sums of some ranks look like sums of all
+		results = fmt.Sprint(n)
+	}
+	s.line("", "%s on %s%s, results of %s", units.Plural(r.Ranks, "rank"),
+		units.Plural(len(c.Hosts), "host"), opened, results)
 	// One line each: a run on many hosts is read for the one that is missing.
 	for _, h := range c.Hosts {
 		s.line("", "%s: ranks %s", h.Name, units.List(h.Ranks))

@@ -80,11 +80,11 @@ func (e *evidence) cores() float64 {
 }
 
 // compareBytes compares the device's bytes with the run's bytes. It does nothing with buffered I/O,
-// whose read-ahead and write-back change the device's bytes, and for one rank of several, because other
-// ranks may use the device.
+// whose read-ahead and write-back change the device's bytes, for a removal, which moves only the
+// filesystem's own bytes, and for one rank of several, because other ranks may use the device.
 func (e *evidence) compareBytes() {
 	d := &e.DeviceCounters
-	if d.ReadBytes == nil || d.WriteBytes == nil || e.IO.Mode != "direct" ||
+	if d.ReadBytes == nil || d.WriteBytes == nil || e.IO.Mode != "direct" || e.Removal != nil ||
 		e.Ranks > 1 && len(e.MergedRanks) == 0 {
 		return
 	}

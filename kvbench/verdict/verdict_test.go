@@ -206,6 +206,10 @@ func TestVerdict(t *testing.T) {
 		{"a checkpoint that failed", []change{func(r *result.Result) {
 			r.Checkpoint, r.Tiers[0].Read = &result.Checkpoint{}, result.TierTraffic{}
 		}}, result.Undecided, "the run moved 0 B/s with 0 I/O requests in flight"},
+		{"a removal, and the filesystem's own bytes", []change{func(r *result.Result) {
+			r.Removal, r.Tiers[0].Read, r.DeviceCounters.AppReadBytes = &result.Removal{}, result.TierTraffic{}, 0
+		}, busy(func(b *result.BusyTime) *int64 { return &b.RemovalNS }, 38e9)}, result.DiscardLimited,
+			"deleting entries took 97.4 % of the workers' busy time"},
 
 		{"no measurement", []change{unmeasured}, result.Undecided,
 			"the run moved 1 GiB/s with 3.90 I/O requests in flight: the latency at queue depth 1 " +

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func runTurns(c *Call) func([]string) error {
 		// kvreport gate judges the failed runs.
 		case failed > 0:
 			return errNo
+		case t.Names != gate.Sides:
+			c.say(fmt.Sprintf("which is faster at what: kvreport quote %s.txt %s.txt",
+				filepath.Join(t.Dir, t.Names[0]), filepath.Join(t.Dir, t.Names[1])))
 		}
 		return nil
 	}

@@ -187,7 +187,7 @@ func runQuote(c *Call) func([]string) error {
 		if err := c.writeText("", form(q)); err != nil {
 			return err
 		}
-		if !q.Told {
+		if !q.Decided {
 			return errUndecided
 		}
 		return nil

@@ -90,8 +90,7 @@ func newChange(first, c Cell, comparable bool) *Change {
 // that the test does not reject. It is of the typical pair of trials (within blocks), so the ratio of
 // the medians may lie outside. It is infinite if there are too few trials.
 func (c *Change) Interval() (lo, hi float64) {
-	const side = (1 - Confidence) / 2
-	return 1 + c.Sight(-1, 0, side).AtLeast, 1 - c.Sight(1, 0, side).AtLeast
+	return 1 + c.Sight(-1, 0, Alpha/2).AtLeast, 1 - c.Sight(1, 0, Alpha/2).AtLeast
 }
 
 // Alpha is the significance level of pages and workbooks.

@@ -23,10 +23,8 @@ const (
 	absent    = "measured in only one of the two runs"
 )
 
-var ordered = []string{faster, slower, different, chance}
-
-// told are the outcomes that answer which run is faster.
-var told = ordered[:3]
+// decided are the outcomes that answer which run is faster.
+var decided = []string{faster, slower, different}
 
 // mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
 const mostNamed = 3
@@ -41,7 +39,7 @@ func answers(t *stats.Table) (out []string) {
 			if outcome == "" {
 				continue
 			}
-			if shown = shown || slices.Contains(told, outcome); strings.HasSuffix(outcome, " at") {
+			if shown = shown || slices.Contains(decided, outcome); strings.HasSuffix(outcome, " at") {
 				name += " " + ratio(b.Headline().Cells[run].Change)
 			}
 			names[outcome] = append(names[outcome], name)
@@ -52,7 +50,7 @@ func answers(t *stats.Table) (out []string) {
 		if !shown {
 			text += "; none shows which run is faster"
 		}
-		for _, outcome := range slices.Concat(ordered, slices.Sorted(maps.Keys(names))) {
+		for _, outcome := range slices.Concat(decided, []string{chance}, slices.Sorted(maps.Keys(names))) {
 			if list := names[outcome]; len(list) > 0 {
 				delete(names, outcome)
 				if !strings.HasSuffix(outcome, " at") {

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -22,7 +21,7 @@ type Quote struct {
 	Answers []string         // one for each run after the first, or one for a single run
 	Tables  []report.Section // as many as answers
 	Drives  []string         // how each run's drive was prepared
-	Told    bool             // at least one row has an answer
+	Decided bool             // at least one row has an answer
 }
 
 // NewQuote makes the quote of the records. t is their comparison.
@@ -42,13 +41,7 @@ func NewQuote(records []*load.Record, t *stats.Table) Quote {
 
 // ofOne adds the table of a single run, and how many of its rows may be quoted.
 func (q *Quote) ofOne(records []*load.Record) {
-	var results []*result.Result
-	for _, rec := range records {
-		if rec.Result != nil {
-			results = append(results, rec.Result)
-		}
-	}
-	s := report.Quote(results)
+	s := report.Quote(results(records))
 	var quotable []string
 	for _, row := range s.Rows {
 		if row[5] == report.Quotable {
@@ -56,7 +49,7 @@ func (q *Quote) ofOne(records []*load.Record) {
 		}
 	}
 	text := fmt.Sprintf("%d of %s may be quoted", len(quotable), units.Plural(len(s.Rows), "row"))
-	if q.Told = len(quotable) > 0; q.Told {
+	if q.Decided = len(quotable) > 0; q.Decided {
 		text += ": " + some(quotable)
 	}
 	q.Tables, q.Answers = []report.Section{s}, []string{text + "."}
@@ -73,7 +66,7 @@ func (q *Quote) compare(t *stats.Table, run int) {
 		if outcome == "" {
 			continue
 		}
-		q.Told = q.Told || slices.Contains(told, outcome)
+		q.Decided = q.Decided || slices.Contains(decided, outcome)
 		row := []any{b.Name, Median(m.Cells[0], m.Unit, m.Cells).Text,
 			Median(m.Cells[run], m.Unit, m.Cells).Text}
 		if c := m.Cells[run].Change; outcome == absent || outcome == stats.NotLimited {
@@ -116,9 +109,9 @@ func finding(m *stats.Metric, run int, outcome string) string {
 	c, n := m.Cells[run].Change, min(m.Cells[0].N(), m.Cells[run].N())
 	s := c.Sight(m.Better, 0, stats.Alpha/2)
 	if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
-		return fmt.Sprintf("not told apart: %d trials could", enough)
+		return fmt.Sprintf("no difference shown: %d trials could", enough)
 	}
-	return "not told apart: less than " + units.Share.Text(s.Sees)
+	return "no difference shown: less than " + units.Share.Text(s.Sees)
 }
 
 // Text returns the quote for a terminal and for a mail in plain text.
@@ -224,8 +217,9 @@ func preparation(t *stats.Table, run int) string {
 	case written >= writtenOften*room && steady == rows:
 		is = "preconditioned, if it was purged before,"
 	}
-	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): the run "+
-		"wrote %s, %s the capacity; %d of %s steady over their last %d trials.", t.Labels[run], is,
+	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): "+
+		"preconditioning and windows wrote %s, %s the capacity; %d of %s steady over their last %d trials.",
+		t.Labels[run], is,
 		units.Bytes.Text(written), times(float64(written)/float64(room)), steady,
 		units.Plural(rows, "row"), steadyRounds)
 }

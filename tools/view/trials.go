@@ -14,17 +14,23 @@ import (
 // MedianTrial returns the trial that represents a run (report.Typical), nil if no trial has a result
 // file.
 func MedianTrial(b *stats.Benchmark, run int) *load.Record {
-	var results []*result.Result
-	var records []*load.Record
-	for _, rec := range b.Trials[run] {
-		if rec.Result != nil {
-			results, records = append(results, rec.Result), append(records, rec)
-		}
-	}
-	if len(results) == 0 {
+	list := results(b.Trials[run])
+	if len(list) == 0 {
 		return nil
 	}
-	return records[slices.Index(results, report.Typical(results))]
+	typical := report.Typical(list)
+	return b.Trials[run][slices.IndexFunc(b.Trials[run],
+		func(rec *load.Record) bool { return rec.Result == typical })]
+}
+
+// results returns the results of the records that have one.
+func results(records []*load.Record) (list []*result.Result) {
+	for _, rec := range records {
+		if rec.Result != nil {
+			list = append(list, rec.Result)
+		}
+	}
+	return list
 }
 
 // Levels are the keys of the tiers in a result, from fast to slow. The result schema fixes them.
