@@ -42,7 +42,7 @@ func TestCards(t *testing.T) {
 	refused(dir, "-gpu-mem-gb: must be at most 1, because card 0 (Fake Card 0) has 1 GiB of 1 GiB free for 1 rank "+
 		"of this host, given 2", "-gpu-mem-gb=2")
 	refused(dir, "-gpu-mem-gb: must be at most 0.5, because", "-gpu-mem-gb=0.75", "-ranks=2")
-	code, out := run(dir, "-gpu-mem-gb=0.125", "-num-gpus=2", "-verify=full")
+	code, out := run(dir, "-gpu-mem-gb=0.125", "-num-gpus=2", "-verify=full", "-summary=long")
 	assert.Zero(t, code, "%s", out)
 	assert.Contains(t, out, "gpu: 2 × Fake Card 0, CUDA 13.0")
 	assert.Contains(t, out, "Fake Card 1 at 0000:82:00.0, driver 580.95.05, CUDA 13.0, PCIe 5 × 8; a plain copy reads")
