@@ -171,8 +171,7 @@ func tryWriting(dir string) error {
 // describesNoStorage reports whether the user gave a cache directory but no division, so that the
 // default quick division applies.
 func describesNoStorage(v *params.Values) bool {
-	return v.Division == params.Quick && v.Origin("division").Kind < params.FromFile &&
-		v.Origin("cache-dir").Kind >= params.FromFile && !v.Simulated()
+	return v.Division == params.Quick && !v.Typed("division") && v.Typed("cache-dir") && !v.Simulated()
 }
 
 // warnings are sentences for a result.

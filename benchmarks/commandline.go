@@ -140,6 +140,7 @@ func startedByGo() bool { return isGoCommand(os.Getppid()) }
 // howToRun is the text that the binary prints without arguments.
 const howToRun = `kvbench.test measures the storage behind an LLM's KV cache. For example:
   kvbench.test -test.run '^$' -test.bench MaxStorageStress -division open -cache-dir DIR
+  kvbench.test -scenario drive -cache-dir DIR
   kvbench.test -help-parameters     lists the flags; Go's own begin with -test. here
   kvbench.test -test.list .         lists benchmarks and unit tests
 `

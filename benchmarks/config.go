@@ -87,7 +87,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 func runInfo(v *params.Values, trial int) record.Info {
 	in := record.Info{
 		Result: result.Result{
-			Benchmark: v.Bench.Name, Division: string(v.Division), Notice: v.Notice(),
+			Benchmark: v.Bench.Name, RunName: v.RunName, Division: string(v.Division), Notice: v.Notice(),
 			Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
 			Model: result.Model{Key: v.Model.Key, Name: v.Model.Name,
 				BytesPerToken: v.Model.BytesPerToken(), TensorParallel: v.TensorParallel,

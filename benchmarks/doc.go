@@ -9,6 +9,7 @@
 //
 //	workloads_test, plain_test, checkpoint_test, datagen_test   the benchmark functions and the suite
 //	main       TestMain's body: plan, header, run, exit code; commandline: the flags
+//	selection  the benchmarks of -bench, or of the jobs of a scenario (scenarios: the built-in ones)
 //	plan       what the run will do: the lines that -bench and -skip select at each point of a
 //	           sweep, the trials of each line, and their order
 //	run        one trial: package kvbench's Run, the result files, the benchmark line

@@ -1,12 +1,15 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -57,6 +60,11 @@ type session struct {
 	metrics   *metricsServer                // nil without -metrics-listen
 }
 
+// scenarios are the built-in scenarios. Another file there is another one.
+//
+//go:embed scenarios/*.yaml
+var scenarios embed.FS
+
 // current is the session of this process. It is a variable because the testing package passes nothing
 // from TestMain to a benchmark function.
 var current *session
@@ -85,13 +93,21 @@ func Main(m *testing.M, suite Suite) int {
 		return shown()
 	}
 	filter, help := set.HelpRequested()
+	if slices.Contains(set.Typed(), "scenario") && flagValue("bench") == "" && !help {
+		if startedByGo() {
+			return refuse(errors.New("-scenario runs nothing with the go command unless -bench selects " +
+				"its lines: add -bench . for all"))
+		}
+		_ = flag.Set(testPrefix+"bench", ".")
+		_ = flag.Set(testPrefix+"run", cmp.Or(typed("run"), "^$"))
+	}
 	if flagValue("bench") == "" && !help {
 		return unitTests(m, set)
 	}
 	s := &session{set: set, suite: suite,
 		ceiling: map[string]plainio.Reached{}, unwritten: map[*result.Result]error{}, traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: typed("benchtime"),
-			Count: typed("count"),
+			Count: typed("count"), Scenarios: scenarios,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
 	s.meeting.Store(meeting)
 	// From here on the first signal ends the run in order: it writes the result and removes the files.
@@ -139,6 +155,9 @@ func (s *session) run(m *testing.M) int {
 		return s.unchecked(err)
 	}
 	s.plan = plan
+	if plan.scenario != nil && plan.scenario.About != "" {
+		fmt.Fprintln(os.Stderr, plan.scenario.About)
+	}
 	if s.set.Requested("plan") {
 		if err := plan.write(os.Stdout); err != nil {
 			return refuse(err)
@@ -305,8 +324,8 @@ func (s *session) help(filter string) int {
 		s.place()
 		in := s.inputs
 		// With a wrong pattern print the help, too.
-		if list, _, _, err := selected(); err == nil {
-			in.Bench = list[0]
+		if jobs, _, _ := s.selections(); len(jobs) > 0 && len(jobs[0].benches) > 0 {
+			in.Job, in.Bench = jobs[0].Job, jobs[0].benches[0]
 		}
 		return s.set.Resolve(in)
 	})

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,6 +39,9 @@ func (s *session) header() error {
 	}
 	for _, p := range common(s.points) {
 		fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
+	}
+	if text := ofJobs(s.points); text != "" {
+		fmt.Fprintf(&b, "jobs: %s\n", text)
 	}
 	// Each Unit line must come before the first value with it: benchstat reads in one pass.
 	for _, u := range result.Directed() {
@@ -89,6 +93,27 @@ func common(plans []*params.Values) []result.Parameter {
 		})
 	}
 	return list
+}
+
+// ofJobs returns what the jobs of a scenario set and what is not common to all lines, such as "deep
+// io-depth=32; Knee io=buffered". Outputs of other parameters differ in it: benchstat must not average them.
+func ofJobs(plans []*params.Values) string {
+	shared := common(plans)
+	var jobs []string
+	for _, v := range plans {
+		text := ""
+		for _, p := range v.Overrides() {
+			if v.Origin(p.Name).Kind == params.FromScenario && v.Applies(p.Name) &&
+				!slices.ContainsFunc(shared, func(q result.Parameter) bool { return q.Name == p.Name }) {
+				text += fmt.Sprintf(" %s=%v", p.Name, p.Value)
+			}
+		}
+		job := cmp.Or(v.Job.Name, v.Job.Bench) + text
+		if text != "" && !slices.Contains(jobs, job) {
+			jobs = append(jobs, job)
+		}
+	}
+	return strings.Join(jobs, "; ")
 }
 
 // epilogue prints to standard error after the last benchmark. The go command merges the two streams, so a

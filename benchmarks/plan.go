@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +70,11 @@ type trial struct {
 
 // plan describes what a run does. It is made and checked before the run starts.
 type plan struct {
+	scenario *params.Scenario // nil without one
+	among    pattern          // -bench with a scenario: it selects among the lines of the jobs
+
 	points  []*params.Values // of all selected benchmarks, each at every point of its sweep
-	lines   []*line          // in the order of the output
+	lines   []*line          // in the order of the output; with a scenario in that of its jobs
 	groups  [][]*line        // lines whose trials take turns, including lines without output
 	cpus    []int            // of -cpu
 	ignored []string         // parameters that were set and have no effect
@@ -94,8 +96,9 @@ func (p *plan) linesOf(bench string) (lines []*line) {
 	return lines
 }
 
-// add adds the selected lines of a benchmark, and returns the names of all its lines.
-func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names []string) {
+// add adds the lines of a benchmark that a job has, and that -bench and -skip select. It returns the names
+// of all its lines.
+func (p *plan) add(base *params.Values, suite Suite, job, skip pattern) (names []string) {
 	turns := base.Bench.Name == result.BenchmarkEngines
 	first := len(p.groups)
 	for _, v := range base.Points {
@@ -104,9 +107,8 @@ func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names
 		for _, part := range suite.parts(v) {
 			l := &line{part: part, v: v, path: strings.Trim(v.Point+"/"+part.name, "/")}
 			names, lines = append(names, l.name()), append(lines, l)
-			elements := strings.Split("Benchmark"+l.name(), "/")
-			selected = append(selected, bench.matches(base.Sweep, elements...) &&
-				!skip.matches(base.Sweep, elements...))
+			selected = append(selected, job.matches(v.Point, l.name()) &&
+				(p.among == nil || p.among.matches(v.Point, l.name())) && !skip.matches(v.Point, l.name()))
 		}
 		for i, l := range lines {
 			// A selected read needs the trials that write its files, even if the line of these trials
@@ -128,9 +130,14 @@ func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names
 }
 
 // schedule creates the trials of each line and the order in which they run. The testing package calls
-// all trials of a line, for one value of -cpu after the other, before the trials of the next line.
+// all trials of a line, for one value of -cpu after the other, before the trials of the next line. It has
+// an order of its own for the benchmarks: a scenario has one queue for all of its lines.
 func (p *plan) schedule(count int) {
-	for _, group := range p.groups {
+	together := 1
+	if p.scenario != nil {
+		together = len(p.groups)
+	}
+	for groups := range slices.Chunk(p.groups, max(1, together)) {
 		for i := range max(1, len(p.cpus)) {
 			procs, suffix := 0, ""
 			if len(p.cpus) > 0 {
@@ -140,26 +147,63 @@ func (p *plan) schedule(count int) {
 				suffix = fmt.Sprintf("-%d", procs)
 			}
 			queue := new([]*trial)
-			for n := range count {
-				for _, l := range round(group, n) {
-					t := &trial{line: l, number: n, procs: procs, name: l.name() + suffix, queue: queue}
+			for _, turn := range p.turns(groups, count) {
+				for _, l := range round(turn.group, turn.number) {
+					t := &trial{line: l, number: turn.number, procs: procs, name: l.name() + suffix,
+						queue: queue}
+					l.group, l.trials = turn.group, append(l.trials, t)
+					if l.bench != nil || l.skip != "" {
+						continue // it does not wait for the others
+					}
 					if l.follows {
 						t.source = (*queue)[len(*queue)-1]
 					}
 					*queue = append(*queue, t)
-					l.group, l.trials = group, append(l.trials, t)
 				}
 			}
 		}
 	}
 }
 
+// turn is one trial of each line of a group.
+type turn struct {
+	group  []*line
+	number int
+}
+
+// turns returns the order in which the groups of a queue run: all trials of a group, then those of the next
+// one; or one trial of each group in turn, there and back, so that a drive that becomes slower over time
+// affects all alike.
+func (p *plan) turns(groups [][]*line, count int) (order []turn) {
+	if p.scenario == nil || !p.scenario.InTurn {
+		for _, group := range groups {
+			for n := range count {
+				order = append(order, turn{group, n})
+			}
+		}
+		return order
+	}
+	for n := range count {
+		for _, group := range groups {
+			order = append(order, turn{group, n})
+		}
+		if n%2 == 1 {
+			slices.Reverse(order[n*len(groups):])
+		}
+	}
+	return order
+}
+
 // run runs the trials in the queue up to and including t, and reads that follow its writes. A read runs
-// directly after its write: later only the files of the last trial would be left.
+// directly after its write: later only the files of the last trial would be left. Trials of a line whose
+// first trial has failed do not run: the testing package does not call them.
 func (t *trial) run(measure func(*trial) outcome) outcome {
 	for t.outcome == nil || len(*t.queue) > 0 && (*t.queue)[0].source != nil {
 		next := (*t.queue)[0]
 		*t.queue = (*t.queue)[1:]
+		if first := next.trials[0].outcome; first != nil && first.err != nil && len(next.group) == 1 {
+			continue
+		}
 		o := measure(next)
 		next.outcome = &o
 	}
@@ -269,145 +313,6 @@ func (p *plan) check() (bad params.Violations) {
 	return bad
 }
 
-// pattern is the value of -bench or -skip, as alternatives.
-type pattern []*alternative
-
-// alternative selects names. Its elements, separated by slashes, match the elements of the name, one
-// after the other, as in the testing package. The elements of a sweep, which follow the benchmark, may be
-// left out: StorageCeiling/op=read selects StorageCeiling/io-depth=1/op=read.
-type alternative struct {
-	text     string // as it was typed
-	elements []*regexp.Regexp
-	matched  bool // the name of at least one line matched
-}
-
-// readPattern parses the value of -bench or -skip. An empty text has no alternatives.
-func readPattern(flag, text string) (p pattern, err error) {
-	if text == "" {
-		return nil, nil
-	}
-	for _, alternate := range splitPattern(text, '|') {
-		a := &alternative{text: alternate}
-		for _, element := range splitPattern(alternate, '/') {
-			re, err := regexp.Compile(element)
-			if err != nil {
-				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
-			}
-			a.elements = append(a.elements, re)
-		}
-		p = append(p, a)
-	}
-	return p, nil
-}
-
-// splitPattern splits s at each sep outside of brackets and parentheses, as the testing package does:
-// (a/b|c) is one element.
-func splitPattern(s string, sep byte) []string {
-	var parts []string
-	depth, square, from := 0, 0, 0
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\':
-			i++
-		case c == '[':
-			square++
-		case c == ']' && square > 0:
-			square--
-		case c == '(' && square == 0:
-			depth++
-		case c == ')' && square == 0 && depth > 0:
-			depth--
-		case c == sep && depth == 0 && square == 0:
-			parts = append(parts, s[from:i])
-			from = i + 1
-		}
-	}
-	return append(parts, s[from:])
-}
-
-// matches reports whether an alternative matches a name of a sweep or a prefix of the name. It marks
-// the alternatives that match.
-func (p pattern) matches(sweep []params.Axis, name ...string) (matches bool) {
-	for _, a := range p {
-		if a.matches(sweep, name) {
-			a.matched, matches = true, true
-		}
-	}
-	return matches
-}
-
-func (a *alternative) matches(sweep []params.Axis, name []string) bool {
-	at := 0
-	for _, element := range a.elements {
-		for at > 0 && at <= len(sweep) && at < len(name) && !element.MatchString(name[at]) {
-			at++
-		}
-		if at >= len(name) || !element.MatchString(name[at]) {
-			return false
-		}
-		at++
-	}
-	return true
-}
-
-// selected returns the benchmarks that -bench and -skip select by their first elements, in the order of
-// the table of benchmarks. If an alternative selects none, the error lists the names of benchmarks.
-func selected() (list []params.Bench, bench, skip pattern, err error) {
-	if bench, err = readPattern("-bench", flagValue("bench")); err == nil {
-		skip, err = readPattern("-skip", flagValue("skip"))
-	}
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	var names []string
-	for _, b := range params.Benchmarks() {
-		names = append(names, b.Name)
-		takes := slices.ContainsFunc(bench, func(a *alternative) bool { return a.selects(b.Name) })
-		if takes && !skip.matches(nil, "Benchmark"+b.Name) {
-			list = append(list, b)
-		}
-	}
-	// Check each alternative: the others would hide a typo in one.
-	for _, a := range bench {
-		if !slices.ContainsFunc(names, a.selects) {
-			return nil, nil, nil, nothingSelected(a.text, "benchmark", names)
-		}
-	}
-	if len(list) == 0 {
-		err = errNothingLeft()
-	}
-	return list, bench, skip, err
-}
-
-// selects reports whether the first element matches a benchmark.
-func (a *alternative) selects(bench string) bool {
-	return a.elements[0].MatchString("Benchmark" + bench)
-}
-
-// nothingSelected returns the error for an alternative of -bench that selects none of the names. It
-// lists the names, the most similar first.
-func nothingSelected(selection, what string, names []string) error {
-	word := strings.TrimPrefix(strings.Trim(selection, "^$()"), "Benchmark")
-	distance := func(name string) int {
-		_, d := units.Nearest(word, []string{name})
-		return d
-	}
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
-	const most = 20
-	more := ""
-	if n := len(names) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", selection,
-		what, strings.Join(names[:min(most, len(names))], ", "), more)
-}
-
-func errNothingLeft() error {
-	return fmt.Errorf("-skip %s leaves nothing of -bench %s", flagValue("skip"),
-		flagValue("bench"))
-}
-
 // readCPUs parses Go's -cpu. The testing package would refuse a wrong list only after the header, with
 // the exit code of a failure.
 func readCPUs(list string) (cpus []int, bad params.Violations) {
@@ -426,26 +331,16 @@ func readCPUs(list string) (cpus []int, bad params.Violations) {
 	return cpus, nil
 }
 
-// makePlan resolves the parameters of every selected benchmark at every point of its sweep and checks
-// them. The error lists every violation once, or says that nothing is selected.
-func (s *session) makePlan() (*plan, error) {
-	selected, bench, skip, err := selected()
-	if err != nil {
-		return nil, err
-	}
-	p := newPlan()
-	var bad params.Violations
-	p.cpus, bad = readCPUs(flagValue("cpu"))
-	bad = bad.Merge(params.UnknownEnvironment(os.Environ()))
-	s.place()
-	var names []string
+// addJob adds the lines of a job that -bench and -skip select, and returns the names of all its lines.
+func (s *session) addJob(p *plan, job selection, skip pattern) (names []string, bad params.Violations) {
 	in := s.inputs
-	for _, in.Bench = range selected {
+	in.Job = job.Job
+	for _, in.Bench = range job.benches {
 		base, err := s.set.Resolve(in)
 		s.files.limit.Store(int64(base.IOTimeout))
 		// The division and the sweep are known now, and so are the sub-benchmarks.
 		before := len(p.lines)
-		names = append(names, p.add(base, s.suite, bench, skip)...)
+		names = append(names, p.add(base, s.suite, job.pattern, skip)...)
 		if len(p.lines) == before {
 			continue
 		}
@@ -465,17 +360,59 @@ func (s *session) makePlan() (*plan, error) {
 			}
 		}
 	}
-	for _, a := range bench {
-		if len(a.elements) > 1 && !a.matched {
-			return nil, nothingSelected(a.text, "sub-benchmark", names)
+	return names, bad.Merge(job.nothing(names))
+}
+
+// alike returns violations for lines of several jobs that have one name, and for a line that would be a
+// benchmark and a part of it.
+func (p *plan) alike() (bad params.Violations) {
+	seen := map[string]bool{}
+	for _, l := range p.lines {
+		name, whole, part := l.name(), l.v.Bench.Name, l.v.Bench.Name+"/"
+		if seen[name] || seen[whole] || l.path == "" && seen[part] {
+			bad = bad.Merge(params.Violations{fmt.Sprintf("%s: another job runs %s, too: give each a name",
+				l.v.Job.Where, name)})
+		}
+		seen[name], seen[part] = true, true
+	}
+	return bad
+}
+
+// makePlan resolves the parameters of every selected benchmark of every job at every point of its sweep and
+// checks them. The error lists every violation once, or says that nothing is selected.
+func (s *session) makePlan() (*plan, error) {
+	s.place()
+	p := newPlan()
+	jobs, scenario, bad := s.selections()
+	skip, err := readPattern("-skip", flagValue("skip"))
+	bad = bad.Merge(violations(err))
+	if p.scenario = scenario; scenario != nil {
+		p.among, err = readPattern("-bench", flagValue("bench"))
+		bad = bad.Merge(violations(err))
+	}
+	var wrong params.Violations
+	p.cpus, wrong = readCPUs(flagValue("cpu"))
+	bad = bad.Merge(wrong).Merge(params.UnknownEnvironment(os.Environ()))
+	var names []string
+	for _, job := range jobs {
+		theirs, more := s.addJob(p, job, skip)
+		names, bad = append(names, theirs...), bad.Merge(more)
+	}
+	for _, a := range p.among {
+		if !a.matched && len(names) > 0 {
+			bad = append(bad, a.nothing("line of the scenario", names))
 		}
 	}
-	if len(p.points) == 0 {
-		return nil, errNothingLeft()
+	if len(p.points) == 0 && len(bad) == 0 {
+		bad = params.Violations{fmt.Sprintf("-skip %s leaves nothing of -bench %s", flagValue("skip"),
+			flagValue("bench"))}
 	}
-	// Check all benchmarks together: a file that two benchmarks would write, and parameters that no
-	// benchmark uses.
-	bad = bad.Merge(oneTrace(p.points))
+	if len(p.points) == 0 {
+		return nil, bad
+	}
+	// Check all benchmarks together: a file that two benchmarks would write, lines of one name, and
+	// parameters that no benchmark uses.
+	bad = bad.Merge(oneTrace(p.points)).Merge(p.alike())
 	useless, ignored := params.Unused(p.points)
 	p.ignored, bad = ignored, bad.Merge(useless)
 	tried := map[string]bool{}

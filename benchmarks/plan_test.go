@@ -1,7 +1,10 @@
 package benchmarks
 
 import (
+	"errors"
+	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +18,8 @@ import (
 // TestPatternsOfSweeps: the keys of a sweep stand in the names before the benchmark's own elements, and
 // may be left out of a pattern.
 func TestPatternsOfSweeps(t *testing.T) {
-	sweep := []params.Axis{{Key: "io-depth"}, {Key: "chunk-size"}}
-	const name = "BenchmarkStorageCeiling/io-depth=1/chunk-size=2MiB/op=read"
+	const point = "io-depth=1/chunk-size=2MiB"
+	const name = "StorageCeiling/" + point + "/op=read"
 	for typed, want := range map[string]bool{
 		"StorageCeiling":                                    true,
 		"StorageCeiling/op=read":                            true,
@@ -37,22 +40,28 @@ func TestPatternsOfSweeps(t *testing.T) {
 	} {
 		p, err := readPattern("-bench", typed)
 		require.NoError(t, err)
-		assert.Equal(t, want, p.matches(sweep, strings.Split(name, "/")...), typed)
+		assert.Equal(t, want, p.matches(point, name), typed)
 	}
 	p, err := readPattern("-bench", "StorageCeiling/op=read")
 	require.NoError(t, err)
-	assert.False(t, p.matches(sweep, "BenchmarkStorageCeiling"), "what lies below is not all of it")
-	assert.True(t, p.matches(nil, "BenchmarkStorageCeiling", "op=read"))
+	assert.False(t, p.matches("", "StorageCeiling"), "what lies below is not all of it")
+	assert.True(t, p.matches("", "StorageCeiling/op=read"))
 }
 
 // order are the trials of a plan in the order in which they run when the testing package calls for all of
-// a line before those of the next one.
-func order(p *plan) (names []string) {
+// a line before those of the next one. A line whose first trial fails is not called again.
+func order(p *plan, fails ...string) (names []string) {
 	for _, l := range p.lines {
 		for _, t := range l.trials {
-			t.run(func(t *trial) outcome {
+			if t != l.trials[0] && l.trials[0].outcome.err != nil {
+				break
+			}
+			t.run(func(t *trial) (o outcome) {
 				names = append(names, fmt.Sprint(t.name, " ", t.number))
-				return outcome{}
+				if slices.Contains(fails, t.name) {
+					o.err = errors.New("failed")
+				}
+				return o
 			})
 		}
 	}
@@ -109,6 +118,65 @@ func TestLinesOfTheirOwn(t *testing.T) {
 	p := planOf(t, v, "X", part{name: "op=a"}, part{name: "op=b"})
 	p.lines[0].trials = p.lines[0].trials[:1] // its first trial failed
 	assert.Equal(t, []string{"X/op=a 0", "X/op=b 0", "X/op=b 1", "X/op=b-2 0", "X/op=b-2 1"}, order(p))
+}
+
+// TestBuiltInScenarios: each file says what it is about, selects benchmarks, and sets nothing that is wrong or
+// has no effect.
+func TestBuiltInScenarios(t *testing.T) {
+	files, err := scenarios.ReadDir("scenarios")
+	require.NoError(t, err)
+	for _, file := range files {
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		s := &session{set: params.Register(flags), inputs: params.Inputs{Base: "/", Scenarios: scenarios}}
+		name := strings.TrimSuffix(file.Name(), ".yaml")
+		require.NoError(t, flags.Parse([]string{"-scenario", name}))
+		jobs, scenario, bad := s.selections()
+		require.Empty(t, bad, name)
+		assert.NotEmpty(t, scenario.About, name)
+		var points []*params.Values
+		for _, job := range jobs {
+			assert.NotEmpty(t, job.benches, job.Where)
+			for _, b := range job.benches {
+				in := s.inputs
+				in.Job, in.Bench = job.Job, b
+				v, err := s.set.Resolve(in)
+				require.NoError(t, err, name)
+				points = append(points, v.Points...)
+			}
+		}
+		bad, notes := params.Unused(points)
+		assert.Empty(t, append(notes, bad...), name)
+	}
+}
+
+// The testing package calls the lines of a scenario in an order of its own; the trials run in that of the jobs.
+func TestScenariosHaveAnOrder(t *testing.T) {
+	const together = "B 0, B 1, B 2, write 0, read 0, write 1, read 1, write 2, read 2, A 0, A 1, A 2"
+	const inTurn = "B 0, write 0, read 0, A 0, A 1, write 1, read 1, B 1, B 2, write 2, read 2, A 2"
+	for want, c := range map[string]struct {
+		inTurn bool
+		fails  string
+	}{
+		together: {},
+		inTurn:   {inTurn: true},
+		"B 0, write 0, read 0, A 0, write 1, read 1, B 1, B 2, write 2, read 2": {true, "A"},
+		"B 0, write 0, read 0, write 1, read 1, write 2, read 2, A 0, A 1, A 2": {false, "B"},
+	} {
+		p := &plan{scenario: &params.Scenario{InTurn: c.inTurn}}
+		named := func(name string) *line {
+			return &line{v: &params.Values{Bench: params.Bench{Name: name}}}
+		}
+		b, write, read, a := named("B"), named("write"), named("read"), named("A")
+		read.follows = true
+		// This one runs by itself when it is called.
+		skipped := named("skipped")
+		skipped.skip = "it cannot run"
+		p.groups = [][]*line{{b}, {skipped}, {write, read}, {a}}
+		p.lines = []*line{a, b, read, write}
+		p.schedule(3)
+		assert.Len(t, skipped.trials, 3)
+		assert.Equal(t, want, strings.Join(order(p, c.fails), ", "))
+	}
 }
 
 // Two rounds go there and back, so that each line has the same mean place in them; which line follows

@@ -165,6 +165,7 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 	for _, p := range slices.Concat(table, keys) {
 		v, name, required := plans[0], p.name, "absent: it"
 		given := v.given[name]
+		notes = append(notes, p.unusedInJobs(plans)...)
 		swept, without := unusedSweep(plans, name)
 		switch section, _, _ := strings.Cut(name, "."); {
 		case len(without) > 0 && len(without) < len(selected):
@@ -176,7 +177,8 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 			name, required = "sweep", "of another parameter: "+name
 		// It applies to none: what each of them was given is the same.
 		case slices.ContainsFunc(plans, func(v *Values) bool { return v.Applies(name) }),
-			!given.origin.byUser(), p.has(idle), v.requiredAnyway(p), sections[section]:
+			!given.origin.byUser(), given.origin.Kind == FromScenario, p.has(idle), v.requiredAnyway(p),
+			sections[section]:
 			continue
 		case p.key():
 			sections[section] = true
@@ -193,6 +195,22 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 			p.appliesTo(), p.whyUnused(selected, plans))))
 	}
 	return bad, notes
+}
+
+// unusedInJobs returns notes about what a scenario sets and what has no effect on any line for which it
+// is set.
+func (p *parameter) unusedInJobs(plans []*Values) (notes []string) {
+	for _, v := range plans {
+		given := v.given[p.name]
+		note := fmt.Sprintf("%s = %s (%s) is for %s", p.name, given.text, given.origin, p.appliesTo())
+		used := slices.ContainsFunc(plans, func(other *Values) bool {
+			return other.given[p.name] == given && other.Applies(p.name)
+		})
+		if given.origin.Kind == FromScenario && !used {
+			notes = with(notes, note)
+		}
+	}
+	return notes
 }
 
 // unusedSweep returns the values of a sweep, and the benchmarks to which the sweep does not apply.

@@ -8,8 +8,9 @@
 //	table     reads the lines of these files and sets fields; kinds: the types and limits of parameters
 //	bench     divisions, benchmarks and profiles; values: the values in force, and what follows from them
 //	layers    the origin of a value: the division's default, benchmark, profile, engine, layout,
-//	          launcher, file, environment, flag or sweep; a later origin in this list wins
-//	resolve   reads all origins in this order; file: the YAML file; flags: flags and environment
+//	          launcher, scenario, file, environment, flag or sweep; a later origin in this list wins
+//	resolve   reads all origins in this order; scenario: the jobs of -scenario; file: the YAML file of
+//	          -config; flags: flags and environment
 //	applies   to which benchmarks a parameter applies, and the report about a parameter that does not apply
 //	rules     reads rules.txt, which has most rules; check: the rules that need a calculation, and closed,
 //	          checkpoint, engine, launch and roots; objects and device: the settings of object stores and

@@ -27,10 +27,13 @@ import (
 // with the known ones here: the decoder would name the first unknown field without the nearest
 // known one, and could not tell the line that set a value, which results record.
 type configFile struct {
-	path   string
-	values map[string][]setting // one of each but for sweeps
-	models []model.Model
-	bad    Violations
+	path string
+	kind OriginKind
+	// builtIn: the file is part of this program, where its lines tell a user nothing.
+	builtIn bool
+	values  map[string][]setting // one of each but for sweeps
+	models  []model.Model
+	bad     Violations
 }
 
 // maxConfigBytes is the largest configuration file that is read; real ones have a few KiB.
@@ -39,6 +42,15 @@ const maxConfigBytes = 4 << 20
 // readConfig reads and checks the file at path. The field bad has all problems. The other fields have
 // the valid part of the file, so that other checks can continue.
 func readConfig(path string) *configFile {
+	text, err := readFile(path)
+	if err != nil {
+		return &configFile{bad: Violations{fmt.Sprintf("-config: cannot read %s: %v", path, err)}}
+	}
+	return parseConfig(path, text)
+}
+
+// readFile reads a configuration file. The error does not name the path.
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	var text []byte
 	if err == nil {
@@ -49,23 +61,26 @@ func readConfig(path string) *configFile {
 		err = fmt.Errorf("it is larger than %d MiB", maxConfigBytes>>20)
 	}
 	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
-		err = inner.Err // messages name the path once
+		err = inner.Err
 	}
-	if err != nil {
-		return &configFile{bad: Violations{fmt.Sprintf("-config: cannot read %s: %v", path, err)}}
-	}
-	return parseConfig(path, text)
+	return text, err
 }
 
 // parseConfig checks the text of a YAML file; path is for messages only.
 func parseConfig(path string, text []byte) *configFile {
-	c := &configFile{path: path, values: make(map[string][]setting)}
+	c := &configFile{path: path, kind: FromFile, values: make(map[string][]setting)}
+	c.parse(text, func(root *yaml.Node) { c.section(root, "") })
+	return c
+}
+
+// parse calls walk with the root of a document, if it has one.
+func (c *configFile) parse(text []byte, walk func(root *yaml.Node)) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	err := dec.Decode(&doc)
 	if err == nil {
 		if len(doc.Content) == 1 {
-			c.section(doc.Content[0], "")
+			walk(doc.Content[0])
 		}
 		// yaml.Unmarshal would ignore what follows the first document.
 		if err = dec.Decode(&more); err == nil {
@@ -75,10 +90,14 @@ func parseConfig(path string, text []byte) *configFile {
 	if err != nil && err != io.EOF { // empty, or comments only
 		c.yamlError(1, err) // yaml leaves out the number of the first line
 	}
-	return c
 }
 
-func (c *configFile) at(line int) string { return fmt.Sprintf("%s:%d", c.path, line) }
+func (c *configFile) at(line int) string {
+	if c.builtIn {
+		return c.path
+	}
+	return fmt.Sprintf("%s:%d", c.path, line)
+}
 
 func (c *configFile) refuse(line int, format string, args ...any) {
 	c.bad = append(c.bad, c.at(line)+": "+fmt.Sprintf(format, args...))
@@ -176,6 +195,8 @@ func (c *configFile) unknown(e entry, section string) {
 	case section == sectionParameters && other != "":
 		c.refuse(e.line, "unknown key %q %s: %s", e.key, where, other)
 		return
+	case section == sectionParameters && p != nil && p.has(goFlag) && c.kind == FromScenario:
+		best = "trials of the scenario, or benchtime of a job, outside of parameters"
 	case section == sectionParameters && p != nil:
 		best = "the flag -" + e.key
 	case section == "" && p != nil && p.inFile():
@@ -206,7 +227,17 @@ func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) 
 	switch sequence := e.value.Kind == yaml.SequenceNode; {
 	case e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null":
 		items = []string{written(e.value)}
-	case sequence && p.name == "sweep":
+	case sequence && p.name == "sweep": // in [io-depth=1,8] the comma is one of the list, too
+		whole := items
+		items = nil
+		for _, item := range whole {
+			key, _, _ := strings.Cut(item, "=")
+			if last := len(items) - 1; last >= 0 && find(key) == nil {
+				items[last] += "," + item
+			} else {
+				items = append(items, item)
+			}
+		}
 	case sequence && p.has(many):
 		items = []string{strings.Join(items, ",")}
 	case sequence && !textual:
@@ -216,7 +247,7 @@ func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) 
 		return nil
 	}
 	for _, text := range items {
-		list = append(list, setting{text, Origin{FromFile, c.at(e.line)}})
+		list = append(list, setting{text, Origin{c.kind, c.at(e.line)}})
 	}
 	return list
 }
@@ -226,7 +257,7 @@ func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) 
 func (c *configFile) model(e entry) {
 	section := sectionModels + "." + e.key
 	m := model.Model{Key: e.key, Name: e.key}
-	own := &configFile{path: c.path, values: make(map[string][]setting)}
+	own := &configFile{path: c.path, kind: c.kind, values: make(map[string][]setting)}
 	own.section(e.value, sectionModels+".*")
 	for _, p := range modelKeys {
 		for _, s := range own.values[p.name] {

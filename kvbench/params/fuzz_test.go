@@ -20,12 +20,20 @@ func FuzzConfig(f *testing.F) {
 		f.Add(string(text))
 	}
 	for _, text := range []string{"a: &a [*a]", "x: &x {<<: *x}", "decode: {<<: [*y]}", "? {}\n: 1",
-		"rag: !!binary x", "\xff"} {
+		"rag: !!binary x", "\xff",
+		"jobs: &j [*j, {bench: a}]", "order: in turn\ntrials: 1\njobs:\n- {bench: a, sweep: [a=1,2]}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c := parseConfig("f.yaml", []byte(text))
 		for _, message := range c.bad {
+			require.Contains(t, message, "f.yaml:")
+		}
+		s := &configFile{path: "f.yaml", kind: FromScenario}
+		for _, j := range s.scenario([]byte(text)).Jobs {
+			require.True(t, j.Bench != "" || len(s.bad) > 0)
+		}
+		for _, message := range s.bad {
 			require.Contains(t, message, "f.yaml:")
 		}
 		v := newValues("/")

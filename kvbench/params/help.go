@@ -56,6 +56,11 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 			list = append(list, []string{b.Name, b.About})
 		}
 	}
+	for _, row := range scenarioRows(v.scenarios) {
+		if row[0] = "-scenario " + row[0]; wanted(row[0]) {
+			list = append(list, row)
+		}
+	}
 	rows := [][]string{{"parameter", "value", "from", "default", "meaning [applies to]"}}
 	group := ""
 	for _, p := range table {
@@ -94,8 +99,9 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 		}
 		fmt.Fprintf(out, "\n%s\n\n", title)
 		writeTable(out, rows)
-		fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+
-			"flag, environment, file, launcher, layout, engine, profile, benchmark, division.\n", EnvPrefix)
+		fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -.\nPrecedence: sweep, "+
+			"flag, environment, file, scenario, launcher, layout, engine, profile, benchmark, "+
+			"division.\n", EnvPrefix)
 	}
 	if filter != "" {
 		return out.Flush()

@@ -2,6 +2,7 @@ package params
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ const (
 	FromEngine                        // Where: the engine
 	FromLayout                        // Where: the engine's layout
 	FromLauncher                      // Where: its environment variable (rank, ranks, local-ranks)
+	FromScenario                      // Where: file:line, or the built-in scenario
 	FromFile                          // Where: file:line
 	FromEnvironment                   // Where: the variable
 	FromFlag                          // Where: empty
@@ -36,14 +38,14 @@ type Origin struct {
 // originTexts stand before Where.
 var originTexts = [...]string{FromDefault: "default", FromDivision: "division ",
 	FromBenchmark: "benchmark ", FromProfile: "profile ", FromEngine: "engine ",
-	FromLayout: "layout ", FromLauncher: "environment ", FromFile: "",
+	FromLayout: "layout ", FromLauncher: "environment ", FromScenario: "", FromFile: "",
 	FromEnvironment: "environment ", FromFlag: "flag", FromSweep: "sweep"}
 
 func (o Origin) String() string { return originTexts[o.Kind] + o.Where }
 
 // byUser reports whether the user set the value, as opposed to the suite or the launcher. Only what
 // the user set can be an override: refused in the closed division, and reported in the output.
-func (o Origin) byUser() bool { return o.Kind >= FromFile }
+func (o Origin) byUser() bool { return o.Kind >= FromScenario }
 
 // setting is a value as text and the layer that gave it.
 type setting struct {
@@ -102,6 +104,10 @@ type Inputs struct {
 	// Bench is the benchmark to resolve for; the zero Bench stands for none: division defaults
 	// only.
 	Bench Bench
+	// Job is the job of a scenario that runs the benchmark, nil for none.
+	Job *Job
+	// Scenarios has the built-in scenarios, each a file NAME.yaml in its directory.
+	Scenarios embed.FS
 	// Base is the absolute directory in which the command was typed: relative paths of flags,
 	// environment and file mean it.
 	Base string
@@ -142,7 +148,10 @@ type resolver struct {
 // resolver has the layers that need no other parameter: flags, environment and the point of a sweep.
 func (s *Set) resolver(in Inputs, point map[string]string) *resolver {
 	r := &resolver{in: in, v: newValues(in.Base)}
-	r.v.Bench = in.Bench
+	r.v.Bench, r.v.Job, r.v.scenarios = in.Bench, in.Job, in.Scenarios
+	if in.Job != nil {
+		r.layers[FromScenario] = in.Job.values
+	}
 	r.set(FromSweep, "", point)
 	// Go's own flags count as typed ones; they have no other layer.
 	r.set(FromFlag, "", map[string]string{"benchtime": in.BenchTime, "count": in.Count})

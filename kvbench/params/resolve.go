@@ -14,7 +14,7 @@ import (
 // the benchmark.
 func (s *Set) Resolve(in Inputs) (*Values, error) {
 	v, bad := s.resolve(in, nil)
-	v.Points = []*Values{v}
+	v.Points, v.Point = []*Values{v}, in.Job.point("")
 	// A sweep may lead where no single value is wrong: each point is resolved as it will run.
 	if axes := v.Sweep; len(axes) > 0 {
 		points, more := s.points(in, axes)
@@ -54,7 +54,7 @@ func (s *Set) IOTimeout(in Inputs) time.Duration {
 func (s *Set) points(in Inputs, axes []Axis) (list []*Values, bad Violations) {
 	for _, point := range points(axes) {
 		p, more := s.resolve(in, point)
-		p.Point = pointName(axes, point)
+		p.Point = in.Job.point(pointName(axes, point))
 		list, bad = append(list, p), bad.Merge(more)
 	}
 	return list, bad

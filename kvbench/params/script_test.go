@@ -21,6 +21,7 @@ import (
 //	each [BENCHMARK] [show=(a,b)]    each line is a command of its own: its flags, the
 //	                                 variables of its environment (NAME=value), -benchtime, -count
 //	unused BENCHMARK…                the same, and all benchmarks are selected: see Unused
+//	scenario [BENCHMARK] [show=(a,b)]  as each: the values of every job of the scenario
 //	yaml                             each line is a file, whose lines end with \n
 //	environment                      each line is a variable: see UnknownEnvironment
 //	capacity, memory                 what a machine has for a run
@@ -60,12 +61,23 @@ func TestScripts(t *testing.T) {
 						out.WriteString(scriptCapacity(t, line) + "\n")
 					}
 				}
-			case "each", "unused", "early":
+			case "each", "scenario", "unused", "early":
 				for line := range strings.Lines(d.Input) {
 					in, args := scriptCommand(t, directories.Replace(line))
 					switch d.Cmd {
 					case "each":
 						scriptResolve(t, &out, line, in, args, d)
+					case "scenario":
+						s, bad := typed(t, args...).Scenario(in)
+						if len(bad) > 0 {
+							fmt.Fprintln(&out, bad)
+							continue
+						}
+						fmt.Fprintf(&out, "%q, in turn %v\n", s.About, s.InTurn)
+						for _, in.Job = range s.Jobs {
+							fmt.Fprint(&out, in.Job.Bench, ": ")
+							scriptResolve(t, &out, line, in, args, d)
+						}
 					case "unused":
 						scriptUnused(t, &out, in, args, d)
 					case "early":

@@ -56,6 +56,12 @@ func (r *resolver) sweep(p *parameter) {
 	// Recorded as it was typed: the axes are in the names of the sub-benchmarks.
 	r.v.given[p.name] = setting{strings.Join(texts, " "), origin}
 	r.v.Sweep = r.axes(p, given)
+	if origin.Kind == FromScenario {
+		r.v.Sweep = slices.DeleteFunc(r.v.Sweep, func(a Axis) bool { // one value replaces the sweep
+			return slices.ContainsFunc(r.layers[FromFile:FromSweep],
+				func(layer map[string][]setting) bool { return layer[a.Key] != nil })
+		})
+	}
 	for _, a := range r.v.Sweep {
 		typed := r.layers[FromFlag][a.Key]
 		switch {
@@ -85,14 +91,14 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 			continue
 		case p == nil:
 			sweepable := slices.DeleteFunc(slices.Clone(table),
-				func(p *parameter) bool { return p.has(unswept) })
+				func(p *parameter) bool { return p.has(unswept, whole) })
 			hint := units.Suggestion(key, names(sweepable))
 			if other := Instead[key]; other != "" {
 				hint = ": " + other
 			}
 			r.violate(sweep, s, "a sweep of a parameter (%q is unknown%s)", key, hint)
 			continue
-		case p.has(unswept):
+		case p.has(unswept, whole):
 			r.violate(sweep, s, "a sweep of another parameter (%s cannot be swept)", key)
 			continue
 		case slices.ContainsFunc(axes, func(a Axis) bool { return a.Key == key }):

@@ -40,6 +40,7 @@ const (
 	free    = "free"    // may be set in the closed division
 	place   = "place"   // where a run happens or what it shows, never what it measures
 	unswept = "unswept" // cannot be swept
+	whole   = "whole"   // of the whole run: cannot be swept, and no job of a scenario has its own
 	goFlag  = "goFlag"  // the testing package's: neither our flag nor in environment and file
 	action  = "action"  // does something instead of a run
 	many    = "many"    // if a layer gives it more than once, the texts are one list by comma
@@ -136,7 +137,9 @@ func (p *parameter) key() bool { return strings.Contains(p.name, ".") }
 func (p *parameter) ofModel() bool { return strings.HasPrefix(p.name, sectionModels+".*.") }
 
 // inFile reports whether a parameter may stand in the section parameters.
-func (p *parameter) inFile() bool { return !p.has(goFlag, action) && p.name != "config" }
+func (p *parameter) inFile() bool {
+	return !p.has(goFlag, action) && p.name != "config" && p.name != "scenario"
+}
 
 // label is the name in messages: a flag has a dash.
 func (p *parameter) label() string {

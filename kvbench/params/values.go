@@ -2,6 +2,7 @@ package params
 
 import (
 	"crypto/rand"
+	"embed"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ import (
 type Values struct {
 	Division   Division
 	Bench      Bench
+	Job        *Job   // of the scenario, nil without one
+	Scenario   string // its name or file, as given
 	ConfigFile string
 	Window     Window
 	Count      int // trials
@@ -150,8 +153,8 @@ type Values struct {
 	TraceLevel, TraceFilter string
 
 	// What is checked, kept and shown. The nonce has 32 hex digits, or none; see TrialNonce.
-	Verify, Nonce, ResultsDir, Progress, Summary string
-	KeepFiles                                    bool
+	Verify, Nonce, RunName, ResultsDir, Progress, Summary string
+	KeepFiles                                             bool
 	// Where the run's metrics are served, "" nowhere, and whether other machines may read them.
 	MetricsListen string
 	MetricsRemote bool
@@ -166,6 +169,8 @@ type Values struct {
 	Retrieval       string // of documents: uniform or zipfian
 	// Models are the models that the YAML file adds or redefines.
 	Models []model.Model
+
+	scenarios embed.FS // the built-in ones
 
 	base    string             // the directory in which the command was typed
 	given   map[string]setting // by parameter or key: what is in force, as it was written

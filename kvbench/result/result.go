@@ -42,6 +42,7 @@ type Result struct {
 	Benchmark     string `json:"benchmark" merge:"same"`
 	// with the keys of the sub-benchmark, such as Tier/tier=cpu/op=read/size=1MiB
 	Name     string `json:"name,omitempty" merge:"same"`
+	RunName  string `json:"run_name,omitempty" merge:"same"` // of -name, absent without
 	Option   *int   `json:"option" merge:"same"`
 	Division string `json:"division" merge:"same"`
 	Trial    int    `json:"trial" merge:"same"`
