@@ -54,7 +54,11 @@ func (t *trial) redraw() {
 	defer l.drawing.Unlock()
 	l.mu.Lock()
 	now, s := time.Now(), l.last
-	due := s.Stage != "" && !l.over && now.Sub(l.drawn) >= progressInterval
+	pause := progressInterval
+	if s.Tiers != nil { // the next snapshot of the load comes within two seconds; this one again has rate 0
+		pause = 2 * progressInterval
+	}
+	due := s.Stage != "" && !l.over && now.Sub(l.drawn) >= pause
 	if due {
 		l.drawn = now
 	}
