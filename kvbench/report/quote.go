@@ -119,14 +119,14 @@ func found(trials []*result.Result) float64 {
 }
 
 // metrics returns the quoted units that a benchmark has. Requests of one size are quoted by their number
-// and latency. A benchmark without numbers has one row, without a metric.
+// and latency, a knee by its rate. A benchmark without numbers has one row, without a metric.
 func metrics(trials []*result.Result) (list []string) {
 	first := trials[0]
-	blocks := ofOneSize(first)
+	blocks := ofOneSize(first) && first.PlainIO.Knee == nil
 	for _, unit := range quotedUnits {
 		_, values := known(trials, unit)
 		ofBlocks := strings.Contains(unit, "io")
-		if len(values) > 0 && (ofBlocks == blocks || blocks && first.PlainIO.Knee != nil) &&
+		if len(values) > 0 && ofBlocks == blocks &&
 			(unit == foundUnit) == (first.Benchmark == result.BenchmarkEngines) {
 			list = append(list, unit)
 		}
