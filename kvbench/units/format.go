@@ -118,6 +118,7 @@ var lineUnits = []struct {
 	{"sec/MiB", Seconds, "/MiB"}, {"sec/io", Seconds, "/io"}, {"sec/B", Seconds, "/B"},
 	{"sec", Seconds, ""}, {"sec/op", Seconds, ""}, {"-ns", Nanoseconds, ""}, {"B/s", BytesPerSec, ""},
 	{"-bytes", Bytes, ""}, {"B/op", Bytes, ""}, {"B", Bytes, ""}, {"-ratio", Number, ""},
+	{"io/s", Count, " io/s"},
 }
 
 // OfLine returns the format function for values of a benchmark line's unit: 4.65 GiB/s, 1.24 ms,
