@@ -45,7 +45,7 @@ func (q *Quote) ofOne(records []*load.Record) {
 	var quotable []string
 	for _, row := range s.Rows {
 		if row[5] == report.Quotable {
-			quotable = append(quotable, fmt.Sprintf("%s %s %s", row[0], row[1], row[2]))
+			quotable = append(quotable, fmt.Sprintf("%s %s (%s)", row[0], row[2], row[1]))
 		}
 	}
 	text := fmt.Sprintf("%d of %s may be quoted", len(quotable), units.Plural(len(s.Rows), "row"))
