@@ -219,6 +219,11 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 				"-simulate-device and -io-trace-log a run measures")
 		}
 		add(r.Ranks > max(1, len(r.MergedRanks)), "the numbers are of "+ranks(r)+", not of all clients")
+		for _, o := range r.Roots() {
+			if d := o.BlockDevice; d != nil && d.BackingFile != "" {
+				add(true, d.Name+" is a loop device over "+d.BackingFile+", no drive: give a directory on a drive")
+			}
+		}
 		add(true, Limited(r))
 		add(r.Checkpoint == nil && unmoved(r, unit), "a cache took a part of the bytes: -io direct, or "+
 			"much more data than this machine has memory")

@@ -254,13 +254,17 @@ func (r *Result) Parameter(name string) any {
 	return nil
 }
 
-// Filesystems returns the filesystem of each cache directory.
-func (r *Result) Filesystems() []Filesystem {
-	if len(r.IO.Roots) == 0 {
-		return []Filesystem{r.Environment.Filesystem}
+// Roots returns the cache directories: those of the list, or the only one, which the environment describes.
+func (r *Result) Roots() []Root {
+	if e := r.Environment; len(r.IO.Roots) == 0 {
+		return []Root{{BlockDevice: e.Device, DeviceReason: e.DeviceReason, Mount: e.Filesystem}}
 	}
-	var list []Filesystem
-	for _, o := range r.IO.Roots {
+	return r.IO.Roots
+}
+
+// Filesystems returns the filesystem of each cache directory.
+func (r *Result) Filesystems() (list []Filesystem) {
+	for _, o := range r.Roots() {
 		list = append(list, o.Mount)
 	}
 	return list

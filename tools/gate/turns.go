@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -173,6 +174,23 @@ func (t *Turns) forecast(done int) error {
 // resultLine matches the line of a benchmark with a value.
 var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
 
+// rateOf matches the name and the first rate of a result line: bytes read from the storage, or written to it.
+var rateOf = regexp.MustCompile(`(?m)^Benchmark(\S*?)(?:-\d+)?\s.*?\s(\S+) (?:read|write)-B/s`)
+
+// shownRates lists the rates of a run's results, in brackets.
+func shownRates(out string) string {
+	var list []string
+	for _, m := range rateOf.FindAllStringSubmatch(out, -1) {
+		if v, err := strconv.ParseFloat(m[2], 64); err == nil {
+			list = append(list, m[1]+" "+units.BytesPerSec.Text(v))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(list, ", ") + ")"
+}
+
 // one runs a side's command once and appends its output. ok is false if the command fails.
 func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results int, err error) {
 	var out, log bytes.Buffer
@@ -205,7 +223,11 @@ func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results
 		left = fmt.Sprintf(", %s left", minutes(time.Duration(runs)*mean))
 	}
 	if ran == nil {
-		t.Say(fmt.Sprintf("%s: %s in %v%s", where, units.Plural(results, "result"), took, left))
+		shown := ""
+		if t.Names != Sides { // a gate's reader waits for its answer
+			shown = shownRates(out.String())
+		}
+		t.Say(fmt.Sprintf("%s: %s in %v%s%s", where, units.Plural(results, "result"), took, left, shown))
 		return true, results, nil
 	}
 	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s%s", where, took,

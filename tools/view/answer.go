@@ -27,7 +27,7 @@ const (
 var decided = []string{faster, slower, different}
 
 // mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
-const mostNamed = 3
+const mostNamed = 6
 
 // answers says how each run but the first differs from the first run, over the headline metrics of all
 // benchmarks.
@@ -45,10 +45,16 @@ func answers(t *stats.Table) (out []string) {
 			names[outcome] = append(names[outcome], name)
 			all++
 		}
-		text := fmt.Sprintf("%s against %s: %d of %s may be compared", t.Labels[run], t.Labels[0],
-			all-len(names[stats.NotLimited])-len(names[absent]), units.Plural(all, "row"))
-		if !shown {
+		comparable := all - len(names[stats.NotLimited]) - len(names[absent])
+		text := fmt.Sprintf("%s against %s: %d of %s may be compared", t.Labels[run], t.Labels[0], comparable,
+			units.Plural(all, "row"))
+		switch {
+		case !shown:
 			text += "; none shows which run is faster"
+		case len(names[faster]) == comparable:
+			text += ", and " + t.Labels[run] + " is faster in all of them"
+		case len(names[slower]) == comparable:
+			text += ", and " + t.Labels[0] + " is faster in all of them"
 		}
 		for _, outcome := range slices.Concat(decided, []string{chance}, slices.Sorted(maps.Keys(names))) {
 			if list := names[outcome]; len(list) > 0 {

@@ -59,7 +59,7 @@ func (q *Quote) ofOne(records []*load.Record) {
 func (q *Quote) compare(t *stats.Table, run int) {
 	s := report.Section{Topic: "quote", Columns: []report.Column{{Name: "benchmark"},
 		{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 % interval"},
-		{Name: "storage was the limit"}, {Name: t.Labels[run] + " is"}}}
+		{Name: "valid trials"}, {Name: t.Labels[run] + " is"}}}
 	var notes report.Notes
 	for _, b := range t.Headlines() {
 		outcome, m := compared(b, run), b.Headline()
@@ -80,7 +80,10 @@ func (q *Quote) compare(t *stats.Table, run int) {
 		}
 		s.Rows = append(s.Rows, append(row, validCount(b, 0)+", "+validCount(b, run), is))
 	}
-	s.Below = notes.Lines()
+	if s.Below = notes.Lines(); len(notes) > 0 {
+		s.Below = append([]string{"faster and slower hold; the numbers in brackets say why the rates must not " +
+			"be quoted as the storage's:"}, s.Below...)
+	}
 	q.Tables = append(q.Tables, s)
 }
 
@@ -192,7 +195,7 @@ func preparation(t *stats.Table, run int) string {
 				if r.Precondition != nil {
 					written += r.Precondition.Bytes
 				}
-				for _, root := range roots(r) {
+				for _, root := range r.Roots() {
 					if d := root.BlockDevice; d != nil {
 						sizes[d.Name] = units.OrZero(d.SizeBytes)
 					}
@@ -209,19 +212,15 @@ func preparation(t *stats.Table, run int) string {
 	for _, size := range sizes {
 		room += size
 	}
-	is := "not preconditioned"
+	prepared := "not prepared as SNIA PTS-E asks"
 	switch {
 	case room == 0:
-		return t.Labels[run] + ": whether the drive was preconditioned is not known: the results name no " +
-			"block device."
+		return t.Labels[run] + ": the results name no block device, so that its preparation is not known."
 	case written >= writtenOften*room && steady == rows:
-		is = "preconditioned, if it was purged before,"
+		prepared = "prepared as SNIA PTS-E asks, if it was purged before"
 	}
-	return fmt.Sprintf("%s: %s as SNIA PTS-E asks (purge, 2 × the capacity written, steady state): "+
-		"preconditioning and windows wrote %s, %s the capacity; %d of %s steady over their last %d trials.",
-		t.Labels[run], is,
-		units.Bytes.Text(written), times(float64(written)/float64(room)), steady,
-		units.Plural(rows, "row"), steadyRounds)
+	return fmt.Sprintf("%s: %s: %d of %s steady, %s the capacity written (%s).", t.Labels[run], prepared,
+		steady, units.Plural(rows, "row"), times(float64(written)/float64(room)), units.Bytes.Text(written))
 }
 
 // isSteady reports whether the rates of the last steadyRounds trials are a steady state.

@@ -222,6 +222,14 @@ func (f *Facts) describe(rec *load.Record) {
 	}
 }
 
+// over names the file below a loop device, "" for another device.
+func over(d *result.Device) string {
+	if d.BackingFile == "" {
+		return ""
+	}
+	return "a loop device over " + d.BackingFile
+}
+
 // machine adds a client's machine and storage.
 func (f *Facts) machine(r *result.Result) {
 	e := r.Environment
@@ -233,23 +241,15 @@ func (f *Facts) machine(r *result.Result) {
 		f.add("memory", units.Bytes.Text(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
-	for _, o := range roots(r) {
+	for _, o := range r.Roots() {
 		device := o.DeviceReason // why a directory has no block device
 		if d := o.BlockDevice; d != nil {
-			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
+			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes), over(d))
 		}
 		f.add("device", device)
 		f.add("filesystem", join(o.Mount.Type, o.Mount.MountPoint))
 	}
 	f.add("cache directory", r.IO.CacheDir)
-}
-
-// roots returns the directories of a result. One without a list has that of its environment.
-func roots(r *result.Result) []result.Root {
-	if e := r.Environment; len(r.IO.Roots) == 0 {
-		return []result.Root{{BlockDevice: e.Device, DeviceReason: e.DeviceReason, Mount: e.Filesystem}}
-	}
-	return r.IO.Roots
 }
 
 // digits matches a number in a warning with its unit: "3 of 12 reads" and "5 of 12 reads" count as one
