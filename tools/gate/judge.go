@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -137,6 +138,7 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	}
 	for _, b := range old {
 		r.bench(b)
+		r.limits(b)
 	}
 	r.correct()
 	r.Notes = append(r.Notes, added...)
@@ -249,6 +251,26 @@ func (r *Report) bench(b *stats.Benchmark) {
 		r.Notes = append(r.Notes, b.Name+": nothing to gate: it has none of read-B/s, write-B/s "+
 			"and ns/op, and no metric of it was named")
 	}
+}
+
+// limits notes what limited the trials of a benchmark if it was not the storage, and whether the client took
+// more time for each byte. A loss is then perhaps of the client or of the load, and not of the storage.
+func (r *Report) limits(b *stats.Benchmark) {
+	if b.Settings[newSide] == nil {
+		return
+	}
+	if !b.Comparable(newSide) {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: old %s; new %s: such rates compare more than the storage",
+			b.Name, b.VerdictCounts(oldSide), b.VerdictCounts(newSide)))
+	}
+	const unit, shows = "cpu-sec/B", 1.2
+	before, after := b.Cell(unit, oldSide), b.Cell(unit, newSide)
+	if before.N() == 0 || after.N() == 0 || after.Summary.Center < shows*before.Summary.Center {
+		return
+	}
+	text := units.OfLine(unit)
+	r.Notes = append(r.Notes, fmt.Sprintf("%s: the client's CPU time went from %s to %s: a loss may be the "+
+		"client's", b.Name, text(before.Summary.Center), text(after.Summary.Center)))
 }
 
 // failures adds a row for a benchmark with trials without numbers, or with fewer trials than

@@ -154,8 +154,9 @@ func (t *Turns) forecast(done int) error {
 		t.Say(fmt.Sprintf("%s%d show a difference of %s or more in %s", from, t.Count, share(f.Sees), noisiest))
 		return nil
 	}
-	text := fmt.Sprintf("with %d the gate decides with a probability of %.0f %%: it detects a loss of %s "+
-		"in %s; the limit is %s", t.Count, 100*f.Decides, share(f.Sees), noisiest, share(row.Limit))
+	text := fmt.Sprintf("with %d the gate decides with a probability of %.0f %%, as the runs differ so far; "+
+		"it tells a loss of %s from none in %s; the limit is %s", t.Count, 100*f.Decides, share(f.Sees),
+		noisiest, share(row.Limit))
 	if f.Decides < 0.5 {
 		text += "; " + r.remedy(row, 2*time.Since(t.began)/time.Duration(done))
 	}
