@@ -198,11 +198,14 @@ gate_run = $(SETTINGS) "$$out/$(1).test" -test.run '^$$' -test.bench '$(gate_ben
 .PHONY: gate
 gate: export OLD = $(call gate_run,old)
 gate: export NEW = $(call gate_run,new)
-gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fails when it is worse or undecided
-	@set -e; mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); export out; rm -f "$$out"/old.* "$$out"/new.*; \
+gate: ## compare this tree with BASE (origin/main), taking turns (6 to 9 minutes); fails when it is worse or undecided
+	@set -e; if [ -e $(GATE_OUT)/new.txt ]; then rm -rf $(GATE_OUT).previous; mv $(GATE_OUT) $(GATE_OUT).previous; fi; \
+	mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); export out; \
 	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	git worktree add --quiet --detach "$$tree" '$(BASE)'; \
-	echo "compiling both trees: the first time this takes about two minutes each" >&2; \
+	echo "old: $(BASE), $$(git -C "$$tree" log -1 --format='%h %s'); new: this tree, $$(git rev-list --count '$(BASE)..HEAD') commits" \
+		"later$$(git diff --quiet HEAD || echo ', with changes')" >&2; \
+	echo "compiling both: the first time this takes about two minutes each" >&2; \
 	(cd "$$tree" && r=$$(git rev-parse HEAD) && go test -c -ldflags "-X kvbench/kvbench/result.revision=$$r \
 		-X kvbench/kvbench/version.revision=$$r" -o "$$out/old.test" ./benchmarks); \
 	$(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o "$$out/new.test" ./benchmarks; \
