@@ -78,7 +78,7 @@ func Worth(r *result.Result) string {
 		show(needed), cmp.Or(r.Model.Name, r.Model.Key))
 	share, moved := units.OrZero(p.WorthRatio), units.OrZero(units.Ratio(
 		units.OrZero(d.ReadBytes)+units.OrZero(d.WriteBytes), d.AppReadBytes+d.AppWriteBytes))
-	server := float64(s.ComputeAll) / float64(r.WindowNS*int64(max(r.Ranks, 1)))
+	server := server(r)
 	shared := r.Harness.Verdict.Kind == result.Shared
 	faster, busy := share >= agreed && loaded > needed, server > 1
 	switch {
@@ -88,7 +88,7 @@ func Worth(r *result.Result) string {
 			rates)
 	case busy && !faster:
 		return fmt.Sprintf("loading is worth it here, because computing every prompt would take %s "+
-			"times the window: %s", number(server), rates)
+			"times the window at this run's pace: %s", number(server), rates)
 	case faster && !busy && s.Load > s.ComputeAll-s.Compute:
 		return fmt.Sprintf("loading is worth it only without its waits: %s; of all requests it took %s "+
 			"each with waits for capacity and writers, and saved %s", rates, ns(s.Load/f.Requests),
@@ -103,12 +103,19 @@ func Worth(r *result.Result) string {
 			"(measure while it does not): " + rates
 	}
 	text := fmt.Sprintf("loading is not worth it here: %s; computing every prompt would keep it busy "+
-		"for %s of the window", rates, units.Share.Text(server))
+		"for %s of the window at this run's pace", rates, units.Share.Text(server))
 	if shared {
 		text += fmt.Sprintf("; without the bytes of another process a request would load at %s",
 			show(loaded*moved))
 	}
 	return text
+}
+
+// server is the time in which one GPU computes every prompt that was loaded in the window ÷ the window. A
+// result without it counts only the prompts of completed requests.
+func server(r *result.Result) float64 {
+	f := r.FirstToken
+	return float64(cmp.Or(f.AllNS, f.Sums.ComputeAll)) / float64(r.WindowNS*int64(max(len(r.MergedRanks), 1)))
 }
 
 // tooFewLoads returns how many requests loaded anything from the storage, and what gives more. Fewer users

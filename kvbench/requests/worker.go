@@ -126,7 +126,7 @@ func (w *worker) firstToken(ctx context.Context) error {
 	}
 	now := clock.Now()
 	missing, all, found, bytes := j.prompt.cost(w.load.cfg.Cost)
-	wait, done := w.load.dispatch.gpu.Reserve(now, missing, w.came)
+	wait, done := w.load.dispatch.gpu.Reserve(now, missing, all, w.came)
 	t := &j.sample.Time
 	t.GPUWait, t.Compute = int64(wait), int64(missing-done)
 	j.sample.LoadedBelow = j.prompt.below

@@ -64,6 +64,10 @@ type FirstToken struct {
 	ComputeSavedRatio *float64 `json:"compute_saved_ratio" merge:"-"`
 	// share of the window in which the server computed prompts
 	GPUBusyShare *float64 `json:"gpu_busy_share" merge:"drop"`
+	// prompts loaded in the window; unlike Requests with those of requests in flight at its end
+	Prompts int64 `json:"prompts" merge:"sum"`
+	// time in which the server computed in the window, and the time to compute what Prompts found
+	AllNS int64 `json:"gpu_all_ns" merge:"sum"`
 
 	// Loading is the load time by number of tokens, for requests that found at least half of their
 	// bytes in the storage tier. It is measured under this load, without waits for the writers of
