@@ -60,8 +60,8 @@ func TestPublishedRates(t *testing.T) {
 	_, err = On("llama3.1-70b-instruct", "h100")
 	assert.ErrorContains(t, err, "one of 2xh100, 4xh100, 32xgh200, for which there is")
 	_, err = On("tiny-1b", "h100")
-	assert.ErrorContains(t, err, "absent with tiny-1b, of which no rate is published here; there "+
-		"are rates of llama3.1-8b, llama3.1-70b-instruct, deepseek-v3")
+	assert.ErrorContains(t, err, "used with -model llama3.1-8b or llama3.1-70b-instruct or deepseek-v3")
+	assert.ErrorContains(t, err, ", because tiny-1b has no published rate here; -prefill-rate takes")
 }
 
 // The break-even lengths of lines and parabolas, computed by hand.

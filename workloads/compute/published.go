@@ -76,6 +76,6 @@ func On(model, gpu string) (Rate, error) {
 		return Rate{}, fmt.Errorf("one of %s, for which there is a published rate of %s; "+
 			"-prefill-rate takes a rate of your own", strings.Join(ofModel, ", "), model)
 	}
-	return Rate{}, fmt.Errorf("absent with %s, of which no rate is published here; there are "+
-		"rates of %s; -prefill-rate takes a rate of your own", model, strings.Join(others, ", "))
+	return Rate{}, fmt.Errorf("used with -model %s, because %s has no published rate here; "+
+		"-prefill-rate takes a rate of your own", strings.Join(others, " or "), model)
 }

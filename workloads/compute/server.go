@@ -24,11 +24,11 @@ type Server struct {
 	prompts  int64
 }
 
-// Reserve reserves length of the server's time for a prompt that takes whole if nothing is found. came are the times at which the layers of
-// the prompt were loaded, in order. wait is the time until the server is free. done is the part of
-// length that the server computed before now, while later layers were loaded. Reserve also reserves
-// time in the past, each time only once: a prompt whose last layer came earlier goes first, even if the
-// server was idle between the layers of that prompt.
+// Reserve reserves length of the server's time for a prompt that takes whole if nothing is found. came are
+// the times at which the layers of the prompt were loaded, in order. wait is the time until the server is
+// free. done is the part of length that the server computed before now, while later layers were loaded.
+// Reserve also reserves time in the past, each time only once: a prompt whose last layer came earlier goes
+// first, even if the server was idle between the layers of that prompt.
 func (s *Server) Reserve(now, length, whole time.Duration, came []time.Duration) (wait,
 	done time.Duration) {
 	s.mu.Lock()
