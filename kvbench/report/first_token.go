@@ -57,8 +57,9 @@ func firstTokens(r *result.Result) (s Section) {
 // decide nothing.
 const enoughLoads, loadsForMedian = 6, 20
 
-// agreed is the share of requests that have to agree for one answer to all of them.
-const agreed = 0.95
+// agreed is the share of requests that have to agree for one answer to all of them, and foundLeast the share
+// of what a tier could have found below which it was too small for an answer.
+const agreed, foundLeast = 0.95, 0.05
 
 // Worth answers in one sentence whether loading from the storage was worth it, "" without a cost of
 // computing.
@@ -67,9 +68,10 @@ func Worth(r *result.Result) string {
 	return answer + why
 }
 
-// worth returns the answer and its reason: whether a request loads faster than an idle GPU computes, while others are loading, too.
-// What loses to an idle GPU may still win: a GPU that could not have computed every prompt in the window
-// is not idle. Another process on the device only slows loading, a cache above it only speeds it up.
+// worth returns the answer and its reason: whether a request loads faster than an idle GPU computes, while
+// others are loading, too. What loses to an idle GPU may still win: a GPU that could not have computed every
+// prompt in the window is not idle. Another process on the device only slows loading, a cache above it only
+// speeds it up.
 func worth(r *result.Result) (answer, why string) {
 	f := r.FirstToken
 	if f == nil || r.WindowNS <= 0 {
@@ -126,9 +128,6 @@ func alone(r *result.Result) float64 {
 	return units.OrZero(r.FirstToken.Found.LoadBytesPerS) * units.OrZero(units.Ratio(
 		units.OrZero(d.ReadBytes)+units.OrZero(d.WriteBytes), d.AppReadBytes+d.AppWriteBytes))
 }
-
-// foundLeast is the share of what a tier could have found below which it was too small to measure loading.
-const foundLeast = 0.05
 
 // tooSmall returns why the storage tier was too small for an answer, "" if it was not. A wait for capacity
 // changes how many requests load at once, which makes a storage look faster, and evictions make it slower. A
@@ -216,6 +215,11 @@ func foundParts(f *result.FirstToken) string {
 	}
 	if b := f.BreakEven; b.P50 != nil {
 		text += "; " + worthFrom(f)
+		if c := f.Prefill; c.PerTokenSquare == 0 {
+			from := map[bool]string{true: " from " + count(int64(c.Tokens)) + " tokens"}[c.Tokens > 0]
+			text += "; computing is extrapolated linearly" + from +
+				", and attention makes longer prompts slower"
+		}
 	}
 	if above := f.FoundAbove.Requests; above > 0 {
 		text += fmt.Sprintf("; %s that loaded mostly from the tiers above it are not among these",
@@ -234,6 +238,10 @@ func saved(f *result.FirstToken) string {
 		ns(s.ComputeAll/n), ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), io)
 	if io != all { // the time of loading in the table
 		text += ", " + all + " with waiting"
+		if f.Prompts > 0 { // older results do not divide it
+			text += fmt.Sprintf(" (%s for capacity or lookups, %s for other writers)",
+				ns((s.LoadWaits-s.LoadWriters)/n), ns(s.LoadWriters/n))
+		}
 	}
 	if s.Overlap > 0 {
 		text += fmt.Sprintf(", layer by layer, while the GPU computed %s of the rest",
