@@ -103,7 +103,7 @@ func runInfo(v *params.Values, trial int) record.Info {
 		Tails: v.Tails(), ObjectTokens: v.ObjectTokens, ContextWindow: v.Model.Window,
 	}
 	if cost, rate := v.Cost(); !cost.Free() {
-		in.FirstToken = &result.FirstToken{Prefill: result.PrefillCost{GPU: rate.GPU,
+		in.FirstToken = &result.FirstToken{Prefill: result.PrefillCost{GPU: rate.GPU, Tokens: rate.Tokens,
 			Source: strings.TrimPrefix(rate.What+"; "+rate.Source, "; ")}}
 		if cost.PerSquare == 0 {
 			in.Workload.PrefillRate = 1 / cost.PerToken

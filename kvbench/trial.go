@@ -133,8 +133,8 @@ func endedByOf(ctx context.Context, err error) string {
 	return result.EndedByError
 }
 
-// longQuiet is the wait for discards above which the result has a warning.
-const longQuiet = 2 * time.Second
+// longestQuiet is the longest wait for discards, and longQuiet the wait above which the result has a warning.
+const longestQuiet, longQuiet = 30 * time.Second, 2 * time.Second
 
 // prepare waits for discards, prepares the workload, measures the unloaded latency and waits for all
 // ranks.
@@ -147,12 +147,15 @@ func (t *trial) prepare() error {
 	}
 	if t.cfg.AwaitDiscards {
 		begun := t.Clock.Now()
+		t.stage(fmt.Sprintf("waiting at most %s for discards of %s", longestQuiet, t.device.Title()))
 		since, err := t.Quiet(ctx)
+		t.stage("")
 		if err != nil {
 			t.prepared.Store(true)
 			return err
 		}
-		if took := since - begun; took > longQuiet {
+		// After longestQuiet the result has the warning of Quiet.
+		if took := since - begun; took > longQuiet && t.Clock.Now()-begun < longestQuiet {
 			t.warn(fmt.Sprintf("began %s later, when %s had discarded what was removed before",
 				took.Round(time.Second/10), t.device.Title()))
 		}

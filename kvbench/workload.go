@@ -308,12 +308,11 @@ func (e *Env) Showing(stage string, total time.Duration) (over func()) {
 // the work directory does. After 30 s Quiet stops waiting, with a warning. Without a device it does not
 // wait.
 func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
-	const longest = 30 * time.Second
-	waiting, stop := context.WithTimeout(ctx, longest)
+	waiting, stop := context.WithTimeout(ctx, longestQuiet)
 	defer stop()
 	if since, err = e.trial.quiet(waiting); err != nil && ctx.Err() == nil {
 		e.trial.warn(fmt.Sprintf("%s was still discarding what had been removed before, after %s",
-			e.trial.device.Title(), longest))
+			e.trial.device.Title(), longestQuiet))
 		err = nil
 	}
 	return since, err

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,6 +43,12 @@ func (r *resolver) model() {
 func (r *resolver) check() {
 	v := r.v
 	if _, err := compute.On(v.Model.Key, v.GPU); v.GPU != "" && !v.refused["model"] {
+		const open = "llama3.1-8b" // the model of the other divisions
+		_, other := compute.On(open, v.GPU)
+		if err != nil && other == nil && v.Division == Quick && !v.Typed("model") {
+			err = fmt.Errorf("used with -model %s or -division open, because %s, the quick division's "+
+				"model, has no published rate; -prefill-rate takes a rate of your own", open, v.ModelName)
+		}
 		r.want(err == nil, "gpu", "%v", err)
 	}
 	// The temporary directory is the suite's own and needs no check.

@@ -370,10 +370,10 @@ type Info struct {
 	QoS          [workloads.NumClasses]workloads.QoS
 
 	// Cost is the cost of computing tokens that were not found; the zero Cost is free. Computing is
-	// the time of the window in which the server computed. ContextWindow is the longest prompt of
+	// what the server did in the window. ContextWindow is the longest prompt of
 	// the model in tokens, 0 = unknown.
 	Cost          compute.Cost
-	Computing     time.Duration
+	Computing     compute.Work
 	ContextWindow int
 
 	// Times are distributions that only some runs have, of requests to an object store and of

@@ -15,6 +15,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tools/golden"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 	"kvbench/workloads/users"
 )
 
@@ -107,7 +108,8 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 		"started": {batch(result.ClassOutcome{Started: 3}), openRecorder(1, time.Second),
 			"3 requests were started"},
 		"computing": {Info{Result: result.Result{Load: map[string]result.ClassOutcome{
-			"batch": {Started: 3}}}, Computing: time.Second}, openRecorder(1, time.Second),
+			"batch": {Started: 3}}},
+			Computing: compute.Work{Busy: time.Second}}, openRecorder(1, time.Second),
 			"computing (-prefill-rate, -gpu), which took 100 % of it"},
 		"queue": {batch(result.ClassOutcome{Offered: 4, Queued: 4}), openRecorder(1, time.Second),
 			"the queue"},

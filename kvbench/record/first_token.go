@@ -18,7 +18,8 @@ func (b *builder) firstToken() {
 	b.r.FirstToken = &f
 	cost := b.info.Cost
 	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
-	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
+	f.GPUBusyShare = units.Ratio(b.info.Computing.Busy, b.window)
+	f.Prompts, f.AllNS = b.info.Computing.Prompts, int64(b.info.Computing.All)
 	var p50, p95 compute.Loading
 	f.Loading, p50, p95 = b.loading()
 	f.BreakEven.P50, f.BreakEven.P95 = b.breakEven(p50), b.breakEven(p95)

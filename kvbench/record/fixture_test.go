@@ -221,7 +221,8 @@ func fixtureInfo() Info {
 		},
 		Sizer: model.NewSizer(mdl, 1, model.TPEngine),
 		QoS:   users.Default().QoS, ContextWindow: 131072,
-		Cost: compute.Cost{PerToken: 1e-4}, Computing: fixtureWindow / 2,
+		Cost: compute.Cost{PerToken: 1e-4}, Computing: compute.Work{Prompts: 1300,
+			Busy: fixtureWindow / 2, All: 3 * fixtureWindow / 2},
 	}
 	info.FirstToken = &result.FirstToken{}
 	info.Load = make(map[string]result.ClassOutcome)

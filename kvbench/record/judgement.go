@@ -334,10 +334,10 @@ func (b *builder) slowestStage() string {
 			"off); use a longer window, smaller entries or fewer users", slowest.name,
 			time.Duration(slowest.spent).Round(time.Millisecond),
 			b.r.Requests.CancelledOperations)
-	case started > 0 && b.info.Computing > 0: // writes come after computing
+	case started > 0 && b.info.Computing.Busy > 0: // writes come after computing
 		return fmt.Sprintf("the slowest stage was computing (-prefill-rate, -gpu), which took "+
 			"%s of it; use a longer window, a faster rate or smaller prompts",
-			units.Percent(units.Ratio(b.info.Computing, b.window)))
+			units.Percent(units.Ratio(b.info.Computing.Busy, b.window)))
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+
 			"operation of theirs ended", started)

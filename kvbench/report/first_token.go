@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -30,8 +31,10 @@ func firstTokens(r *result.Result) (s Section) {
 	if f.Found.Requests > 0 {
 		s.put("", foundParts(f))
 	}
-	s.line("", "%s; the GPU was busy %s; computing n tokens takes %s", saved(f),
-		percent(f.GPUBusyShare), costText(f.Prefill))
+	s.put("", pace(r))
+	s.put("", saved(f))
+	s.line("", "%s, %s each (%s)", costText(f.Prefill), bytes(r.Model.BytesPerToken),
+		cmp.Or(r.Model.Name, r.Model.Key))
 	// The queue's percentiles stand with the times of requests; here it is a part of the mean.
 	computing := "computing"
 	if f.Sums.Overlap > 0 { // the parts add up to all of it
@@ -54,61 +57,128 @@ func firstTokens(r *result.Result) (s Section) {
 // decide nothing.
 const enoughLoads, loadsForMedian = 6, 20
 
-// agreed is the share of requests that have to agree for one answer to all of them.
-const agreed = 0.95
+// agreed is the share of requests that have to agree for one answer to all of them, and foundLeast the share
+// of what a tier could have found below which it was too small for an answer.
+const agreed, foundLeast = 0.95, 0.05
 
 // Worth answers in one sentence whether loading from the storage was worth it, "" without a cost of
-// computing: whether a request loads faster than an idle GPU computes, while others are loading, too.
-// What loses to an idle GPU may still win: a GPU that could not have computed every prompt in the window
-// is not idle. Another process on the device only slows loading, a cache above it only speeds it up.
+// computing.
 func Worth(r *result.Result) string {
+	answer, why := worth(r)
+	return answer + why
+}
+
+// worth returns the answer and its reason: whether a request loads faster than an idle GPU computes, while
+// others are loading, too. What loses to an idle GPU may still win: a GPU that could not have computed every
+// prompt in the window is not idle. Another process on the device only slows loading, a cache above it only
+// speeds it up.
+func worth(r *result.Result) (answer, why string) {
 	f := r.FirstToken
 	if f == nil || r.WindowNS <= 0 {
-		return ""
+		return "", ""
 	}
+	const unknown = "cannot tell whether loading is worth it"
 	p, s, d := &f.Found, &f.Sums, &r.DeviceCounters
 	n := p.Requests
+	if small := tooSmall(r); small != "" {
+		return unknown, ", because the storage tier of " + bytes(r.StorageCapacity()) +
+			" is too small (kvreport datasize says how large): " + small
+	}
 	if n < enoughLoads || n < loadsForMedian && p.Worth != 0 && p.Worth != n {
-		return "cannot tell whether loading is worth it, because " + tooFewLoads(r)
+		return unknown, ", because " + tooFewLoads(r)
 	}
 	loaded, needed := units.OrZero(p.LoadBytesPerS), units.OrZero(p.NeededBytesPerS)
-	show, gpu := units.BytesPerSec.InOneUnit(loaded, needed), cmp.Or(f.Prefill.GPU, "GPU")
-	rates := fmt.Sprintf("a request loads at %s (%s load at once on average), and an idle %s computes "+
-		"faster below %s (%s)", show(loaded), number(units.Ratio(p.LoadNS, float64(r.WindowNS))), gpu,
-		show(needed), cmp.Or(r.Model.Name, r.Model.Key))
-	share, moved := units.OrZero(p.WorthRatio), units.OrZero(units.Ratio(
-		units.OrZero(d.ReadBytes)+units.OrZero(d.WriteBytes), d.AppReadBytes+d.AppWriteBytes))
-	server := float64(s.ComputeAll) / float64(r.WindowNS*int64(max(r.Ranks, 1)))
-	shared := r.Harness.Verdict.Kind == result.Shared
+	show, factor := units.BytesPerSec.InOneUnit(loaded, needed), number(needed/loaded)+" times too slow"
+	if loaded >= needed {
+		factor = number(loaded/needed) + " times as fast"
+	}
+	rates := fmt.Sprintf(": a request loads at %s and needs %s to beat an idle %s (%s); loading was faster "+
+		"for %s of %s", show(loaded), show(needed), cmp.Or(f.Prefill.GPU, "GPU"), factor, count(p.Worth),
+		units.Plural(n, "request"))
+	share, server := units.OrZero(p.WorthRatio), server(r)
 	faster, busy := share >= agreed && loaded > needed, server > 1
 	switch {
 	case (faster || busy) && d.ServedFromCache != nil && *d.ServedFromCache:
-		return fmt.Sprintf("cannot tell whether loading is worth it, because a cache above the device "+
-			"served reads (the device read %s times their bytes; use -io direct): %s", number(d.ReadRatio),
-			rates)
+		return unknown, fmt.Sprintf(", because a cache above the device served reads (the device read %s "+
+			"times their bytes; use -io direct)%s", number(d.ReadRatio), rates)
 	case busy && !faster:
-		return fmt.Sprintf("loading is worth it here, because computing every prompt would take %s "+
-			"times the window: %s", number(server), rates)
+		return "loading is worth it here", fmt.Sprintf(", because computing every prompt would take %s "+
+			"times the window at this run's pace%s", number(server), rates)
 	case faster && !busy && s.Load > s.ComputeAll-s.Compute:
-		return fmt.Sprintf("loading is worth it only without its waits: %s; of all requests it took %s "+
+		return "loading is worth it only without its waits", fmt.Sprintf("%s; of all requests it took %s "+
 			"each with waits for capacity and writers, and saved %s", rates, ns(s.Load/f.Requests),
 			ns((s.ComputeAll-s.Compute)/f.Requests))
 	case faster:
-		return "loading is worth it here: " + rates
+		return "loading is worth it here", rates
 	case share > 1-agreed || loaded > needed:
-		return fmt.Sprintf("whether loading is worth it depends on the request: it is for %s of them; %s",
-			percent(p.WorthRatio), rates)
-	case shared && loaded*moved > needed:
-		return "cannot tell whether loading is worth it, because another process used the device " +
-			"(measure while it does not): " + rates
+		return "whether loading is worth it depends on the request", rates
+	case alone(r) > needed:
+		return unknown, ", because another process used the device (measure while it does not)" + rates
 	}
-	text := fmt.Sprintf("loading is not worth it here: %s; computing every prompt would keep it busy "+
-		"for %s of the window", rates, units.Share.Text(server))
-	if shared {
+	return "loading is not worth it here", rates
+}
+
+// alone is the rate at which a request would load if the device had moved the bytes of this run only, 0
+// unless another process used the device.
+func alone(r *result.Result) float64 {
+	d := &r.DeviceCounters
+	if r.Harness.Verdict.Kind != result.Shared {
+		return 0
+	}
+	return units.OrZero(r.FirstToken.Found.LoadBytesPerS) * units.OrZero(units.Ratio(
+		units.OrZero(d.ReadBytes)+units.OrZero(d.WriteBytes), d.AppReadBytes+d.AppWriteBytes))
+}
+
+// tooSmall returns why the storage tier was too small for an answer, "" if it was not. A wait for capacity
+// changes how many requests load at once, which makes a storage look faster, and evictions make it slower. A
+// common prefix stays in a tier of any size. What no cache has counts only where it is known.
+func tooSmall(r *result.Result) string {
+	b := &r.Harness.Busy
+	if room := units.Ratio(b.RoomNS, r.Harness.WorkerBusyNS-b.ThinkingNS); units.OrZero(room) > 0.5 {
+		return fmt.Sprintf("workers waited for capacity for %s of the time in which they did not wait "+
+			"for the GPU", percent(room))
+	}
+	evicts := func(t result.Tier) bool { return t.Level == "storage" && t.Evicted.Entries > 0 }
+	if p := r.Prompt; p != nil && slices.ContainsFunc(r.Tiers, evicts) {
+		could, found := int64(0), int64(0)
+		for kind, n := range p.ByKind {
+			if kind != "new" && kind != "system" {
+				could, found = could+n.Tokens-n.NotYetWritten, found+n.Found
+			}
+		}
+		if first, known := firstRequests(r, could-found); known {
+			could -= first
+		}
+		if share := units.Ratio(found, could); share != nil && *share < foundLeast {
+			return fmt.Sprintf("it evicted entries and found %s of the tokens that it could have found",
+				percent(share))
+		}
+	}
+	return ""
+}
+
+// pace returns how many requests load at once, and what one GPU could compute without a cache. In a closed
+// loop a slow storage slows down the requests, so that the GPU has less to do.
+func pace(r *result.Result) string {
+	f := r.FirstToken
+	seconds := float64(r.WindowNS*int64(max(len(r.MergedRanks), 1))) / 1e9
+	text := fmt.Sprintf("on average %s requests load at once; the GPU was busy %s of the window; computing "+
+		"every prompt would take one GPU %s of the window at this run's pace (%s prompts/s; alone it "+
+		"computes %s prompts/s)", number(units.Ratio(f.Found.LoadNS, float64(r.WindowNS))),
+		percent(f.GPUBusyShare), units.Share.Text(server(r)), number(float64(cmp.Or(f.Prompts,
+			f.Requests))/seconds), number(units.Ratio(f.Requests, float64(f.Sums.ComputeAll)/1e9)))
+	if loads := alone(r); loads > 0 {
 		text += fmt.Sprintf("; without the bytes of another process a request would load at %s",
-			show(loaded*moved))
+			units.BytesPerSec.InOneUnit(f.Found.LoadBytesPerS, loads)(loads))
 	}
 	return text
+}
+
+// server is the time in which one GPU computes every prompt that was loaded in the window ÷ the window. A
+// result without it counts only the prompts of completed requests.
+func server(r *result.Result) float64 {
+	f := r.FirstToken
+	return float64(cmp.Or(f.AllNS, f.Sums.ComputeAll)) / float64(r.WindowNS*int64(max(len(r.MergedRanks), 1)))
 }
 
 // tooFewLoads returns how many requests loaded anything from the storage, and what gives more. Fewer users
@@ -145,6 +215,11 @@ func foundParts(f *result.FirstToken) string {
 	}
 	if b := f.BreakEven; b.P50 != nil {
 		text += "; " + worthFrom(f)
+		if c := f.Prefill; c.PerTokenSquare == 0 {
+			from := map[bool]string{true: " from " + count(int64(c.Tokens)) + " tokens"}[c.Tokens > 0]
+			text += "; computing is extrapolated linearly" + from +
+				", and attention makes longer prompts slower"
+		}
 	}
 	if above := f.FoundAbove.Requests; above > 0 {
 		text += fmt.Sprintf("; %s that loaded mostly from the tiers above it are not among these",
@@ -163,6 +238,10 @@ func saved(f *result.FirstToken) string {
 		ns(s.ComputeAll/n), ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), io)
 	if io != all { // the time of loading in the table
 		text += ", " + all + " with waiting"
+		if f.Prompts > 0 { // older results do not divide it
+			text += fmt.Sprintf(" (%s for capacity or lookups, %s for other writers)",
+				ns((s.LoadWaits-s.LoadWriters)/n), ns(s.LoadWriters/n))
+		}
 	}
 	if s.Overlap > 0 {
 		text += fmt.Sprintf(", layer by layer, while the GPU computed %s of the rest",
@@ -211,15 +290,15 @@ func breakEven(b *result.BreakEven, measured []result.LoadingTime) string {
 	return text
 }
 
-// costText returns the cost of computing a prompt, and the source of the cost.
+// costText returns how fast the GPU computes a prompt, and the source of that.
 func costText(c result.PrefillCost) string {
 	// People give a rate, and fit seconds per token.
-	text := fmt.Sprintf("%g·n + %g·n² s", c.PerToken, c.PerTokenSquare)
+	text := fmt.Sprintf("n tokens in %g·n + %g·n² s", c.PerToken, c.PerTokenSquare)
 	if c.PerTokenSquare == 0 {
-		text = "n ÷ " + number(1/c.PerToken) + " s"
+		text = count(int64(math.Round(1/c.PerToken))) + " tokens/s"
 	}
-	if c.GPU != "" {
-		text += fmt.Sprintf(" (%s: %s)", c.GPU, c.Source)
+	if c.GPU == "" {
+		return "the GPU computes " + text
 	}
-	return text
+	return fmt.Sprintf("one %s computes %s (%s)", c.GPU, text, c.Source)
 }

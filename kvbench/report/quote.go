@@ -51,12 +51,35 @@ func Quote(results []*result.Result) Section {
 			s.add(name, unit+requestsOf(trials[name]), median, span, spread, quote,
 				Verdicts(trials[name]))
 		}
-		if answer := Worth(Typical(trials[name])); answer != "" {
-			s.Below = append(s.Below, name+": "+answer)
-		}
+		s.Below = append(s.Below, answers(name, trials[name])...)
 	}
 	s.Below = append(s.Below, notes.Lines()...)
 	return s
+}
+
+// answers returns whether loading was worth it in the trials of one benchmark: a line for each answer, with
+// how many trials gave it and the reason of the typical one of these.
+func answers(name string, trials []*result.Result) (lines []string) {
+	with := map[string][]*result.Result{}
+	var order []string
+	for _, r := range trials {
+		answer, _ := worth(r)
+		if answer == "" || r.Status != result.StatusComplete {
+			continue
+		}
+		if with[answer] == nil {
+			order = append(order, answer)
+		}
+		with[answer] = append(with[answer], r)
+	}
+	for _, answer := range order {
+		of := name
+		if len(trials) > 1 {
+			of = fmt.Sprintf("%s, in %d of %d trials", name, len(with[answer]), len(trials))
+		}
+		lines = append(lines, of+": "+Worth(Typical(with[answer])))
+	}
+	return lines
 }
 
 // Notes are sentences below a table, each once, to which its cells refer by number.

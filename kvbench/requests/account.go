@@ -6,6 +6,7 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 )
 
 // account has the counts of all offered requests at one moment. In each class, offered = completed +
@@ -16,7 +17,7 @@ type account struct {
 	spent    spent
 	workers  int           // number of workers
 	input    *result.Input // nil unless the source reads a file
-	computed time.Duration // busy time of the simulated GPU, for prompts
+	computed compute.Work  // of the simulated GPU, for prompts
 	windowed
 	digest workloads.Digest
 }
@@ -38,7 +39,7 @@ func (d *dispatcher) accountAt(at time.Duration) account {
 	counted := min(at, d.windowEnd())
 	d.pool.pass(counted)
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		spent: d.pool.spent, computed: d.gpu.Busy(counted), windowed: d.windowed, digest: d.digest}
+		spent: d.pool.spent, computed: d.gpu.Work(counted), windowed: d.windowed, digest: d.digest}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++

@@ -245,7 +245,7 @@ func (l *Load) Report(in *record.Info) {
 	if !l.cfg.Cost.Free() && in.FirstToken == nil {
 		in.FirstToken = &result.FirstToken{}
 	}
-	in.Cost, in.Computing = l.cfg.Cost, l.after.computed-l.before.computed
+	in.Cost, in.Computing = l.cfg.Cost, l.after.computed.Since(l.before.computed)
 	if n := l.after.passed; n > 0 {
 		in.Warnings = append(in.Warnings, fmt.Sprintf("prompts of %s were longer than "+
 			"the model's context window of %d tokens, the longest %d: a server would refuse them, "+

@@ -414,8 +414,9 @@ func scriptFirstToken(r *result.Result, say func(string, ...any), ratio func(*fl
 	say("first tokens after %v: queue %v, load %v, wait %v, compute %v, overlap %v; computing all "+
 		"%v", ns(s.TTFT), ns(s.Queue), ns(s.Load), ns(s.GPUWait), ns(s.Compute), ns(s.Overlap),
 		ns(s.ComputeAll))
-	say("of the requests' time compute %v, wait %v, unknown %v; GPU busy %s, saved %s, of computing "+
-		"%s", ns(all.Compute), ns(all.GPUWait), ns(all.Rest), ratio(f.GPUBusyShare),
+	say("of the requests' time compute %v, wait %v, unknown %v; GPU busy %s, with all of %d "+
+		"prompts for %v, saved %s, of computing %s", ns(all.Compute), ns(all.GPUWait),
+		ns(all.Rest), ratio(f.GPUBusyShare), f.Prompts, ns(f.AllNS),
 		ratio(f.SavedRatio), ratio(f.ComputeSavedRatio))
 	say("found by %d requests %d tokens of %s, loaded in %v, computed in %v; worth it for %d, %d "+
 		"tokens; lost %v; by %d in memory %d tokens", found.Requests, found.Tokens,

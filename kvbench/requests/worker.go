@@ -126,7 +126,7 @@ func (w *worker) firstToken(ctx context.Context) error {
 	}
 	now := clock.Now()
 	missing, all, found, bytes := j.prompt.cost(w.load.cfg.Cost)
-	wait, done := w.load.dispatch.gpu.Reserve(now, missing, w.came)
+	wait, done := w.load.dispatch.gpu.Reserve(now, missing, all, w.came)
 	t := &j.sample.Time
 	t.GPUWait, t.Compute = int64(wait), int64(missing-done)
 	j.sample.LoadedBelow = j.prompt.below
@@ -134,7 +134,7 @@ func (w *worker) firstToken(ctx context.Context) error {
 	// Loading excludes the time in which the server computed at the same time.
 	j.sample.Loaded, j.sample.LoadedBytes, j.sample.Loading = found, bytes, max(0, loading-done)
 	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
-		LoadWaits: int64(now - j.taken - loading), GPUWait: t.GPUWait,
+		LoadWaits: int64(now - j.taken - loading), LoadWriters: t.Pending, GPUWait: t.GPUWait,
 		Compute: int64(missing), Overlap: int64(done), ComputeAll: int64(all)}
 	if wait+missing-done == 0 {
 		return nil

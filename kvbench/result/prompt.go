@@ -64,6 +64,10 @@ type FirstToken struct {
 	ComputeSavedRatio *float64 `json:"compute_saved_ratio" merge:"-"`
 	// share of the window in which the server computed prompts
 	GPUBusyShare *float64 `json:"gpu_busy_share" merge:"drop"`
+	// prompts loaded in the window; unlike Requests with those of requests in flight at its end
+	Prompts int64 `json:"prompts" merge:"sum"`
+	// time in which the server computed in the window, and the time to compute what Prompts found
+	AllNS int64 `json:"gpu_all_ns" merge:"sum"`
 
 	// Loading is the load time by number of tokens, for requests that found at least half of their
 	// bytes in the storage tier. It is measured under this load, without waits for the writers of
@@ -80,6 +84,7 @@ type PrefillCost struct {
 	PerTokenSquare float64 `json:"b_seconds_per_token2"`
 	GPU            string  `json:"gpu,omitempty"` // if the cost is a published rate
 	Source         string  `json:"source,omitempty"`
+	Tokens         int     `json:"measured_tokens,omitempty"` // length at which a published rate was measured
 }
 
 // FirstTokenTime has the parts of TTFT, and the time to compute every prompt completely, summed
@@ -89,8 +94,10 @@ type FirstTokenTime struct {
 	Queue     int64 `json:"queue_ns" merge:"sum"`
 	Load      int64 `json:"load_ns" merge:"sum"`
 	LoadWaits int64 `json:"load_waits_ns" merge:"sum"` // of load: for capacity and writers
-	GPUWait   int64 `json:"gpu_wait_ns" merge:"sum"`
-	Compute   int64 `json:"compute_ns" merge:"sum"`
+	// of load_waits: for the writers of entries
+	LoadWriters int64 `json:"load_writer_waits_ns,omitempty" merge:"sum"`
+	GPUWait     int64 `json:"gpu_wait_ns" merge:"sum"`
+	Compute     int64 `json:"compute_ns" merge:"sum"`
 	// Overlap is the part of compute during the loading of layers. TTFT does not include it.
 	Overlap    int64 `json:"overlap_ns,omitempty" merge:"sum"`
 	ComputeAll int64 `json:"compute_all_ns" merge:"sum"`
@@ -102,6 +109,7 @@ func (t *FirstTokenTime) Add(x FirstTokenTime) {
 	t.Queue += x.Queue
 	t.Load += x.Load
 	t.LoadWaits += x.LoadWaits
+	t.LoadWriters += x.LoadWriters
 	t.GPUWait += x.GPUWait
 	t.Compute += x.Compute
 	t.Overlap += x.Overlap

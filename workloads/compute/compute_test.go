@@ -60,8 +60,8 @@ func TestPublishedRates(t *testing.T) {
 	_, err = On("llama3.1-70b-instruct", "h100")
 	assert.ErrorContains(t, err, "one of 2xh100, 4xh100, 32xgh200, for which there is")
 	_, err = On("tiny-1b", "h100")
-	assert.ErrorContains(t, err, "absent with tiny-1b, of which no rate is published here; there "+
-		"are rates of llama3.1-8b, llama3.1-70b-instruct, deepseek-v3")
+	assert.ErrorContains(t, err, "used with -model llama3.1-8b or llama3.1-70b-instruct or deepseek-v3")
+	assert.ErrorContains(t, err, ", because tiny-1b has no published rate here; -prefill-rate takes")
 }
 
 // The break-even lengths of lines and parabolas, computed by hand.
@@ -145,7 +145,7 @@ func TestLayersAreComputedAsTheyCome(t *testing.T) {
 func TestServer(t *testing.T) {
 	var s Server
 	reserve := func(now, length time.Duration, came ...time.Duration) [2]time.Duration {
-		wait, done := s.Reserve(now, length, came)
+		wait, done := s.Reserve(now, length, length+1, came)
 		return [2]time.Duration{wait, done}
 	}
 	assert.Zero(t, reserve(100, 0, 50, 100), "nothing to compute")
@@ -155,6 +155,9 @@ func TestServer(t *testing.T) {
 	assert.Equal(t, [2]time.Duration{0, 20}, reserve(300, 40, 200, 300), "200…220, 300…320")
 	assert.Equal(t, [2]time.Duration{10, 0}, reserve(310, 5, 210, 310),
 		"what was idle between 220 and 300 is over, and 320 is promised")
-	assert.EqualValues(t, 40+20+10+40, s.Busy(320))
-	assert.EqualValues(t, 115, s.Busy(1000))
+	early := s.Work(320)
+	assert.Equal(t, Work{6, 40 + 20 + 10 + 40, 40 + 20 + 10 + 40 + 6}, early, "each found a little")
+	assert.Equal(t, Work{6, 115, 121}, s.Work(1000))
+	s.Reserve(1000, 0, 0, nil) // without a prompt
+	assert.Equal(t, Work{0, 5, 5}, s.Work(1000).Since(early))
 }

@@ -11,6 +11,8 @@ type Rate struct {
 	Model string // key of the model
 	GPU   string // such as h100, or 2xh100 for two of them together
 	Cost  Cost
+	// Tokens is the one length at which it was measured, 0 of several.
+	Tokens int
 	// What describes the measurement. Source says who published it.
 	What, Source string
 }
@@ -28,32 +30,32 @@ type Rate struct {
 func Published() []Rate {
 	rate := func(perSecond float64) Cost { return Cost{PerToken: 1 / perSecond} }
 	return []Rate{
-		{"llama3.1-8b", "h100", rate(22_200), "20,000 tokens in 0.9 s, one request",
+		{"llama3.1-8b", "h100", rate(22_200), 20_000, "20,000 tokens in 0.9 s, one request",
 			"github.com/ai-dynamo/dynamo issue 6101"},
-		{"llama3.1-70b-instruct", "2xh100", rate(12_300),
+		{"llama3.1-70b-instruct", "2xh100", rate(12_300), 5_000,
 			"5,000 tokens in 406.8 ms, one request, Llama 3.3 70B fp8, which has the same layers",
 			"NVIDIA NIM 1.8.0 benchmarks, by way of llm-guesstimator"},
-		{"llama3.1-70b-instruct", "4xh100", rate(6_500),
+		{"llama3.1-70b-instruct", "4xh100", rate(6_500), 131_072,
 			"128K tokens in 20 s, one request, Llama 3 70B", "IBM Research blog"},
-		{"llama3.1-70b-instruct", "32xgh200", rate(69_400),
+		{"llama3.1-70b-instruct", "32xgh200", rate(69_400), 32_768,
 			"32,768 tokens in 472 ms, one request", "NVIDIA technical blog"},
-		{"deepseek-v3", "8xh100", rate(52_300),
+		{"deepseek-v3", "8xh100", rate(52_300), 2_000,
 			"prompts of 2,000 tokens, batched, expert parallel", "LMSYS blog, May 2025"},
-		{"deepseek-v3", "8xh800", rate(32_200),
+		{"deepseek-v3", "8xh800", rate(32_200), 0,
 			"production, batched, tokens found in the cache not counted",
 			"DeepSeek open-infra-index, day 6"},
-		{"deepseek-v3", "gb200", rate(26_156),
+		{"deepseek-v3", "gb200", rate(26_156), 2_000,
 			"prompts of 2,000 tokens, batched, per GPU of an NVL72, DeepSeek-R1",
 			"LMSYS blog, September 2025"},
-		{"deepseek-v3", "2xgb300", rate(2 * 22_476),
+		{"deepseek-v3", "2xgb300", rate(2 * 22_476), 2_000,
 			"prompts of 2,000 tokens, batched, DeepSeek-R1 in nvfp4", "vLLM blog, 2026-02-13"},
-		{"qwen3-8b", "rtx4090", rate(7_443), "20,000 tokens, one request, 1 output token",
+		{"qwen3-8b", "rtx4090", rate(7_443), 20_000, "20,000 tokens, one request, 1 output token",
 			"GPUStack documentation"},
-		{"deepseek-v3.2", "2xgb300", rate(2 * 7_360),
+		{"deepseek-v3.2", "2xgb300", rate(2 * 7_360), 2_000,
 			"prompts of 2,000 tokens, batched, in nvfp4", "vLLM blog, 2026-02-13"},
-		{"qwen3-coder-next", "h200", rate(12_800), "256K tokens in 20.4 s, one request, fp8",
+		{"qwen3-coder-next", "h200", rate(12_800), 262_144, "256K tokens in 20.4 s, one request, fp8",
 			"millstoneai benchmarks"},
-		{"qwen3-coder-30b-a3b", "h20", through(1_024, 0.078, 65_536, 15.2),
+		{"qwen3-coder-30b-a3b", "h20", through(1_024, 0.078, 65_536, 15.2), 0,
 			"1k tokens in 78 ms, 64k in 15.2 s, one request", "agentic-kvc"},
 	}
 }
@@ -76,6 +78,6 @@ func On(model, gpu string) (Rate, error) {
 		return Rate{}, fmt.Errorf("one of %s, for which there is a published rate of %s; "+
 			"-prefill-rate takes a rate of your own", strings.Join(ofModel, ", "), model)
 	}
-	return Rate{}, fmt.Errorf("absent with %s, of which no rate is published here; there are "+
-		"rates of %s; -prefill-rate takes a rate of your own", model, strings.Join(others, ", "))
+	return Rate{}, fmt.Errorf("used with -model %s, because %s has no published rate here; "+
+		"-prefill-rate takes a rate of your own", strings.Join(others, " or "), model)
 }

@@ -20,20 +20,25 @@ type Server struct {
 	mu       sync.Mutex
 	free     time.Duration // time at which everything that was reserved is computed
 	reserved time.Duration // sum of all reserved lengths
+	saved    time.Duration // time to compute what all prompts had found
+	prompts  int64
 }
 
-// Reserve reserves length of the server's time for a prompt. came are the times at which the layers of
-// the prompt were loaded, in order. wait is the time until the server is free. done is the part of
-// length that the server computed before now, while later layers were loaded. Reserve also reserves
-// time in the past, each time only once: a prompt whose last layer came earlier goes first, even if the
-// server was idle between the layers of that prompt.
-func (s *Server) Reserve(now, length time.Duration, came []time.Duration) (wait,
+// Reserve reserves length of the server's time for a prompt that takes whole if nothing is found. came are
+// the times at which the layers of the prompt were loaded, in order. wait is the time until the server is
+// free. done is the part of length that the server computed before now, while later layers were loaded.
+// Reserve also reserves time in the past, each time only once: a prompt whose last layer came earlier goes
+// first, even if the server was idle between the layers of that prompt.
+func (s *Server) Reserve(now, length, whole time.Duration, came []time.Duration) (wait,
 	done time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if whole > 0 {
+		s.prompts, s.saved = s.prompts+1, s.saved+whole-length
+	}
 	if length == 0 {
 		return 0, 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	begin := max(now, s.free)
 	end := begin + length
 	if len(came) > 0 {
@@ -43,11 +48,24 @@ func (s *Server) Reserve(now, length time.Duration, came []time.Duration) (wait,
 	return begin - now, begin + length - end
 }
 
-// Busy returns how long the server computed until now.
-func (s *Server) Busy(now time.Duration) time.Duration {
+// Work is what a server did until a moment.
+type Work struct {
+	Prompts int64         // that were loaded, and computed or not
+	Busy    time.Duration // time in which it computed
+	All     time.Duration // Busy, and the time to compute what these prompts had found
+}
+
+// Work returns what the server did until now.
+func (s *Server) Work(now time.Duration) Work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(0, s.reserved-max(0, s.free-now))
+	busy := max(0, s.reserved-max(0, s.free-now))
+	return Work{s.prompts, busy, busy + s.saved}
+}
+
+// Since returns the work after an earlier moment.
+func (w Work) Since(before Work) Work {
+	return Work{w.Prompts - before.Prompts, w.Busy - before.Busy, w.All - before.All}
 }
 
 // pipelined returns the time at which the last layer of a prompt is computed. came are the times at
