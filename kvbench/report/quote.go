@@ -33,11 +33,11 @@ const foundUnit = "found-tok/s"
 // Without the table a reader might quote one trial, or a rate that the storage did not limit.
 func Quote(results []*result.Result) Section {
 	s := Section{Title: "What You May Quote", Topic: "quote", Columns: []Column{{Name: "benchmark"},
-		{Name: "metric"}, {Name: "median"}, {Name: "least–most"}, {Name: "spread", Unit: units.Share},
+		{Name: "metric"}, {Name: "median"}, {Name: "min–max"}, {Name: "spread", Unit: units.Share},
 		{Name: "quote"}, {Name: "verdicts"}},
-		Note: fmt.Sprintf("A row may be quoted if at least %d trials ended in order, each with a window "+
-			"of at least %s in which the storage was the limit, and if their spread, (most − least) ÷ "+
-			"median, is at most %s.", quotedTrials, ns(int64(quotedWindow)),
+		Note: fmt.Sprintf("A row may be quoted if all of its at least %d trials are complete, each with a window "+
+			"of at least %s in which the storage was the limit, and if their spread, (max − min) ÷ "+
+			"median, is at most %s. The sentences below name what is missing.", quotedTrials, ns(int64(quotedWindow)),
 			units.Share.Text(quotedSpread))}
 	var notes Notes
 	trials, names := byName(results)
@@ -274,8 +274,8 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 		quotedTrials, quotedTrials))
 	if n >= quotedTrials {
 		add(slices.Max(values)-slices.Min(values) > quotedSpread*median, fmt.Sprintf("the trials differ by "+
-			"more than %s: measure longer (%s) or more often (-count %d), and end other programs",
-			units.Share.Text(quotedSpread), longer(trials[0]), 2*n))
+			"more than %s: measure longer (%s), and end other programs",
+			units.Share.Text(quotedSpread), longer(trials[0])))
 	}
 	return list
 }

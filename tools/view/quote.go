@@ -20,7 +20,7 @@ type Quote struct {
 	Subject string           // what ran on what
 	Answers []string         // one for each run after the first, or one for a single run
 	Tables  []report.Section // as many as answers
-	Drives  []string         // how each run's drive was prepared
+	Drives  []string         // how each run's drive was preconditioned
 	Decided bool             // at least one row has an answer
 }
 
@@ -112,9 +112,9 @@ func finding(m *stats.Metric, run int, outcome string) string {
 	c, n := m.Cells[run].Change, min(m.Cells[0].N(), m.Cells[run].N())
 	s := c.Sight(m.Better, 0, stats.Alpha/2)
 	if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
-		return fmt.Sprintf("no difference shown: %d trials could", enough)
+		return fmt.Sprintf("no difference shown; about %d trials of each could", enough)
 	}
-	return "no difference shown: less than " + units.Share.Text(s.Sees)
+	return "no difference shown; one of " + units.Share.Text(s.Sees) + " would probably show"
 }
 
 // Text returns the quote for a terminal and for a mail in plain text.
@@ -175,7 +175,7 @@ func whatRan(records []*load.Record, t *stats.Table) string {
 }
 
 // The steady state and the amount of writes before it, of SNIA's Solid State Storage Performance Test
-// Specification for enterprise (PTS-E 2.0.2): 2 × the capacity written after a purge; then, over five
+// Specification (PTS 2.0.2): 2 × the capacity written after a purge; then, over five
 // rounds, the rates stay within 20 % of their mean, and a line through them within 10 %.
 const (
 	steadyRounds = 5
@@ -184,7 +184,7 @@ const (
 	writtenOften = 2
 )
 
-// preparation says whether a run's drive was prepared as SNIA's test asks, as far as the results know.
+// preparation says whether a run's drive was preconditioned as SNIA's test asks, as far as the results know.
 func preparation(t *stats.Table, run int) string {
 	written, rows, steady := int64(0), 0, 0
 	sizes := map[string]int64{} // by device
@@ -212,14 +212,14 @@ func preparation(t *stats.Table, run int) string {
 	for _, size := range sizes {
 		room += size
 	}
-	prepared := "not prepared as SNIA PTS-E asks"
+	preconditioned := "not preconditioned as SNIA PTS asks"
 	switch {
 	case room == 0:
 		return t.Labels[run] + ": the results name no block device, so that its preparation is not known."
 	case written >= writtenOften*room && steady == rows:
-		prepared = "prepared as SNIA PTS-E asks, if it was purged before"
+		preconditioned = "preconditioned as SNIA PTS asks, if the drive was purged and these bytes cover all of it"
 	}
-	return fmt.Sprintf("%s: %s: %d of %s steady, %s the capacity written (%s).", t.Labels[run], prepared,
+	return fmt.Sprintf("%s: %s: %d of %s steady, %s the capacity written (%s).", t.Labels[run], preconditioned,
 		steady, units.Plural(rows, "row"), times(float64(written)/float64(room)), units.Bytes.Text(written))
 }
 
