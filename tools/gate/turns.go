@@ -155,7 +155,7 @@ func (t *Turns) forecast(done int) error {
 		return nil
 	}
 	text := fmt.Sprintf("with %d the gate decides with a probability of %.0f %%, as the runs differ so far; "+
-		"it tells a loss of %s from none in %s; the limit is %s", t.Count, 100*f.Decides, share(f.Sees),
+		"a loss of %s would show in %s; the limit is %s", t.Count, 100*f.Decides, share(f.Sees),
 		noisiest, share(row.Limit))
 	if f.Decides < 0.5 {
 		text += "; " + r.remedy(row, 2*time.Since(t.began)/time.Duration(done))
