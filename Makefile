@@ -89,7 +89,7 @@ A_NAME ?= a
 B_NAME ?= b
 DRIVES_OUT ?= kvbench-drives
 drive_turn = '$(1)=$(DRIVES_OUT)/bench.test -scenario drives -results-dir $(DRIVES_OUT)/$(1) -cache-dir $(2) $(ARGS)'
-drives: ## which of two drives is faster, in turns A B B A, and what you may quote (15 minutes; COUNT=6 runs of each): A=DIR B=DIR
+drives: ## which of two drives is faster, in turns A B B A, and what you may quote (12 minutes; COUNT=6 runs of each): A=DIR B=DIR
 	@[ -n "$(A)" ] && [ -n "$(B)" ] || { echo "make drives A=DIR B=DIR: which directories, on the drives to be compared?" >&2; exit 2; }
 	@$(COMPILING)
 	@mkdir -p $(DRIVES_OUT) && $(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o $(DRIVES_OUT)/bench.test ./benchmarks
