@@ -113,12 +113,13 @@ func TestRowsThatMayBeCompared(t *testing.T) {
 		`Synthetic/a=2 .* – +– +6 of 6, 2 of 6  mostly not storage-limited \(1, 2, 3\)`,
 		`Synthetic/a=1 .* 2.40× +2× – 3× +6 of 6, 3 of 6 +faster \(1, 2, 3\)`,
 		`\(3\) undecided: the result has no verdict`,
-		`003: not preconditioned .*: preconditioning and windows wrote 36 GiB, 2× the capacity; 0 of 3 rows`,
-		`004: preconditioned, if it was purged before, .*; 3 of 3 rows steady over their last 5 trials\.`} {
+		`003: not preconditioned .*: 0 of 3 rows steady, 2× the capacity written \(36 GiB\)\.`,
+		`004: preconditioned as SNIA PTS asks, if .*: 3 of 3 rows steady, 2× the capacity written`} {
 		assert.Regexp(t, line, quote)
 	}
 	text := html.UnescapeString(textOf(t, page))
-	assert.Contains(t, text, ": 2 of 3 rows may be compared; faster at Tier/tier=cpu 2.40×, "+
+	assert.Contains(t, text, ": 2 of 3 rows may be compared, and 004 is faster in all of them; faster at "+
+		"Tier/tier=cpu 2.40×, "+
 		"Synthetic/a=1 2.40×; mostly not storage-limited: Synthetic/a=2.")
 	assert.Contains(t, text, " 3 of 6 storage-limited, 3 of 6 undecided ")
 	assert.Contains(t, text, " 2 of 6 storage-limited, 4 of 6 undecided ")
