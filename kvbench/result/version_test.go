@@ -34,6 +34,11 @@ func TestCheckedOut(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skipf("there is no git: %v", err)
 	}
+	// A hook of git, and git rebase --exec, set these to another repository.
+	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
+		t.Setenv(name, "")
+		require.NoError(t, os.Unsetenv(name))
+	}
 	root := string(rootOf(t, map[string]string{"go.mod": "module kvbench\n"}))
 	assert.Empty(t, checkedOut(root), "no checkout")
 	git := func(args ...string) string {
