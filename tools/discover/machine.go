@@ -55,11 +55,15 @@ func tryTracing() (why string) {
 // Describe describes this machine and one of its directories, which must exist.
 func Describe(dir string) (Hardware, error) {
 	dir, err := filepath.Abs(dir)
-	if err == nil {
-		_, err = os.Stat(dir)
-	}
 	if err != nil {
 		return Hardware{}, err
+	}
+	switch info, err := os.Stat(dir); {
+	case err != nil:
+		return Hardware{}, err
+	case !info.IsDir():
+		return Hardware{}, fmt.Errorf("%s is not a directory: of a block device, give a directory of its "+
+			"filesystem", dir)
 	}
 	return thisMachine().hardware(dir), nil
 }
