@@ -44,7 +44,7 @@ func onTerminal() bool {
 // name of that line: text on standard error would be in the middle of the benchmark's line.
 func (s *session) begins(t *trial, called *line) {
 	if s.tty != nil || called.called > 1 || t != t.trials[0] || s.points[0].Progress == "none" ||
-		s.plan.time < time.Minute || !s.clients.coordinates() {
+		s.plan.time < time.Minute || !s.clients.coordinates() || s.ctx.Err() != nil {
 		return
 	}
 	this, after, n := s.remaining(t)
