@@ -196,17 +196,30 @@ func kneeParts(v *params.Values) (list []part) {
 // than a minute.
 const kneeWindow = 10 * time.Second
 
+// lanes returns the number of lanes of plain I/O: one per worker that the user asks for, at most one per
+// processor. So one worker with many requests in flight uses one processor.
+func lanes(v *params.Values) int {
+	switch {
+	case v.Simulated(): // results in virtual time must not depend on the machine
+		return 1
+	case v.Typed("workers"):
+		return min(kvbench.Shards(), v.WorkerCount())
+	}
+	return kvbench.Shards()
+}
+
 // plain makes a workload without requests. The routine may change the tiers and the window.
 func plain(routine func(*kvbench.Config, *plainio.Config) plainio.Routine) func(*session, *trial,
 	*kvbench.Config) (kvbench.Workload, error) {
 	return func(_ *session, t *trial, cfg *kvbench.Config) (kvbench.Workload, error) {
 		v := t.v
-		run := plainio.Config{Workers: v.WorkerCount(), Seed: uint64(v.Seed) + uint64(v.Rank),
+		run := plainio.Config{Workers: v.WorkerCount(), Lanes: lanes(v), Seed: uint64(v.Seed) + uint64(v.Rank),
 			Phase: kvbench.Phase{Window: v.Window.Length, Warmup: v.Warmup,
 				Limit: v.Window.Completions}}
 		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && !v.Typed("benchtime") {
 			run.Window = quickPlainWindow
 		}
+		cfg.Storage.Lanes = run.Lanes
 		r := routine(cfg, &run)
 		return plainio.New(run, r), nil
 	}

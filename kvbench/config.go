@@ -42,6 +42,8 @@ type StorageConfig struct {
 	// Chained: when a request completes, the run submits the next request with the same buffer and does
 	// no other work, as plain I/O does. The choice of auto depends on Chained.
 	Chained bool
+	// Lanes is the number of rings of io_uring. 0 = one per processor that the run may use.
+	Lanes int
 	// IOTimeout ends the trial when a request or system call is in flight for longer. 0 = no limit.
 	IOTimeout time.Duration
 	Direct    bool // direct I/O; false: buffered write + fsync

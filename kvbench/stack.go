@@ -218,10 +218,14 @@ func (t *trial) openRoots(ctx context.Context) error {
 func (t *trial) openEngine() error {
 	cfg, io := &t.cfg.Storage, &t.info.IO
 	threads, _ := host.Procs(runtime.NumCPU())
+	if cfg.Lanes > 0 {
+		threads = min(threads, cfg.Lanes)
+	}
 	use := ioengine.Use{Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}
 	for _, dir := range cfg.dirs() { // openRoots reports an error of the directory
 		fs, _ := host.FilesystemOf(dir)
 		use.Inline = use.Inline || host.FUSE(fs.Type)
+		use.Memory = use.Memory || fs.Memory
 	}
 	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now)
 	if err != nil {
@@ -230,7 +234,7 @@ func (t *trial) openEngine() error {
 	t.mu.Lock()
 	t.engine, io.Engine = e, choice.Name
 	t.mu.Unlock()
-	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
+	io.EngineAbout, io.EngineReason, io.Rings = choice.About, choice.Reason, choice.Rings
 	// The engine is closed last, after the buffers that are registered with it. Close waits for requests
 	// in flight as long as the caller waits for the trial's end.
 	t.closers = append(t.closers, e.Close)

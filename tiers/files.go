@@ -92,6 +92,8 @@ type IO struct {
 	Buf Buffer
 	Off int64 // from the extent's first byte
 	N   int
+	// Lane, from 1 on, groups requests: those of one lane share a queue of the I/O engine. 0: any queue.
+	Lane int
 
 	// Done is called once, on any goroutine, perhaps inside Submit. It may use the processor for a
 	// while, but must not block.

@@ -65,10 +65,11 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 	// A local copy, so that workers do not share a cache line.
 	state := r.states[worker]
 	defer func() { r.states[worker] = state }()
-	next := r.anywhere(state.draws, &state.n, r.Size, b.over.Load)
-	return r.lease.bufs[worker].pass(ctx, b.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
+	buf := r.lease.bufs[worker]
+	next := r.anywhere(buf.lane, state.draws, &state.n, r.Size, b.over.Load)
+	return buf.pass(ctx, b.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
 		c.Op = r.Op
-		b.Block(worker, c)
+		b.Block(buf.lane, c)
 		return true
 	})
 }
@@ -95,9 +96,12 @@ func (r *Blocks) Report(res *result.Result) {
 
 // region is an open file.
 type region struct {
-	tiers.Submitter
+	lanes []tiers.Submitter // with a descriptor each, if they read: the kernel counts its users
 	close func() error
 }
+
+// mostReaders limits the descriptors of all files. With more files several lanes share a descriptor.
+const mostReaders = 1024
 
 // fill writes the files in requests of fieldFill bytes, whatever the block size. Small requests would be
 // slow, and one request of 16 MiB takes 3 s on a slow drive. Without a time limit fieldFillers requests
@@ -191,6 +195,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	pieces := int64(files) * (r.fileSize / fieldFill)
 	var begun, ended atomic.Int64
 	err = r.bench.Concurrently(ctx, streams, func(ctx context.Context, i int) error {
+		stamps := r.newStamper()
 		next := func(io *tiers.IO) tiers.Submitter {
 			if until > 0 && len(r.files) > 0 && r.bench.Clock.Now() >= until {
 				return nil
@@ -200,7 +205,7 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 				return nil
 			}
 			io.Off, io.N = at/int64(files)*fieldFill, fieldFill
-			r.stampBlocks(io.Buf.B)
+			stamps.stampBlocks(io.Buf.B)
 			return made[at%int64(files)]
 		}
 		return l.bufs[i].pass(ctx, r.bench.Clock, &tiers.IO{}, next, func(tiers.Chunk) bool {
@@ -212,8 +217,9 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 		return false, abort(err)
 	}
 	regions := make([]region, files)
+	lanes := max(1, min(r.bench.Lanes, mostReaders/max(1, int(r.Footprint/r.fileSize))))
 	err = r.bench.Concurrently(ctx, files, func(ctx context.Context, i int) (err error) {
-		regions[i], err = r.open(ctx, made[i], objects[i])
+		regions[i], err = r.open(ctx, made[i], objects[i], lanes)
 		return err
 	})
 	r.files = append(r.files, slices.DeleteFunc(regions,
@@ -224,19 +230,25 @@ func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	return true, err
 }
 
-// open opens a written file for requests.
-func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p region, err error) {
+// open opens a written file for requests of a number of lanes.
+func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object, lanes int) (region, error) {
 	if r.Op == tiers.Write {
-		return region{w, func() error { return w.Commit(over) }}, nil
+		return region{[]tiers.Submitter{w}, func() error { return w.Commit(over) }}, nil
 	}
 	if err := w.Commit(ctx); err != nil {
-		return p, err
+		return region{}, err
 	}
-	file, err := r.plain.Open(ctx, o)
-	if err != nil {
-		return p, err
+	p := region{close: func() error { return nil }}
+	for range lanes {
+		file, err := r.plain.Open(ctx, o)
+		if err != nil {
+			return region{}, errors.Join(err, p.close())
+		}
+		others := p.close
+		p.lanes = append(p.lanes, file)
+		p.close = func() error { return errors.Join(others(), file.Close()) }
 	}
-	return region{file, file.Close}, nil
+	return p, nil
 }
 
 // over is a context that has ended. With it the final flush, which is not measured, waits only for
@@ -256,11 +268,11 @@ func (r *Blocks) close() (err error) {
 	return err
 }
 
-// anywhere returns a function that makes requests at random offsets, aligned to the request size. *n is
-// the number of draws so far. The function makes no request when until returns true.
-func (r *Blocks) anywhere(draws users.Stream, n *int64, request int64,
+// anywhere returns a function that makes requests of a lane at random offsets, aligned to the request
+// size. *n is the number of draws so far. The function makes no request when until returns true.
+func (r *Blocks) anywhere(lane int, draws users.Stream, n *int64, request int64,
 	until func() bool) transfer.Next {
-	places := int(r.fileSize / request)
+	places, stamps := int(r.fileSize/request), r.newStamper()
 	return func(io *tiers.IO) tiers.Submitter {
 		if until() {
 			return nil
@@ -269,8 +281,9 @@ func (r *Blocks) anywhere(draws users.Stream, n *int64, request int64,
 		i := draws.Between(users.DrawObject, *n, 0, len(r.files)*places-1)
 		io.Off, io.N = int64(i%places)*request, int(request)
 		if r.Op == tiers.Write && r.holds() {
-			r.stampBlocks(io.Buf.B[:request])
+			stamps.stampBlocks(io.Buf.B[:request])
 		}
-		return r.files[i/places].Submitter
+		lanes := r.files[i/places].lanes
+		return lanes[lane%len(lanes)]
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench"
@@ -167,36 +166,43 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	err error) {
 	r.measured++
 	m := newMeasurement(r.bench.Clock, p.n)
-	var ended atomic.Int64
+	hists := make([]struct { // so that lanes do not wait for each other
+		sync.Mutex
+		*result.Histogram
+	}, r.bench.Lanes)
+	ended := func() (n int64) {
+		for i := range hists {
+			hists[i].Lock()
+			n += hists[i].Count()
+			hists[i].Unlock()
+		}
+		return n
+	}
 	var stop func()
 	stop = func() {
 		now := m.clock.Now()
 		switch {
 		case m.over.Load():
-		case ended.Load() >= kneeCompleted*int64(p.n), now >= m.begun+kneeExtend*least:
+		case ended() >= kneeCompleted*int64(p.n), now >= m.begun+kneeExtend*least:
 			m.end()
 		default:
 			m.clock.At(now+least/kneeParts, stop)
 		}
 	}
-	m.clock.At(m.begun+least, stop)
-	var hists [4]struct { // so that streams seldom wait for each other
-		sync.Mutex
-		*result.Histogram
-	}
 	for i := range hists {
 		hists[i].Histogram = result.NewHistogram(units.Nanoseconds)
 	}
+	m.clock.At(m.begun+least, stop)
 	err = r.bench.Concurrently(ctx, p.n, func(ctx context.Context, i int) error {
-		h := &hists[i%len(hists)]
+		buf := r.cut(p.size, i)
+		h := &hists[buf.lane]
 		n := int64(0)
-		next := r.anywhere(users.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size,
+		next := r.anywhere(buf.lane, users.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size,
 			m.over.Load)
-		return r.cut(p.size, i).pass(ctx, r.bench.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
+		return buf.pass(ctx, r.bench.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
 			if !m.count(r.Op, i, c) {
 				return false
 			}
-			ended.Add(1)
 			h.Lock()
 			h.Record(int64(c.Ended - c.Begun))
 			h.Unlock()
@@ -220,6 +226,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 func (r *Knee) cut(size int64, i int) leased {
 	at := int64(i) * size
 	b := r.shared.bufs[at/KneeSize]
+	b.lane = i % r.bench.Lanes
 	if b.B != nil {
 		b.B = b.B[at%KneeSize : at%KneeSize+size : at%KneeSize+size]
 	}

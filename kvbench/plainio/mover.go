@@ -69,7 +69,7 @@ func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) 
 	l := &lease{bufs: make([]leased, n)}
 	l.users.Store(1)
 	for i := range l.bufs {
-		l.bufs[i].lease = l
+		l.bufs[i].lease, l.bufs[i].lane = l, i%m.bench.Lanes
 	}
 	if !m.holds() {
 		return l, nil
@@ -121,10 +121,11 @@ type lease struct {
 	users atomic.Int64 // the holder, and the passes with a request that may be in flight
 }
 
-// leased is one buffer of a lease.
+// leased is one buffer of a lease. Its requests are in one lane, see [Config].
 type leased struct {
 	tiers.Buffer
 	lease *lease
+	lane  int
 }
 
 // take adds a user of the buffers. It returns false if they are freed.
@@ -151,7 +152,7 @@ func (l *lease) free() error {
 // pass calls transfer.Pass with the buffer.
 func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
 	count counter) error {
-	io.Buf = b.Buffer
+	io.Buf, io.Lane = b.Buffer, 1+b.lane
 	b.lease.users.Add(1)
 	return transfer.Pass(ctx, c, io, next, count, func() {
 		_ = b.lease.free() // an error would lose no data
@@ -233,7 +234,7 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	late := m.tier.Traits().CountsAtCommit
 	moved := int64(0)
 	io := m.io(0, o)
-	next := transfer.Sequence(f, io, o.Size, m.stampBlocks)
+	next := transfer.Sequence(f, io, o.Size, m.newStamper().stampBlocks)
 	if err := buf.pass(ctx, m.bench.Clock, io, next, func(c tiers.Chunk) bool {
 		c.Op = tiers.Write
 		moved += c.Bytes
@@ -257,12 +258,27 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	return nil
 }
 
+// stamper has unique numbers for one worker. It reserves many at a time, because workers share the
+// mover's counter.
+type stamper struct {
+	m          *mover
+	next, last uint64
+}
+
+// stampsReserved is how many numbers a stamper reserves: for 64 MiB.
+const stampsReserved = 16384
+
+func (m *mover) newStamper() *stamper { return &stamper{m: m, next: 1} }
+
 // stampBlocks writes a unique number into every 4 KiB block, so that deduplication finds no equal
 // blocks.
-func (m *mover) stampBlocks(buf []byte) {
-	blocks := uint64(len(buf) / 4096)
-	n := m.stamp.Add(blocks)
-	for i := range blocks {
-		binary.LittleEndian.PutUint64(buf[i*4096:], n-i)
+func (s *stamper) stampBlocks(buf []byte) {
+	for at := 0; at+stampedBlock <= len(buf); at += stampedBlock {
+		if s.next > s.last {
+			s.last = s.m.stamp.Add(stampsReserved)
+			s.next = s.last - stampsReserved + 1
+		}
+		binary.LittleEndian.PutUint64(buf[at:], s.next)
+		s.next++
 	}
 }

@@ -30,7 +30,11 @@ type Routine interface {
 
 // Config describes the window of a routine.
 type Config struct {
-	Workers       int
+	Workers int
+	// Lanes divides the workers: worker w is in lane w modulo Lanes. The workers of a lane share a ring of
+	// the I/O engine, descriptors of files and counters with each other, and nothing with other lanes, so
+	// that lanes scale with processors. 0 is 1.
+	Lanes         int
 	Seed          uint64 // of the random choice of objects; different for each rank
 	kvbench.Phase        // Window 0: until the routine ends; Limit counts operations
 }
@@ -59,6 +63,7 @@ var (
 
 // New returns the workload of one trial that repeats a routine.
 func New(cfg Config, r Routine) *Bench {
+	cfg.Lanes = max(1, cfg.Lanes)
 	return &Bench{Config: cfg, routine: r}
 }
 

@@ -147,6 +147,7 @@ type IO struct {
 	Engine              string `json:"engine" merge:"same"`        // psync, uring; "" without files
 	EngineAbout         string `json:"engine_about" merge:"same"`  // how it works here
 	EngineReason        string `json:"engine_reason" merge:"same"` // why this engine, or what it lacks
+	Rings               int    `json:"rings" merge:"same"`         // of io_uring; 0: psync
 	WriteDevice         string `json:"write_device" merge:"same"`
 	ChunkBytes          int    `json:"chunk_bytes" merge:"same"`
 	Depth               int    `json:"depth" merge:"same"`

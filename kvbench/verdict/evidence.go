@@ -71,12 +71,16 @@ func ratio[N int64 | float64](a, b N) float64 { return units.OrZero(units.Ratio(
 // of returns ns as a share of the busy time.
 func (e *evidence) of(ns int64) float64 { return ratio(float64(ns), e.busy) }
 
-// cores returns how many cores the workers can keep busy.
+// cores returns how many cores the workers can keep busy. The rings' threads do all work of plain I/O.
 func (e *evidence) cores() float64 {
-	if n := e.Workload.Workers; n > 0 {
-		return min(e.Limits.Cores, float64(n))
+	n := e.Limits.Cores
+	if e.Workload.Workers > 0 {
+		n = min(n, float64(e.Workload.Workers))
 	}
-	return e.Limits.Cores
+	if e.PlainIO != nil && e.IO.Rings > 0 {
+		n = min(n, float64(e.IO.Rings))
+	}
+	return n
 }
 
 // compareBytes compares the device's bytes with the run's bytes. It does nothing with buffered I/O,

@@ -208,7 +208,7 @@ func (s *span) submit(io *tiers.IO) {
 	op := &r.op
 	op.Kind, op.FD, op.Off, op.N = x.kind, s.fd, s.at+off, n
 	op.Buf = tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}
-	op.Vec, op.AtPosition, op.Leaves = nil, false, t.dropsCache
+	op.Vec, op.AtPosition, op.Leaves, op.Lane = nil, false, t.dropsCache, io.Lane
 	if off == 0 && end == size && s.whole != nil {
 		s.whole(op)
 	}

@@ -23,6 +23,9 @@ type Use struct {
 	// 6.18): its files can be polled, so io_uring assumes that they do not block. A ring then has
 	// one request in flight, and hangs if the FUSE server hangs.
 	Inline bool
+	// Memory: the files lie in memory (tmpfs). A request is a copy then, and io_uring passes each one to a
+	// thread of the kernel, because tmpfs cannot say beforehand whether it blocks (Linux 6.18).
+	Memory bool
 }
 
 // Choice is Open's decision, for readers of results.
@@ -30,6 +33,7 @@ type Choice struct {
 	Name   string // Psync or URing
 	About  string // how it works here
 	Reason string // why Auto did not choose io_uring
+	Rings  int    // of io_uring; 0: psync
 }
 
 // Open opens the engine of a name; Auto chooses a working one. A requested engine that is not
@@ -54,7 +58,7 @@ func choose(name string, use Use, now func() time.Duration, rings func() (Engine
 	e, about, err := rings()
 	switch {
 	case err == nil:
-		return e, Choice{Name: URing, About: about}, nil
+		return e, Choice{Name: URing, About: about, Rings: use.Threads}, nil
 	case name == Auto:
 		c.Reason = err.Error()
 		return NewPsync(now), c, nil
@@ -77,6 +81,8 @@ func (u Use) better() (reason string) {
 	switch {
 	case !u.Direct: // requests that block run on kernel threads, with a wake-up each
 		return "buffered I/O"
+	case u.Memory:
+		return "requests to a filesystem in memory only copy"
 	case u.Inline:
 		return "FUSE makes a ring wait for its server"
 	case !u.Chained:

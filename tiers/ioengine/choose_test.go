@@ -17,12 +17,13 @@ func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 		{Direct: false, Chained: true}:              "buffered I/O",
 		{Direct: true, Chained: true, Inline: true}: "FUSE makes a ring wait for its server",
 		{Direct: false, Chained: false}:             "buffered I/O",
+		{Direct: true, Chained: true, Memory: true}: "requests to a filesystem in memory only copy",
 	} {
 		assert.Equal(t, reason, use.better())
 		if reason != "" {
 			e, c, err := Open(Auto, use, func() time.Duration { return 0 })
 			require.NoError(t, err)
-			assert.Equal(t, Choice{Psync, "a system call in a thread for each request", reason}, c)
+			assert.Equal(t, Choice{Psync, "a system call in a thread for each request", reason, 0}, c)
 			require.NoError(t, e.Close(t.Context()))
 		}
 	}
@@ -31,7 +32,7 @@ func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 	e, c, err := choose(Auto, plain, func() time.Duration { return 0 }, none)
 	require.NoError(t, err, "auto falls back to psync")
 	assert.Equal(t, Choice{Psync, "a system call in a thread for each request",
-		"too many open files"}, c)
+		"too many open files", 0}, c)
 	require.NoError(t, e.Close(t.Context()))
 	_, _, err = choose(URing, plain, func() time.Duration { return 0 }, none)
 	require.ErrorIs(t, err, unix.EMFILE)

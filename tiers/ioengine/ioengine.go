@@ -69,7 +69,9 @@ type Op struct {
 	// write-back, without waiting for it and, unlike Sync, without reporting its errors. After a
 	// read the pages are dropped.
 	Leaves bool
-	Done   func(*Op) // called once, on a goroutine of the engine; it must not block
+	// Lane: requests with the same lane, from 1 on, use the same ring. 0: the engine chooses a ring.
+	Lane int
+	Done func(*Op) // called once, on a goroutine of the engine; it must not block
 
 	// Err is nil if all N bytes were moved; otherwise Moved bytes were moved.
 	Err   error
@@ -78,9 +80,8 @@ type Op struct {
 	Begun, Ended time.Duration
 
 	// The engine's own fields.
-	next, prev *Op // under its lock
-	turn       atomic.Uint32
-	kernel     onRing
+	turn   atomic.Uint32
+	kernel onRing
 }
 
 // The states of Op.turn, which is atomic so that a chain of requests takes no lock.

@@ -83,13 +83,13 @@ type looper struct {
 	e    *uring
 	mode string
 
-	mu        sync.Mutex
-	inbox     []*Op
-	calls     []func()
-	inService list // oldest first
-	inFlight  int  // submitted and not done
-	closed    bool
-	over      chan struct{} // closed when the thread has ended
+	mu       sync.Mutex
+	inbox    []*Op
+	calls    []func()
+	ops      [ringEntries]*Op // the kernel has them; changed by the thread alone
+	inFlight int              // submitted and not done
+	closed   bool
+	over     chan struct{} // closed when the thread has ended
 
 	wakeMu sync.Mutex // held while wakeFD is written or closed
 	wakeFD int        // an eventfd; -1: it is closed
@@ -98,11 +98,10 @@ type looper struct {
 
 	// Used by the thread alone.
 	q       queue
-	alarm   [8]byte // buffer of the read of wakeFD
-	armed   bool    // that read is in flight
-	waiting []*Op   // not submitted to the kernel yet
-	ops     [ringEntries]*Op
-	free    []int
+	alarm   [8]byte       // buffer of the read of wakeFD
+	armed   bool          // that read is in flight
+	waiting []*Op         // not submitted to the kernel yet
+	free    []int         // places in ops
 	back    []*Op         // completed, in one reap
 	ended   int           // completed and not submitted again
 	now     time.Duration // time of the last reap with completions
@@ -116,7 +115,6 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 	// Never unlocked: the thread ends with the goroutine, and with it the kernel's state for it.
 	runtime.LockOSThread()
 	var err error
-	l.inService.init()
 	l.over = make(chan struct{})
 	defer close(l.over)
 	if l.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
@@ -227,7 +225,6 @@ func (l *looper) begin() (begun int, all bool) {
 		if !op.kernel.going { // else it is the rest of a request
 			op.kernel.going = true
 			op.Begun = now
-			l.inService.push(op)
 		}
 	}
 	n := copy(l.waiting, l.waiting[begun:])
@@ -287,20 +284,17 @@ func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.Slic
 func (l *looper) reap() {
 	l.sleeps.Store(false)
 	l.back = l.back[:0]
+	l.mu.Lock()
 	l.q.Reap(l.take)
+	l.mu.Unlock()
 	if len(l.back) == 0 {
 		return
 	}
 	before := l.now
 	l.now = l.e.now()
 	l.lap = l.now - before
-	l.mu.Lock()
 	for _, op := range l.back {
 		op.Ended, op.kernel.going = l.now, false
-		l.inService.remove(op)
-	}
-	l.mu.Unlock()
-	for _, op := range l.back {
 		l.e.completed(op)
 		op.done()
 	}
@@ -315,7 +309,7 @@ func (l *looper) reap() {
 	}
 }
 
-// take processes one completion: a request is complete, or its rest is submitted.
+// take processes one completion: a request is complete, or its rest is submitted. Callers hold mu.
 func (l *looper) take(c ring.Completion) {
 	if c.User == wakeUp {
 		l.armed = false
@@ -390,10 +384,17 @@ func (l *looper) post(f func()) {
 	l.wake()
 }
 
+// stuck appends the requests that the kernel has had for longer than older.
 func (l *looper) stuck(dst []Stuck, older time.Duration) []Stuck {
+	now := l.e.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.inService.stuck(dst, l.e.now(), older)
+	for _, op := range l.ops {
+		if op != nil && now-op.Begun > older {
+			dst = append(dst, op.stuck(now))
+		}
+	}
+	return dst
 }
 
 // close ends the thread. It returns how many requests were still in flight when ctx ended.

@@ -21,8 +21,31 @@ type psync struct {
 	closing  sync.Once
 	over     chan struct{} // closed when no request is in flight after Close
 
+	mu      sync.Mutex
+	workers []*worker
+}
+
+// worker is a goroutine that executes requests one after the other. Its lock is its own, because one
+// lock of all workers limited sixteen processors to 0.5 million requests/s.
+type worker struct {
 	mu        sync.Mutex
-	inService list // oldest first
+	inService *Op      // nil: none
+	_         [64]byte // no other worker's lock in this cache line
+}
+
+// begin notes that a request is in service.
+func (w *worker) begin(op *Op) {
+	w.mu.Lock()
+	w.inService = op
+	w.mu.Unlock()
+}
+
+// end notes the result of the request in service.
+func (w *worker) end(op *Op, moved int, err error, ended time.Duration) {
+	w.mu.Lock()
+	op.Moved, op.Err, op.Ended = moved, err, ended
+	w.inService = nil
+	w.mu.Unlock()
 }
 
 // NewPsync returns the psync engine, which works on every system. Now is the clock of the times in an
@@ -30,9 +53,7 @@ type psync struct {
 func NewPsync(now func() time.Duration) Engine { return newPsync(now, perform) }
 
 func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
-	e := &psync{ledger: ledger{now: now}, call: call, work: make(chan *Op), over: make(chan struct{})}
-	e.inService.init()
-	return e
+	return &psync{ledger: ledger{now: now}, call: call, work: make(chan *Op), over: make(chan struct{})}
 }
 
 // Register does nothing: system calls need no registered memory.
@@ -52,43 +73,55 @@ func (e *psync) Submit(op *Op) {
 	select {
 	case e.work <- op:
 	default:
-		go e.worker(op)
+		go e.execute(op)
 	}
 }
 
-// worker executes requests, first op, until the engine is closed.
-func (e *psync) worker(op *Op) {
+// execute makes a worker, which executes requests, first op, until the engine is closed.
+func (e *psync) execute(op *Op) {
+	w := &worker{}
+	e.mu.Lock()
+	e.workers = append(e.workers, w)
+	e.mu.Unlock()
 	for ; op != nil; op = <-e.work {
-		for e.serve(op) {
+		for e.serve(w, op) {
 		}
 		e.inFlight.Done()
 	}
 }
 
 // serve executes one request and reports whether its Done submitted it again.
-func (e *psync) serve(op *Op) (again bool) {
+func (e *psync) serve(w *worker, op *Op) (again bool) {
 	op.Err, op.Moved, op.Begun = nil, 0, e.now()
-	e.mu.Lock()
-	e.inService.push(op)
-	e.mu.Unlock()
+	w.begin(op)
 	moved, err := e.call(op)
-	ended := e.now()
-	e.mu.Lock()
-	op.Moved, op.Err, op.Ended = moved, err, ended
-	e.inService.remove(op)
-	e.mu.Unlock()
+	w.end(op, moved, err, e.now())
 	e.completed(op)
 	op.done()
 	return op.chained()
 }
 
+// Stuck implements Engine.
 func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
-	dst = e.stuck(dst, older)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.inService.stuck(dst, e.now(), older)
+	return e.inService(e.stuck(dst, older), older)
 }
 
+// inService appends the requests that have been in service for longer than older.
+func (e *psync) inService(dst []Stuck, older time.Duration) []Stuck {
+	now := e.now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.workers {
+		w.mu.Lock()
+		if op := w.inService; op != nil && now-op.Begun > older {
+			dst = append(dst, op.stuck(now))
+		}
+		w.mu.Unlock()
+	}
+	return dst
+}
+
+// Stalls implements Engine.
 func (e *psync) Stalls() Stalls { return e.stalls(e.Stuck(nil, StallAfter)) }
 
 // Close ends the workers. A worker whose call hangs in the device ends when the call completes.
@@ -105,9 +138,7 @@ func (e *psync) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	left := len(e.inService.stuck(nil, e.now(), -1))
+	left := len(e.inService(nil, -1))
 	return fmt.Errorf("close the I/O engine: the device still has %d requests: %w", left,
 		context.Cause(ctx))
 }
@@ -189,27 +220,4 @@ func vector(op *Op, readv, writev func(fd int, pieces [][]byte, off int64) (int,
 		at += len(p)
 	}
 	return n, nil
-}
-
-// list has Ops in the order of push: a circular list with root as sentinel.
-type list struct{ root Op }
-
-func (l *list) init() { l.root.next, l.root.prev = &l.root, &l.root }
-
-func (l *list) push(op *Op) {
-	op.prev, op.next = l.root.prev, &l.root
-	op.prev.next, l.root.prev = op, op
-}
-
-// stuck appends the requests that have been in service for longer than older, oldest first.
-func (l *list) stuck(dst []Stuck, now, older time.Duration) []Stuck {
-	for op := l.root.next; op != &l.root && now-op.Begun > older; op = op.next {
-		dst = append(dst, op.stuck(now))
-	}
-	return dst
-}
-
-func (l *list) remove(op *Op) {
-	op.prev.next, op.next.prev = op.next, op.prev
-	op.prev, op.next = nil, nil
 }

@@ -93,7 +93,11 @@ func newURing(now func() time.Duration, rings int, open func() (queue, string, e
 // Submit implements Engine. An Op stays on its first ring.
 func (e *uring) Submit(op *Op) {
 	if op.kernel.ring == nil {
-		op.kernel.ring = e.rings[int(e.turn.Add(1))%len(e.rings)]
+		lane := op.Lane - 1
+		if lane < 0 {
+			lane = int(e.turn.Add(1))
+		}
+		op.kernel.ring = e.rings[lane%len(e.rings)]
 	}
 	op.kernel.ring.submit(op)
 }

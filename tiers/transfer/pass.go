@@ -3,7 +3,6 @@ package transfer
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -54,15 +53,15 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 	var state atomic.Int32
 	over := c.NewEvent()
 	var failure error
-	var submitted time.Duration // when the request was submitted
-	tierPart := 0               // see tiers.PartOf
+	submitted := c.Now() // when the request was submitted
+	tierPart := 0        // see tiers.PartOf
 	submit := func() (more bool) {
 		s := next(io)
 		if s == nil {
 			return false
 		}
 		tierPart = tiers.PartOf(s)
-		io.Begun, io.Ended, io.Passed, submitted = 0, 0, 0, c.Now()
+		io.Begun, io.Ended, io.Passed = 0, 0, 0
 		state.Store(inFlight)
 		s.Submit(io)
 		return true
@@ -73,8 +72,15 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 			return
 		}
 		if failure = io.Err; failure == nil {
-			done := chunk(0, io, submitted, c.Now())
+			// Reading the clock takes longer than counting: the next request is submitted when this one has
+			// ended, so that its wait includes the work between them.
+			ended := io.Ended
+			if ended == 0 {
+				ended = c.Now()
+			}
+			done := chunk(0, io, submitted, ended)
 			done.Bytes, done.Part = int64(io.N), tierPart
+			submitted = ended
 			if count(done) {
 				if ctx.Err() != nil {
 					failure = context.Cause(ctx)
