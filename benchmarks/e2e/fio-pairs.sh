@@ -36,12 +36,7 @@
 # 2 per writer; else IOMEM=mmap).
 set -eu
 workers=${2:-16} gib=${3:-4} pairs=${PAIRS:-${4:-5}} rest=${REST:-5}
-here=$(cd "$(dirname "$0")/../.." && pwd) tmp=$(mktemp -d)
-mkdir -p "$1"
-dir=$(mktemp -d "$(cd "$1" && pwd)/pairs.XXXXXX") # its own: DIR/kv may be somebody's
-trap 'rm -rf "$tmp" "$dir"' EXIT
-if [ -n "${BINARY:-}" ]; then cp "$BINARY" "$tmp/kvbench.test"
-else (cd "$here" && go test -c -o "$tmp/kvbench.test" ./benchmarks); fi
+. "$(dirname "$0")/pairs.sh"
 mkdir -p "$dir/fio"
 
 # What the kernel counts of the device's discards (Documentation/block/stat.rst, field 12).
@@ -56,29 +51,6 @@ drained() {
 }
 
 quiet() { rm -rf "$dir/fio" "$dir/kv"; mkdir -p "$dir/fio"; drained; }
-
-# Both say why where they fail: a number of nothing is none.
-suite() { # UNIT... of one benchmark: the values; the flags are in $flags
-	(cd "$tmp" && $on ./kvbench.test -test.run '^$' -division open -cache-dir "$dir/kv" \
-		-results-dir "$tmp/results" -progress none $flags >out 2>err) ||
-		{ cat "$tmp/out" "$tmp/err" >&2; return 1; }
-	local unit
-	for unit; do grep -o "[0-9][0-9.e+]* $unit" "$tmp/out" | cut -d' ' -f1; done | paste -sd' '
-}
-
-fio_json() { # fio's result in $tmp/json; without huge pages it says hardly anything, and may end well
-	if ! $on fio --direct=1 --iomem="${IOMEM:-mmaphuge}" --group_reporting \
-		--output-format=json --output="$tmp/json" "$@" >"$tmp/err" 2>&1 ||
-		! grep -q '"total_ios" : [1-9]' "$tmp/json"; then
-		echo "fio moved nothing, with buffers in ${IOMEM:-mmaphuge} and $(cat \
-			/proc/sys/vm/nr_hugepages) huge pages reserved (IOMEM=mmap does without):" >&2
-		cat "$tmp/err" >&2; grep -m1 '"error"' "$tmp/json" >&2
-		return 1
-	fi
-}
-
-field() { awk -F'[:,]' -v s="\"$1\"" -v f="\"$2\"" \
-	'$1 ~ s {w = 1} w && $1 ~ f {print $2 + 0; exit}' "$tmp/json"; }
 
 per_byte() { # read|write: bytes per second, processor time in ns per byte
 	echo "$(field "$1" bw_bytes) $(field jobname usr_cpu) $(field jobname sys_cpu) $(field jobname job_runtime) $(field "$1" io_bytes)" |
@@ -104,18 +76,13 @@ fio_writes() { # MiB of a file, ENGINE OPTION...: likewise
 	per_byte write
 }
 
-median() { sort -g | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
-
 suite_blocks() { # KiB DEPTH: requests per second, ns of the processor for each
 	flags="-test.bench ^BenchmarkBlockIO\$/op=read/size=$1KiB\$ -test.benchtime ${secs}s -io-engine uring \
 		-io-depth $2 -storage-capacity-gb 1 -ceiling-size-gb 0.5 -keep-files" suite io/s cpu-ns/io
 }
 
 fio_blocks() { # likewise, in the suite's files
-	fio_json --name=j --filename="$(find "$dir/kv" -type f -size +1M | sort | paste -sd:)" --size=512m \
-		--file_service_type=random --rw=randread --bs="$1k" --iodepth="$2" --ioengine=io_uring \
-		--fixedbufs=1 --registerfiles=1 --norandommap --randrepeat=0 --time_based \
-		--runtime="$secs" || return 1
+	fio_places "$1" "$2" 1 io_uring --fixedbufs=1 --registerfiles=1 || return 1
 	echo "$(field read iops) $(field jobname usr_cpu) $(field jobname sys_cpu) $(field jobname job_runtime) $(field read total_ios)" |
 		awk '{print $1, ($2 + $3) / 100 * $4 * 1e6 / $5}'
 }
@@ -213,7 +180,6 @@ turns() { # NAME [BENCHMARK MiB]
 			cpu["suite"] / cpu["psync"]}'
 }
 
-on=
 case ${ONLY:-both} in
 ceiling | both) turns ceiling '^BenchmarkStorageCeiling$/op=write$' $((gib * 1024 / 4 / workers > 64 ? 64 : gib * 1024 / 4 / workers)) ;;&
 tier | both) turns tier '^BenchmarkTier$/tier=storage/op=write/size=16MiB$' 16 ;;

@@ -2,8 +2,10 @@ package record
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -272,23 +274,35 @@ func BenchmarkRecorderChunk(b *testing.B) {
 	}
 }
 
-// The cost of counting a request does not grow with the number of goroutines: with a shard for each
-// processor one of 64 goroutines pays what a single one does, with one shard it waits for the others.
+// The cost of counting does not grow with the number of goroutines: with a shard for each processor one
+// of 64 goroutines pays what a single one does, with one shard it waits for the others. A block is an
+// I/O request of plain I/O, an operation is one of the cache.
 func BenchmarkRecorderContention(b *testing.B) {
+	samples := map[string]func(r *Recorder, worker int, at time.Duration){
+		"block": func(r *Recorder, worker int, at time.Duration) {
+			r.Block(worker, tiers.Chunk{Op: tiers.Read, Bytes: 4096, Begun: at - 400,
+				Ended: at, Submitted: at - 500, Completed: at})
+		},
+		"operation": func(r *Recorder, worker int, at time.Duration) {
+			r.Operation(OpSample{Shard: worker, At: at, Level: tiers.Storage, Op: tiers.Read,
+				Bytes: 4096, Timing: tiers.Timing{Device: 400}})
+		},
+	}
 	for _, shards := range []int{1, runtime.GOMAXPROCS(0)} {
-		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
-			tiertest.Crowd(b, func(*testing.B) func(*testing.PB) {
-				r := openRecorder(shards, time.Hour)
-				var workers atomic.Int64
-				return func(p *testing.PB) {
-					worker := int(workers.Add(1))
-					for at := time.Duration(500); p.Next(); at++ {
-						r.Block(worker, tiers.Chunk{Op: tiers.Read, Bytes: 4096, Begun: at - 400,
-							Ended: at, Submitted: at - 500, Completed: at})
+		for _, name := range slices.Sorted(maps.Keys(samples)) {
+			b.Run(fmt.Sprintf("shards=%d/%s", shards, name), func(b *testing.B) {
+				tiertest.Crowd(b, func(*testing.B) func(*testing.PB) {
+					r := openRecorder(shards, time.Hour)
+					var workers atomic.Int64
+					return func(p *testing.PB) {
+						worker := int(workers.Add(1))
+						for at := time.Duration(500); p.Next(); at++ {
+							samples[name](r, worker, at)
+						}
 					}
-				}
+				})
 			})
-		})
+		}
 	}
 }
 
