@@ -28,12 +28,12 @@ func BenchmarkPlaceContention(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					r.files[i].Submitter = w
+					r.files[i].lanes = []tiers.Submitter{w}
 				}
 				var workers atomic.Int64
 				return func(pb *testing.PB) {
 					state := seedWorkers(1, int(workers.Add(1)), 1)[0]
-					next := r.anywhere(state.draws, &state.n, r.Size, r.bench.over.Load)
+					next := r.anywhere(0, state.draws, &state.n, r.Size, r.bench.over.Load)
 					io := &tiers.IO{Buf: tiers.Buffer{B: make([]byte, pageSize)}}
 					for pb.Next() {
 						if next(io) == nil {
