@@ -28,6 +28,7 @@ type asking struct {
 	mu     sync.Mutex
 	asked  []place
 	made   int // objects
+	opened int // readers
 }
 
 type place struct {
@@ -47,6 +48,7 @@ func (a *asking) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer
 
 func (a *asking) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	r, err := a.Files.Open(ctx, objs...)
+	a.opened++
 	return askingReader{r, asked{a, objs[0].Key, tiers.Read, r}}, err
 }
 
@@ -141,6 +143,30 @@ func TestBlocksGoAnywhereInsideFilesThatAreThere(t *testing.T) {
 		assert.InEpsilon(t, each, *lat.P50, 0.05)
 		assert.InEpsilon(t, res.Harness.WorkerBusyNS, res.Harness.Busy.StorageNS, 0.01)
 	}
+}
+
+// Each lane reads with descriptors of its own, as long as they are few. Where the requests go does not
+// depend on the lanes.
+func TestLanesHaveDescriptors(t *testing.T) {
+	asked := func(lanes int) (opened int, places []place) {
+		v := clock.NewVirtual()
+		tier := drive(t)(v)
+		a := &asking{Files: tier, traits: tier.Traits()}
+		cfg := virtual(v, a, 1<<40, 4).lasting(time.Second)
+		cfg.Lanes, cfg.Limit = lanes, 100
+		tiertest.OneThread(t)
+		_, err := runPlain(t.Context(), cfg,
+			&Blocks{Op: tiers.Read, Size: page, Footprint: 16 << 20})
+		require.NoError(t, err)
+		return a.opened, a.small(page)
+	}
+	one, same := asked(1)
+	assert.Equal(t, fieldFillers, one)
+	three, places := asked(3)
+	assert.Equal(t, 3*fieldFillers, three)
+	assert.ElementsMatch(t, same, places)
+	many, _ := asked(1 << 20)
+	assert.Equal(t, mostReaders, many)
 }
 
 func TestBlocksGoWhereTheirSeedSays(t *testing.T) {

@@ -47,6 +47,25 @@ func TestRingsReadWhatTheyWrote(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
+// Requests of a lane share a ring. Others take the rings in turn.
+func TestLanesHaveRings(t *testing.T) {
+	e := realRings(t, 2)
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	require.NoError(t, err)
+	defer f.Close()
+	rings := e.(*uring).rings
+	for lane, ring := range map[int]*looper{1: rings[0], 2: rings[1], 3: rings[0]} {
+		for range 3 {
+			op := submitAndWait(e, &Op{Kind: Sync, FD: int(f.Fd()), Lane: lane})
+			assert.Same(t, ring, op.kernel.ring, lane)
+		}
+	}
+	first := submitAndWait(e, &Op{Kind: Sync, FD: int(f.Fd())})
+	second := submitAndWait(e, &Op{Kind: Sync, FD: int(f.Fd())})
+	assert.NotSame(t, first.kernel.ring, second.kernel.ring)
+	require.NoError(t, e.Close(t.Context()))
+}
+
 // Requests in registered memory, in a part of it, across two buffers of it, and in other memory.
 func TestRingsUseRegisteredMemory(t *testing.T) {
 	e := realRings(t, 2)
