@@ -133,12 +133,17 @@ type timeline struct {
 	origin   time.Duration
 	interval time.Duration
 	buckets  []bucket
+	last     int // the bucket of the last call of at
 }
 
 // at returns the bucket of a time, and adds missing buckets. A time before the start of the window,
 // which is possible in virtual time, is in the first bucket.
 func (t *timeline) at(at time.Duration) *bucket {
 	at = max(at-t.origin, 0)
+	if into := at - time.Duration(t.last)*t.interval; 0 <= into && into < t.interval &&
+		t.last < len(t.buckets) {
+		return &t.buckets[t.last] // most times, and without a division
+	}
 	n := int(at / t.interval)
 	for ; n >= maxBuckets; n = int(at / t.interval) {
 		t.double()
@@ -146,6 +151,7 @@ func (t *timeline) at(at time.Duration) *bucket {
 	for len(t.buckets) <= n {
 		t.buckets = append(t.buckets, bucket{})
 	}
+	t.last = n
 	return &t.buckets[n]
 }
 
