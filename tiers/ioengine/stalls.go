@@ -3,6 +3,7 @@ package ioengine
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -53,29 +54,39 @@ func (s *Stalls) add(stuck Stuck) {
 // ledger records an engine's calls, and its stalls that have completed. Each engine keeps its
 // requests in flight itself, because they are many.
 type ledger struct {
-	now func() time.Duration
+	now   func() time.Duration
+	calls [16]calls
 
-	mu    sync.Mutex
-	calls map[*Stuck]struct{} // in service
-	late  Stalls              // completed
+	mu   sync.Mutex
+	late Stalls // completed
+}
+
+// calls are some of the calls in service. A call is in any of them, so that callers on many processors
+// rarely wait for each other.
+type calls struct {
+	mu        sync.Mutex
+	inService map[*Stuck]struct{}
+	_         [48]byte // no other lock in this cache line
 }
 
 // Call implements Engine.
 func (l *ledger) Call(what, where string, f func() error) error {
 	c := &Stuck{What: what, Path: where, Begun: l.now()}
-	l.mu.Lock()
-	if l.calls == nil {
-		l.calls = make(map[*Stuck]struct{})
+	some := &l.calls[rand.IntN(len(l.calls))]
+	some.mu.Lock()
+	if some.inService == nil {
+		some.inService = make(map[*Stuck]struct{})
 	}
-	l.calls[c] = struct{}{}
-	l.mu.Unlock()
+	some.inService[c] = struct{}{}
+	some.mu.Unlock()
 	defer func() {
-		took := l.now() - c.Begun
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.calls, c)
-		if took >= StallAfter {
+		some.mu.Lock()
+		delete(some.inService, c)
+		some.mu.Unlock()
+		if took := l.now() - c.Begun; took >= StallAfter {
 			c.For, c.Answered = took, true
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			l.late.add(*c)
 		}
 	}()
@@ -85,13 +96,16 @@ func (l *ledger) Call(what, where string, f func() error) error {
 // stuck appends the calls that are older.
 func (l *ledger) stuck(dst []Stuck, older time.Duration) []Stuck {
 	now := l.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.calls {
-		if s := *c; now-s.Begun > older {
-			s.For = now - s.Begun
-			dst = append(dst, s)
+	for i := range l.calls {
+		some := &l.calls[i]
+		some.mu.Lock()
+		for c := range some.inService {
+			if s := *c; now-s.Begun > older {
+				s.For = now - s.Begun
+				dst = append(dst, s)
+			}
 		}
+		some.mu.Unlock()
 	}
 	return dst
 }
