@@ -157,8 +157,7 @@ func (c *Call) compare(in []string, ignore string, engines *[]load.Engine,
 		return nil, nil, err
 	}
 	if len(records) == 0 {
-		return nil, nil, errors.New("no result of kvbench in it, next to which those of other programs " +
-			"could be shown; name one")
+		return nil, nil, errors.New("no result of kvbench in it; name one to show next to the others")
 	}
 	table := stats.Build(records, units, ignored...)
 	for _, run := range table.Runs {

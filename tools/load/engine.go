@@ -85,11 +85,10 @@ var errEngine = errors.New("it is no result")
 func engineResult(tree map[string]any) (e Engine, err error) {
 	values := map[string]any{}
 	flatten(values, "", tree)
-	known := func(key string) bool { _, ok := values[key]; return ok }
 	var sought []string
 	for _, p := range engines {
 		sought = append(sought, p.program+" ("+p.keys+")")
-		if slices.ContainsFunc(strings.Fields(p.keys), func(key string) bool { return !known(key) }) {
+		if slices.ContainsFunc(strings.Fields(p.keys), func(key string) bool { return values[key] == nil }) {
 			continue
 		}
 		e.Program = p.program
