@@ -53,9 +53,10 @@ var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // schemes are what people write whose objects are reached otherwise.
 var schemes = map[string]string{
-	"az": " (Azure's own interface is not spoken)",
-	"gs": " (Google's own interface is not spoken: its S3 interface is " +
-		"https://storage.googleapis.com, with HMAC keys)",
+	"az": " (Azure's own interface is not spoken: put an S3 gateway before it, such as versitygw azure; " +
+		"benchmarks/README.md, Measure an object store)",
+	"gs": " (Google's own interface is not spoken: its S3 interface is https://storage.googleapis.com, " +
+		"with HMAC keys; benchmarks/README.md, Measure an object store)",
 	"https": "", "http": "",
 }
 

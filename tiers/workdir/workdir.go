@@ -352,6 +352,7 @@ func (d *Dir) removeMarker() error {
 	if err := os.Remove(d.marker()); err != nil {
 		return fail("remove", d.marker(), err)
 	}
+	d.lock.Close() // NFS renames a removed file that is open, so the directory would not be empty
 	removeEmpty(d.path)
 	return nil
 }

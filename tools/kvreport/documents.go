@@ -125,7 +125,7 @@ func runXLSX(c *Call) func([]string) error { return document(c, xlsx.Write) }
 // document returns a command that writes all results as one file. It warns of bad lines and missing
 // data on standard error. An input that cannot be read is an error, because no reader would notice that it
 // is missing.
-func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
+func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table, []load.Engine) error,
 ) func([]string) error {
 	path := c.String("o", "", "file to write")
 	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
@@ -134,23 +134,30 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 		if *path == "" {
 			return errors.New("no output; give -o FILE")
 		}
-		records, table, err := c.compare(in, *ignore)
+		var engines []load.Engine
+		records, table, err := c.compare(in, *ignore, &engines)
 		if err != nil {
 			return err
 		}
-		return c.write(*path, func(w io.Writer) error { return write(w, records, table) })
+		return c.write(*path, func(w io.Writer) error { return write(w, records, table, engines) })
 	}
 }
 
-// compare reads the runs and compares them. It says what is missing, which documents list, too.
-func (c *Call) compare(in []string, ignore string) ([]*load.Record, *stats.Table, error) {
+// compare reads the runs and compares them. It says what is missing, which documents list, too. engines
+// gets the results of other programs; nil refuses them.
+func (c *Call) compare(in []string, ignore string, engines *[]load.Engine,
+) ([]*load.Record, *stats.Table, error) {
 	ignored, err := overlooked(ignore)
 	if err != nil {
 		return nil, nil, err
 	}
-	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn, Trials: true})
+	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn, Trials: true,
+		Engines: engines})
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(records) == 0 {
+		return nil, nil, errors.New("no result of kvbench in it; name one to show next to the others")
 	}
 	table := stats.Build(records, units, ignored...)
 	for _, run := range table.Runs {
@@ -179,7 +186,7 @@ func runQuote(c *Call) func([]string) error {
 		case form == nil:
 			return fmt.Errorf("-format %s: it is text or markdown", *format)
 		}
-		records, table, err := c.compare(in, *ignore)
+		records, table, err := c.compare(in, *ignore, nil)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@
 //	load.go               arguments (a file, a directory, -), and the kind of each input
 //	text.go               benchmark text and go test -json, and the result files that they name
 //	result.go             result files of kvbench and of the Python benchmark
+//	engine.go             results of inference engines' own benchmarks
 //	trials.go             merges the ranks of a trial into one record
 //	document.go           reads and writes the document of kvreport json
 //	bpftrace.go           saved texts of the Python benchmark's bpftrace script
@@ -16,7 +17,8 @@
 //
 //	{"kvreport_schema": …             the document of kvreport json
 //	{"Action": "output", …            go test -json, with lines of plain text in between
-//	{ …                               a result: kvbench's if it has schema_version, else Python's
+//	{ …                               a result: kvbench's if it has schema_version, else Python's, else an
+//	                                  engine's, by its keys
 //	Attaching 8 probes...  @d2c_…     bpftrace
 //	BenchmarkX 1 5 ns/op              everything else is benchmark text
 //

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 )
 
@@ -27,6 +28,9 @@ type Options struct {
 	// Trials merges the ranks of a trial into one record, which follows the other records of its
 	// argument. Commands that count or compare set it.
 	Trials bool
+
+	// Engines collects the results of engines' own benchmarks; nil refuses them.
+	Engines *[]Engine
 
 	// Bpftrace accepts saved bpftrace output, which has no result. Otherwise it is an error.
 	Bpftrace bool
@@ -162,7 +166,11 @@ func (r *reader) content(data []byte, name string) error {
 	case documentMark.Match(head):
 		err = r.document(data, name)
 	default:
-		return r.resultFile(data, name)
+		err = r.resultFile(data, name)
+		if errors.Is(err, merge.ErrNoResult) {
+			err = r.engineResults(data, name)
+		}
+		return err
 	}
 	if err == nil && r.records+r.again == before {
 		err = fmt.Errorf("%s: %w", name, errNothing)

@@ -54,6 +54,10 @@ func (r *reader) directory(dir string) error {
 	before := r.records + r.again
 	err := merge.JSONFiles(dir, "", func(path string) error {
 		err := r.file(path)
+		if errors.Is(err, errEngine) && r.Warn != nil {
+			r.Warn(err)
+			return nil
+		}
 		other := errors.Is(err, merge.ErrNoResult) || errors.Is(err, errNothing)
 		if other && !strings.HasPrefix(filepath.Base(path), "kvcache_results") {
 			return nil

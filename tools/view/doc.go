@@ -10,6 +10,7 @@
 //	benchmarks.go  each benchmark: the sections of its results, next to each other for several runs
 //	figures.go     the table of figures: what each shows of a run, and on which axes
 //	timeline.go    series over time, as figures of the page and as a table of the workbook
+//	engines.go     results of inference engines' own benchmarks, next to ours
 //	trials.go      which trial stands for a run; names of benchmarks and tiers
 //	cells.go       what the cells of tables read: values, medians, changes
 //	chart.go       Chart: axes, lines, a heat map

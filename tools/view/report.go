@@ -20,14 +20,15 @@ type Report struct {
 	Scales  []Scale // headlines
 	Sweeps  []Sweep
 	Groups  []Group
+	Engines Part // results of other programs
 }
 
-// New makes the report of the records. t is their comparison.
-func New(records []*load.Record, t *stats.Table) *Report {
+// New makes the report of the records. t is their comparison; engines are results of other programs.
+func New(records []*load.Record, t *stats.Table, engines []load.Engine) *Report {
 	all := runs(records, t)
 	return &Report{Notices: notices(records), Missing: slices.Concat(Missing(records), t.Notes),
 		Common: common(all), Runs: all, Quote: NewQuote(records, t), Scales: scales(t.Headlines()),
-		Sweeps: Sweeps(t), Groups: groups(t)}
+		Sweeps: Sweeps(t), Groups: groups(t), Engines: Part{Section: Engines(engines, t)}}
 }
 
 // Charts returns the figures, with the name of their benchmark or sweep in the title: the first figure of

@@ -74,8 +74,8 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 
 // Write writes the page of the records. t is their comparison. An error may leave partial output, so the
 // caller keeps the old file.
-func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
-	return pageTemplate.Execute(w, view.New(records, t))
+func Write(w io.Writer, records []*load.Record, t *stats.Table, engines []load.Engine) error {
+	return pageTemplate.Execute(w, view.New(records, t, engines))
 }
 
 // WritePage writes a page of one subject.

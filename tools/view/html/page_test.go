@@ -28,7 +28,7 @@ func render(t testing.TB, o load.Options, args ...string) string {
 	records, units, err := load.All(args, o)
 	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, Write(&b, records, stats.Build(records, units)))
+	require.NoError(t, Write(&b, records, stats.Build(records, units), nil))
 	return b.String()
 }
 

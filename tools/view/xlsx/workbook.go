@@ -22,7 +22,7 @@ const maxRows = 1<<20 - 1
 
 // Write writes the workbook of the records. t is their comparison. The charts are the last sheets,
 // because they load slowest.
-func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
+func Write(w io.Writer, records []*load.Record, t *stats.Table, engines []load.Engine) error {
 	// Fail now, not after a minute of writing.
 	if len(records) > maxRows {
 		return fmt.Errorf("%d results are more than a sheet has rows (%d); select some",
@@ -34,8 +34,8 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b.table(table{name: "Summary", heads: heads, rows: rows, wide: true, names: 1})
 	b.table(parameters(records, t))
 	b.table(metrics(t))
-	b.sections(records)
-	b.charts(view.New(records, t).Charts())
+	b.sections(records, view.Engines(engines, t))
+	b.charts(view.New(records, t, nil).Charts())
 	if b.err != nil {
 		return b.err
 	}
@@ -137,13 +137,17 @@ func change(c *stats.Change) []any {
 }
 
 // sections writes the sheet Facts, with the lines of all sections, and a sheet per section with a table.
-// Results with the same section share its sheet. Three columns before its own name the result.
-func (b *book) sections(records []*load.Record) {
+// Results with the same section share its sheet. Three columns before its own name the result. The
+// section more is of no result.
+func (b *book) sections(records []*load.Record, more report.Section) {
 	all := make([][]report.Section, len(records))
 	named := make([][]any, len(records))
 	for i, rec := range records {
 		all[i] = append(view.Sections(rec), view.Timeline(rec))
 		named[i] = []any{rec.Source, stats.NameOf(rec), rec.Lookup("trial")}
+	}
+	if len(more.Rows) > 0 {
+		all, named = append(all, []report.Section{more}), append(named, make([]any, 3))
 	}
 	heads := []string{"Run", "Benchmark", "Trial"}
 	facts := table{name: "Facts", names: 3, heads: append(heads, "Section", "Topic", "Fact")}

@@ -36,7 +36,7 @@ func open(t *testing.T, args ...string) *excelize.File {
 	t.Helper()
 	records, table := read(t, load.Options{}, args...)
 	var b bytes.Buffer
-	require.NoError(t, Write(&b, records, table))
+	require.NoError(t, Write(&b, records, table, nil))
 	f, err := excelize.OpenReader(&b)
 	require.NoError(t, err)
 	return f
@@ -196,7 +196,7 @@ func TestLinesWithoutResultFiles(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	require.NoError(t, Write(&b, records, table))
+	require.NoError(t, Write(&b, records, table, nil))
 }
 
 // A text that only looks like a number, or has more digits than a spreadsheet keeps, stays a text.
