@@ -79,8 +79,8 @@ func (w *window) margins() (lead, tail int64) {
 	return lead, tail
 }
 
-// A request with a lost completion counts as in flight until the trace finds it: at a later dispatch, when the
-// request is the oldest in flight, or when its address is reused. A depth that may be more than
+// A request with a lost completion counts as in flight until the trace finds it: at a later dispatch, when it
+// is the oldest request in flight, or when its address is reused. A depth that may be more than
 // excessTolerated too high is left out. Lost completions hide gaps, but the visible gaps are right: their sum
 // is scaled up, if at least seeingMin of the window had visible gaps.
 const (

@@ -178,8 +178,8 @@ func TestTimesAddUp(t *testing.T) {
 	assert.EqualValues(t, n, tr.DepthRead.Sum, "each request alone")
 }
 
-// TestDepthAfterLostCompletions reads with one request in flight, and has no program for completions at first. It
-// expects the programs to find these requests without it, so that the depth of the later ones is 1.
+// TestDepthAfterLostCompletions reads with one request in flight, and has no program for completions at
+// first. It expects the other programs to find these requests, so that the depth of the later ones is 1.
 func TestDepthAfterLostCompletions(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
