@@ -121,6 +121,9 @@ type Direction struct {
 	D2CNS      int64 `json:"d2c_ns"` // the sum over all requests
 	Q2DNS      int64 `json:"q2d_ns"` // the sum over Q2DSamples requests
 	Q2DSamples int64 `json:"q2d_samples"`
+	// DepthExcess is the largest share by which lost completions can raise the mean depth at dispatch: a
+	// request with a lost completion counts as in flight until the trace finds it.
+	DepthExcess float64 `json:"depth_excess,omitzero"`
 	// MeanDepth is the time-weighted mean of the requests in service: the sum of all D2C times divided by
 	// the window (Little's law). Requests whose completion was lost count with the mean D2C.
 	MeanDepth float64 `json:"mean_depth"`

@@ -51,9 +51,13 @@ SHARED void belongs(struct request *rq, struct entry *e)
 	}
 }
 
-INLINE void gauge_up(struct entry *e)
+INLINE void gauge_up(u64 key, struct entry *e)
 {
 	s64 *g = gauge_of(e->op);
+	u64 *n = &gauge[bounded(e->op, 2)].turns;
+	atomic_add(n, 1);
+	e->turn = *(volatile u64 *)n;
+	*turn_of(e->turn, e->op) = key;
 	atomic_add(g, 1);
 	e->counted = 1;
 	e->depth = *(volatile s64 *)g;
@@ -64,11 +68,64 @@ INLINE void gauge_down(struct entry *e)
 	if (!e->counted)
 		return;
 	e->counted = 0;
+	*turn_of(e->turn, e->op) = 0;
 	atomic_add(gauge_of(e->op), -1);
 }
 
 // follows says whether a read or write belongs in the histograms.
 INLINE int follows(struct entry *e) { return !only_watched || e->watched; }
+
+// lost counts a read or write whose completion no program saw, once: until now it counted as in flight.
+INLINE void lost(struct entry *e, u64 now)
+{
+	struct direction *l = direction_of(e->op);
+	if (!e->counted || !l)
+		return;
+	gauge_down(e);
+	atomic_add(&l->stale, 1);
+	atomic_add(&l->miscounted, (u32)gauge[bounded(e->op, 2)].turns - e->turn);
+	u64 opened = *(volatile u64 *)&control.opened;
+	u64 since = e->issue > opened ? e->issue : opened;
+	if (now > since)
+		atomic_add(&l->unobserved_ns, now - since);
+}
+
+// A request is marked as in flight some nanoseconds after its dispatch was seen.
+#define MARKED_NS 20000
+
+// ended says whether the block layer has a request in the gauge as ended.
+INLINE int ended(u64 key, u64 number, u64 now)
+{
+	struct request *rq = (struct request *)key;
+	enum mq_rq_state state = MQ_RQ_IDLE;
+	if (!field_exists(rq->state) ||
+	    bpf_probe_read_kernel(&state, sizeof(state), __builtin_preserve_access_index(&rq->state)) ||
+	    state != MQ_RQ_IDLE)
+		return 0;
+	struct entry *e = bpf_map_lookup_elem(&live, &key);
+	if (e && e->counted && e->turn == (u32)number) {
+		if (now - e->issue < MARKED_NS)
+			return 0;
+		lost(e, now);
+	}
+	return 1;
+}
+
+// look_for_lost looks at the oldest requests in the gauge: at more than one for a dispatch, to keep up.
+SHARED void look_for_lost(u32 dir, u64 now)
+{
+	dir &= 1;
+	u64 newest = gauge[dir].turns, over = gauge[dir].over;
+	if (newest - over > TURNS)
+		over = newest - TURNS;
+	for (int i = 0; i < 3 && over < newest; i++) {
+		u64 key = *(volatile u64 *)turn_of(over + 1, dir);
+		if (key && !ended(key, over + 1, now))
+			break;
+		over++;
+	}
+	gauge[dir].over = over;
+}
 
 // recover takes an entry back whose address has come again: its completion was lost, or it never got to the device.
 INLINE void recover(struct entry *e)
@@ -79,22 +136,12 @@ INLINE void recover(struct entry *e)
 			atomic_add(&r->orphaned, 1);
 		return;
 	}
-	gauge_down(e);
 	if (e->op > OP_WRITE) {
 		if (r)
 			atomic_add(&r->stale, 1);
 		return;
 	}
-	if (!follows(e))
-		return;
-	struct direction *l = direction_of(e->op);
-	if (!l)
-		return;
-	atomic_add(&l->stale, 1);
-	u64 opened = *(volatile u64 *)&control.opened, now = bpf_ktime_get_ns();
-	u64 since = e->issue > opened ? e->issue : opened;
-	if (now > since)
-		atomic_add(&l->unobserved_ns, now - since);
+	lost(e, bpf_ktime_get_ns());
 }
 
 SHARED void begin(u64 key, struct entry *fresh)
@@ -112,7 +159,7 @@ SHARED void begin(u64 key, struct entry *fresh)
 	}
 }
 
-SHARED void issued(struct entry *e, u64 now, u64 queue)
+SHARED void issued(u64 key, struct entry *e, u64 now, u64 queue)
 {
 	e->issue = now;
 	if (e->op > OP_WRITE || !follows(e))
@@ -139,7 +186,8 @@ SHARED void issued(struct entry *e, u64 now, u64 queue)
 			}
 		}
 	}
-	gauge_up(e);
+	look_for_lost(e->op, now);
+	gauge_up(key, e);
 }
 
 SHARED void requeued(struct entry *e)
@@ -204,6 +252,8 @@ INLINE void completed_data(struct entry *e, u64 now, u32 bytes, int failed)
 		completed_for(e, bytes);
 	if (!follows(e))
 		return;
+	if (!e->counted) // it had only been taken for lost
+		atomic_add(&l->stale, -1);
 	u64 d2c = now - e->issue;
 	l->requests++;
 	l->bytes += bytes;

@@ -16,7 +16,8 @@ struct entry {
 	u8 kernel;  // queued by a thread of the kernel, for a process or for none
 	u32 tgid;   // its process, 0 = the kernel; only with by_owner
 	u8 placed;  // its place was compared with where others ended
-	u8 pad[7];
+	u8 pad[3];
+	u32 turn; // its number among the dispatches of its direction, the lower half
 };
 
 struct {
@@ -46,6 +47,7 @@ struct direction {
 	s64 sequential; // began where another had ended
 	s64 stale; // completions that no program saw, found when the address came back
 	s64 unobserved_ns; // Σ time of the window in which they counted as in flight
+	s64 miscounted; // Σ dispatches of this direction meanwhile, whose depth may have them too much
 	u64 d2c[BUCKETS];
 	u64 q2d[BUCKETS];
 	u64 size[BUCKETS];
@@ -119,12 +121,25 @@ struct {
 } control __attribute__((aligned(LINE))) = {};
 
 // The gauges of in-flight requests, one per direction. A completion that no program sees leaves a gauge too high until the
-// request's address comes back, which hides when the device is idle for that time (unobserved_ns).
+// request is the oldest one in the gauge, or its address comes back (lost). That hides when the device is idle for that
+// time (unobserved_ns).
 struct {
 	s64 in_flight;
 	u64 issued; // all requests so far, approximately
-	u8 pad[LINE - 16];
+	u64 turns;  // all dispatches so far, also those of requests given back
+	u64 over;   // the last of these before which all have ended
+	u8 pad[LINE - 32];
 } gauge[2] __attribute__((aligned(LINE))) = {};
+
+// The requests in the gauges, by the number of their dispatch: addresses, 0 = ended. Of more than TURNS in flight, the
+// oldest ones have no place.
+#define TURNS 4096
+u64 turns[2 * TURNS] __attribute__((aligned(LINE))) = {};
+
+INLINE u64 *turn_of(u64 number, u32 dir)
+{
+	return &turns[bounded((dir & 1) * TURNS + (number & (TURNS - 1)), 2 * TURNS)];
+}
 
 struct {
 	u64 since; // when the last request completed

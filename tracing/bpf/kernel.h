@@ -64,6 +64,10 @@ struct bio {
 	struct bio_vec *bi_io_vec;
 } CO_RE;
 
+enum mq_rq_state { // of an enum the loader finds only enums in the kernel
+	MQ_RQ_IDLE, // not dispatched, or freed
+};
+
 struct request {
 	struct request_queue *q;
 	struct bio *bio;
@@ -71,6 +75,7 @@ struct request {
 	u32 __data_len;
 	u64 __sector;
 	u64 start_time_ns;
+	enum mq_rq_state state;
 } CO_RE;
 
 // Before Linux 5.17.

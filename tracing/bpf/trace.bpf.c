@@ -88,7 +88,7 @@ int kv_issue(u64 *ctx)
 	e->op = GET(rq, cmd_flags) & 0xff;
 	e->bytes = GET(rq, __data_len);
 	e->sector = GET(rq, __sector);
-	issued(e, now, (u64)PROBE(rq, q)); // as a number
+	issued(key, e, now, (u64)PROBE(rq, q)); // as a number
 	return 0;
 }
 

@@ -59,6 +59,7 @@ type TraceDirection struct {
 	Sequential      int64
 	Stale           int64
 	UnobservedNs    int64
+	Miscounted      int64
 	D2c             [512]uint64
 	Q2d             [512]uint64
 	Size            [512]uint64
@@ -87,7 +88,8 @@ type TraceEntry struct {
 	Kernel  uint8
 	Tgid    uint32
 	Placed  uint8
-	Pad     [7]uint8
+	Pad     [3]uint8
+	Turn    uint32
 }
 
 type TraceMark struct {
@@ -201,6 +203,7 @@ const (
 	TraceVarOldArguments            = "old_arguments"
 	TraceVarOnlyWatched             = "only_watched"
 	TraceVarProbed                  = "probed"
+	TraceVarTurns                   = "turns"
 	TraceVarWatch                   = "watch"
 	TraceVarWatchedComm             = "watched_comm"
 	TraceVarWatchedTgid             = "watched_tgid"
@@ -320,6 +323,7 @@ type TraceVariableSpecs struct {
 	OldArguments *ebpf.VariableSpec `ebpf:"old_arguments"`
 	OnlyWatched  *ebpf.VariableSpec `ebpf:"only_watched"`
 	Probed       *ebpf.VariableSpec `ebpf:"probed"`
+	Turns        *ebpf.VariableSpec `ebpf:"turns"`
 	Watch        *ebpf.VariableSpec `ebpf:"watch"`
 	WatchedComm  *ebpf.VariableSpec `ebpf:"watched_comm"`
 	WatchedTgid  *ebpf.VariableSpec `ebpf:"watched_tgid"`
@@ -396,6 +400,7 @@ type TraceVariables struct {
 	OldArguments *ebpf.Variable `ebpf:"old_arguments"`
 	OnlyWatched  *ebpf.Variable `ebpf:"only_watched"`
 	Probed       *ebpf.Variable `ebpf:"probed"`
+	Turns        *ebpf.Variable `ebpf:"turns"`
 	Watch        *ebpf.Variable `ebpf:"watch"`
 	WatchedComm  *ebpf.Variable `ebpf:"watched_comm"`
 	WatchedTgid  *ebpf.Variable `ebpf:"watched_tgid"`

@@ -36,10 +36,12 @@ func (c *Collector) build(w *window) (*tracing.Trace, error) {
 	if err := c.programs.read(t); err != nil {
 		return nil, err
 	}
+	depths := []*tracing.Histogram{dirRead: &t.DepthRead, dirWrite: &t.DepthWrite}
 	for dir, d := range []*tracing.Direction{dirRead: &p.Read, dirWrite: &p.Write} {
 		d.InFlightBefore, d.InFlightAfter = w.before.inFlight[dir], w.after.inFlight[dir]
 		lost := min(w.lost.counted[dir], d.InFlightAfter)
 		d.Stale, d.InFlightAfter = d.Stale+lost, d.InFlightAfter-lost
+		d.DepthExcess += float64(w.lost.miscounted[dir]) / max(1, depths[dir].Sum)
 		if p.WindowNS > 0 {
 			d.MeanDepth = d.D2C() / float64(p.WindowNS)
 		}
@@ -77,12 +79,13 @@ func (w *window) margins() (lead, tail int64) {
 	return lead, tail
 }
 
-// A request with a lost completion counts as in flight until its address is reused. Above the share
-// lossTolerated the depth at dispatch is not reliable. Lost completions hide gaps, but the visible gaps are
-// right: their sum is scaled up, if at least seeingMin of the window had visible gaps.
+// A request with a lost completion counts as in flight until the trace finds it: at a later dispatch, when it
+// is the oldest request in flight, or when its address is reused. A depth that may be more than
+// excessTolerated too high is left out. Lost completions hide gaps, but the visible gaps are right: their sum
+// is scaled up, if at least seeingMin of the window had visible gaps.
 const (
-	lossTolerated = 0.001
-	seeingMin     = 0.5
+	excessTolerated = 5 // percent
+	seeingMin       = 0.5
 )
 
 // judge adds the warnings about the numbers.
@@ -96,10 +99,19 @@ func (c *Collector) judge(t *tracing.Trace) {
 	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
 	warn(stale > 0, "the tracer saw no completion of %d of %d I/O requests: "+
 		"they count as issued, and are missing from the histograms", stale, total+stale)
-	if float64(stale) > lossTolerated*float64(total) {
-		p.Warn("too many lost completions: the depth at dispatch is left out")
-		t.DepthRead, t.DepthWrite = tracing.Histogram{}, tracing.Histogram{}
+	depth := func(name string, d tracing.Direction, h *tracing.Histogram) {
+		excess := 100 * d.DepthExcess
+		warn(excess > 0 && excess <= excessTolerated,
+			"the queue depth of %s is corrected for lost completions: its mean is at most %.2g %% too high",
+			name, excess)
+		if excess > excessTolerated {
+			p.Warn("the queue depth of %s is left out: lost completions make its mean up to %.2g %% too "+
+				"high", name, excess)
+			*h = tracing.Histogram{}
+		}
 	}
+	depth("reads", p.Read, &t.DepthRead)
+	depth("writes", p.Write, &t.DepthWrite)
 	if !p.IdleKnown {
 		p.Warn("lost completions hide when nothing was in flight: the idle time is left out")
 		t.Idle, p.Gaps = tracing.Histogram{}, 0

@@ -216,7 +216,8 @@ func (c *Collector) readStat() *host.BlockStat {
 // lostInFlight counts requests without a completion that still count as in flight.
 type lostInFlight struct {
 	counted    [2]int64
-	unobserved int64 // time of the window in which they hid gaps, in ns
+	unobserved int64    // time of the window in which they hid gaps, in ns
+	miscounted [2]int64 // dispatches since then
 }
 
 // lostAfter is how long a request may be in flight before it counts as lost, although the device is busy.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -175,6 +176,31 @@ func TestTimesAddUp(t *testing.T) {
 	assert.GreaterOrEqual(t, *tr.D2CRead.P50, float64(service.Microseconds()))
 	assert.GreaterOrEqual(t, *tr.Idle.P50, float64(pause.Microseconds()))
 	assert.EqualValues(t, n, tr.DepthRead.Sum, "each request alone")
+}
+
+// TestDepthAfterLostCompletions reads with one request in flight, and has no program for completions at
+// first. It expects the other programs to find these requests, so that the depth of the later ones is 1.
+func TestDepthAfterLostCompletions(t *testing.T) {
+	privtest.Root(t)
+	d, file := rawLoop(t, 64)
+	c := startFor(t, Options{Device: d})
+	k := c.programs.(*kernelPrograms)
+	read := func() { runFio(t, file, "--rw=randread", "--bs=4k", "--size=64M", "--io_size=4M") }
+	tr := inWindow(t, c, func() {
+		require.NoError(t, k.links[0].Close(), "completions are the first to be attached")
+		read()
+		complete, err := link.AttachTracing(link.TracingOptions{Program: k.coll.Programs["kv_complete"]})
+		require.NoError(t, err)
+		k.links[0] = complete
+		read()
+	})
+	assert.Zero(t, tr.Capture.Read.Imbalance())
+	n, err := k.window()
+	require.NoError(t, err)
+	reads := n.directions[dirRead]
+	assert.EqualValues(t, []int64{1024, 1024, 1024}, []int64{reads.Requests, reads.Stale, reads.DepthSum})
+	assert.Less(t, reads.Miscounted, int64(10*1024), "31 for each, if only a reused address showed them")
+	assert.NoError(t, c.Close())
 }
 
 // TestRequestsOfADisk counts the reads of one program on the disk of the temporary directory, which

@@ -56,11 +56,12 @@ func TestWindows(t *testing.T) {
 
 	f.edges = []edge{{now: 1000, inFlight: [2]int64{2, 0}},
 		{now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
-	f.lost = lostInFlight{counted: [2]int64{1, 0}}
+	f.lost = lostInFlight{counted: [2]int64{1, 0}, miscounted: [2]int64{1, 1}}
 	require.NoError(t, c.OpenWindow())
 	f.fill = func(t *tracing.Trace) {
 		t.Capture.Read = tracing.Direction{Issued: 20, Requeued: 4, Requests: 13, Stale: 2}
 		t.DepthRead = tracing.NewHistogram("requests", 13, []tracing.Bucket{{Count: 13}})
+		t.DepthWrite = tracing.NewHistogram("requests", 50, []tracing.Bucket{{Count: 25}})
 	}
 	require.NoError(t, c.CloseWindow())
 	require.NoError(t, c.CloseWindow(), "twice is no mistake")
@@ -71,8 +72,13 @@ func TestWindows(t *testing.T) {
 	assert.EqualValues(t, 3, d.Stale, "one was found at the end")
 	assert.EqualValues(t, 2, d.InFlightAfter)
 	assert.Zero(t, d.Imbalance(), "2 + 20 - 4 = 13 + 3 + 2")
-	assert.Zero(t, tr.DepthRead, "too many lost completions")
+	assert.Zero(t, tr.DepthRead, "too many dispatches with a lost completion")
+	assert.EqualValues(t, 25, tr.DepthWrite.Count)
 	assert.Contains(t, tr.Capture.Warnings[0], "no completion of 3 of 16")
+	assert.Equal(t, []string{
+		"the queue depth of reads is left out: lost completions make its mean up to 7.7 % too high",
+		"the queue depth of writes is corrected for lost completions: its mean is at most 2 % too high",
+	}, tr.Capture.Warnings[1:3])
 
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close())

@@ -151,7 +151,8 @@ func TestRequestsLostInFlight(t *testing.T) {
 	now := monotonic()
 	s, err = l.lostInFlight(now)
 	require.NoError(t, err)
-	assert.Equal(t, lostInFlight{counted: [2]int64{1, 0}, unobserved: int64(now - l.opened)}, s)
+	assert.Equal(t, lostInFlight{counted: [2]int64{1, 0}, unobserved: int64(now - l.opened),
+		miscounted: [2]int64{2, 0}}, s)
 	l.events(0x1000, "start", "issue", "complete")
 	reads, _, inFlight := l.counts()
 	assert.EqualValues(t, 1, reads.Stale)

@@ -56,6 +56,8 @@ func (c *counts) fill(t *tracing.Trace, zoneGiB float64) {
 	}
 	p := &t.Capture
 	p.Read, p.Write = direction(r), direction(w)
+	p.Read.DepthExcess = float64(r.Miscounted) / max(1, float64(r.DepthSum))
+	p.Write.DepthExcess = float64(w.Miscounted) / max(1, float64(w.DepthSum))
 	p.Flushes, p.FlushWaits = o.Flushes, o.FlushWaits
 	p.OwnFlushWaits, p.KernelFlushWaits = o.OwnFlushWaits, o.KernelFlushWaits
 	p.Owners = c.list()

@@ -73,13 +73,20 @@ func monotonic() uint64 {
 // half: both architectures are little-endian.
 type line [16]uint64
 
+// gauge mirrors the variable of bpf/counters.h.
+type gauge struct {
+	InFlight            int64
+	Issued, Turns, Over uint64
+	Pad                 [96]byte
+}
+
 func (k *kernelPrograms) edge() (edge, error) {
-	var g [2]line
+	var g [2]gauge
 	var idle, first line
 	v := k.coll.Variables
 	err := errors.Join(v[bpf.TraceVarGauge].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
 		v[bpf.TraceVarFirst].Get(&first))
-	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0][0]), int64(g[1][0])},
+	return edge{now: monotonic(), inFlight: [2]int64{g[0].InFlight, g[1].InFlight},
 		idle: idle[0], first: first[0], missed: k.missed()}, err
 }
 
@@ -153,10 +160,15 @@ func (k *kernelPrograms) missed() (n int64) {
 func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error) {
 	var key uint64
 	var e bpf.TraceEntry
+	var g [2]gauge
+	if err := k.coll.Variables[bpf.TraceVarGauge].Get(&g); err != nil {
+		return s, fmt.Errorf("look for lost requests: %w", err)
+	}
 	it := k.coll.Maps[bpf.TraceMapLive].Iterate()
 	for it.Next(&key, &e) {
 		if e.Counted != 0 && e.Issue != 0 && e.Op <= dirWrite && e.Issue < before {
 			s.counted[e.Op]++
+			s.miscounted[e.Op] += int64(uint32(g[e.Op].Turns) - e.Turn)
 			s.unobserved += int64(before - max(e.Issue, min(before, k.opened)))
 		}
 	}
