@@ -55,8 +55,9 @@ type Report struct {
 // the block size of deduplication in bytes, for which CheckBlock returns nil. kept is the largest number of
 // distinct blocks in memory.
 func Scan(paths []string, block int64, kept int) (Report, error) {
+	// Level 1 of zstd also shrinks data without matches whose bytes are not uniform, such as float16.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
+		zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return Report{}, fmt.Errorf("start the compressor: %w", err)
 	}
