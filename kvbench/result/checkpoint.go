@@ -207,16 +207,14 @@ func (c *Checkpoint) Rates() (read, write float64) {
 // buffers. GenerationWallNS and IONS are times in which at least one thread worked. Waits are means
 // per thread.
 type Pipeline struct {
-	ChunkBytes int64 `json:"chunk_bytes" merge:"same"`
-	Buffers    int   `json:"buffers" merge:"max"` // of the accelerator with most
-	// BufferBytes is the size of the buffers of all accelerators.
-	BufferBytes int64 `json:"buffer_bytes" merge:"sum"`
-	// Before: each checkpoint was generated before its time started. It counts in no time but
-	// GenerationNS and GenerationWallNS.
-	Before    bool  `json:"generated_before" merge:"same"`
-	Producers int   `json:"producers" merge:"sum"`
-	Writers   int   `json:"writers" merge:"sum"` // of all accelerators
-	Chunks    int64 `json:"chunks" merge:"sum"`
+	ChunkBytes  int64 `json:"chunk_bytes" merge:"same"`
+	Buffers     int   `json:"buffers" merge:"max"`      // of the accelerator with most
+	BufferBytes int64 `json:"buffer_bytes" merge:"sum"` // of all buffers
+	Producers   int   `json:"producers" merge:"sum"`
+	Writers     int   `json:"writers" merge:"sum"` // of all accelerators
+	Chunks      int64 `json:"chunks" merge:"sum"`
+	// Each checkpoint was generated before its time started: no other time has the generation.
+	Before bool `json:"generated_before" merge:"same"`
 
 	GenerationNS     int64 `json:"generation_ns" merge:"sum"` // in producers, summed
 	GenerationWallNS int64 `json:"generation_wall_ns" merge:"max"`
