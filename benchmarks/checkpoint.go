@@ -62,9 +62,13 @@ func checkpointStorage(v *params.Values, c *kvbench.StorageConfig) error {
 		b.MultipartAbove, b.PartSize, b.RangeSize = v.Stream.Chunk, v.Stream.Chunk, v.StreamRange()
 		b.Store.Connections = max(v.Stream.Writers, v.StreamDepth())*spec.Accelerators + 8
 	}
-	_, count := v.CheckpointShare(spec)
-	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers,
-		Workers: count, Exactly: v.Stream.Buffers * count}
+	first, count := v.CheckpointShare(spec)
+	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers, Workers: count}
+	own := checkpoint.Config{Facts: checkpoint.Facts{Spec: spec}, Chunk: v.Stream.Chunk,
+		Buffers: v.Stream.Buffers, Before: v.Stream.Generate == "before"}
+	for a := range count {
+		c.Use.Exactly += own.BuffersOf(first + a)
+	}
 	return err
 }
 
@@ -106,8 +110,11 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 	}
 	spec, _ := v.CheckpointSpec()
 	memory := params.EstimateMemory(c.Use.Bytes(), 0, kvbench.Shards())
-	if err := params.CheckMemory(memory, "fewer -stream-buffers, or a smaller -stream-chunk",
-		v.LocalRanks, host.ReadLimits()); err != nil {
+	cure := "fewer -stream-buffers, or a smaller -stream-chunk"
+	if v.Stream.Generate == "before" {
+		cure = "-stream-generate during, or a smaller -checkpoint-scale or -stream-size-gb"
+	}
+	if err := params.CheckMemory(memory, cure, v.LocalRanks, host.ReadLimits()); err != nil {
 		say("%v", err)
 	}
 	if c.Bucket != nil { // an object store reports no free space
@@ -184,12 +191,13 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, both boo
 		Memory: v.AcceleratorMemory(), Buffered: !v.Direct() && !v.OnObjects()},
 		Number: writes, Within: within, Pause: v.Checkpoint.Pause, First: first, Count: count,
 		Chunk: v.Stream.Chunk, Buffers: v.Stream.Buffers, Producers: v.StreamProducers(),
+		Before:  v.Stream.Generate == "before",
 		Writers: v.Stream.Writers, Depth: v.StreamDepth(), Readers: v.Stream.Readers,
 		Keep: v.Checkpoint.Keep, Stay: stay, Shift: v.CheckpointShift(spec),
 		Nonce: cfg.Storage.Nonce}
 	c.HostMemory, _ = host.ReadLimits().Available()
 	if op == tiers.Read {
-		c.Number = reads
+		c.Number, cfg.Storage.Use.Exactly = reads, c.Buffers*count
 		cfg.Storage.Depth = c.Depth // also the number of requests in flight per object
 		// Keep the files of another run in any case.
 		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay

@@ -76,7 +76,7 @@ func TestEstimates(t *testing.T) {
 		{"Checkpoint", "-checkpoint-writes=4 -checkpoint-reads=2 -checkpoint-scale=1/64 -checkpoint-pause=5s", `
 			Checkpoint/model=8b/op=write about 28.24s, writes 6.54 GiB, needs 4 GiB
 			Checkpoint/model=8b/op=read about 13.97s, writes 0 B, needs 0 B`},
-		{"DataGen", "", "DataGen about 10m0s, writes 0 B, needs 0 B"},
+		{"DataGen/source=pool$", "", "DataGen/source=pool about 10m0s, writes 0 B, needs 0 B"},
 		{"Synthetic", "-simulate-device=read=1GiB/s,write=1GiB/s -storage-capacity-gb=4", `
 			Synthetic about 0s, writes 0 B, needs 0 B`},
 	} {

@@ -14,7 +14,7 @@ var suite = Suite{
 	"Checkpoint":       checkpointParts,
 	"CheckpointStream": checkpointParts,
 	"Tier":             tierParts,
-	"DataGen":          func(*params.Values) []part { return []part{{bench: dataGen}} },
+	"DataGen":          dataGenParts,
 	"StorageCeiling":   ceilingParts,
 	"BlockIO":          blockParts,
 	"Knee":             kneeParts,

@@ -34,7 +34,8 @@ type Config struct {
 	First, Count int
 
 	Chunk     int64 // bytes of a request, a multiple of 4096
-	Buffers   int   // per accelerator, at least 2
+	Buffers   int   // per accelerator, at least 2; writes with Before have one for each chunk
+	Before    bool  // a checkpoint is generated before its time starts, not while it is written
 	Producers int   // threads that generate content, for all accelerators of this client
 	Writers   int   // chunks of a file in flight while it is written
 	Depth     int   // chunks of a file in flight while it is read, over all Readers; at most Buffers
@@ -95,7 +96,8 @@ var _ kvbench.Workload = (*Load)(nil)
 // New returns a workload. Report works also if the trial ends before Prepare.
 func New(cfg Config) *Load {
 	l := &Load{Config: cfg, process: processBegun, flushes: result.NewHistogram("ns"),
-		pipe: &pipeline{chunk: cfg.Chunk, producers: cfg.Producers, writers: cfg.Writers}}
+		pipe: &pipeline{chunk: cfg.Chunk, producers: cfg.Producers, writers: cfg.Writers,
+			before: cfg.Before}}
 	for a := range l.Spec.Accelerators {
 		l.files = append(l.files, l.Spec.Files(a))
 	}
@@ -142,14 +144,25 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	}
 	l.content = content.New(l.Nonce, 0)
 	l.pipe.clock, l.pipe.fill = e.Clock, l.content.Fill
-	for range l.Count {
-		bufs, err := e.Pool.Get(ctx, l.Buffers, nil)
+	for i := range l.Count {
+		bufs, err := e.Pool.Get(ctx, l.BuffersOf(l.First+i), nil)
 		if err != nil {
 			return err
 		}
 		l.pipe.add(bufs)
 	}
 	return nil
+}
+
+// BuffersOf returns the number of buffers of an accelerator while checkpoints are written.
+func (c *Config) BuffersOf(accelerator int) (n int) {
+	if !c.Before {
+		return c.Buffers
+	}
+	for _, f := range c.Spec.Files(accelerator) {
+		n += int(Chunks(f.Bytes, c.Chunk))
+	}
+	return n
 }
 
 // Run implements kvbench.Workload.
@@ -332,7 +345,11 @@ func (l *Load) Report(in *record.Info) {
 		c.Flushes(l.flushes)
 		in.Times = result.Histograms{result.CheckpointFlushes: l.flushes}
 		c.Stages = l.pipe.report(l.Count)
-		c.Stages.Buffers = l.Buffers
+		for i := range l.Count {
+			n := l.BuffersOf(l.First + i)
+			c.Stages.Buffers = max(c.Stages.Buffers, n)
+			c.Stages.BufferBytes += int64(n) * l.Chunk
+		}
 		// Threads that generate content concurrently share its time.
 		alone := float64(c.Stages.GenerationNS) / 1e9 / float64(l.Producers)
 		c.Stages.GenerationRate = units.Ratio(float64(l.bytes())*float64(len(runs)), alone)

@@ -153,6 +153,18 @@ func (r *runs) wanted(from, to int) map[string]int64 {
 
 func TestWhatWasWrittenIsReadBack(t *testing.T) {
 	r := newRuns(t)
+	r.writtenIsReadBack(t, 8)
+	// Generated before, each chunk of a checkpoint has a buffer.
+	before := Config{Facts: Facts{Spec: r.spec}, Chunk: testChunk, Before: true}
+	buffers := before.BuffersOf(0) + before.BuffersOf(1)
+	r.with = func(cfg *kvbench.Config, c *Config) {
+		c.Before, cfg.Storage.Use.Exactly = true, buffers
+	}
+	r.writtenIsReadBack(t, buffers)
+}
+
+func (r *runs) writtenIsReadBack(t *testing.T, buffers int) {
+	t.Helper()
 	written, err := r.run(t, tiers.Write, 2, true)
 	require.NoError(t, err)
 	assert.Equal(t, result.StatusComplete, written.Status)
@@ -173,6 +185,7 @@ func TestWhatWasWrittenIsReadBack(t *testing.T) {
 		chunks += (n + testChunk - 1) / testChunk
 	}
 	assert.Equal(t, chunks, w.Stages.Chunks)
+	assert.EqualValues(t, buffers*testChunk, w.Stages.BufferBytes)
 	assert.GreaterOrEqual(t, w.Stages.TotalNS, w.Stages.IONS)
 	for _, run := range w.Writes {
 		assert.Positive(t, *run.FlushNS)

@@ -16,13 +16,14 @@ import (
 
 // pipeline moves the bytes of checkpoints from producers to the tier. A producer fills a free buffer
 // with a chunk. A writer of the chunk's line writes it. The buffer is free again when the tier has
-// completed the write.
+// completed the write. With buffers for all chunks of a checkpoint, prepare fills them before the writes.
 type pipeline struct {
 	clock     clock.Clock
 	fill      func(buf []byte, o tiers.Object, off int64)
 	chunk     int64
 	producers int
-	writers   int // per line
+	writers   int  // per line
+	before    bool // prepare generates the chunks, not start
 	lines     []*line
 	free      chan *slot // free buffers, each with the chunk to generate; has capacity for all
 
@@ -38,7 +39,9 @@ type pipeline struct {
 type slot struct {
 	line  *line
 	buf   tiers.Buffer
-	chunk int64 // its number in the file
+	o     tiers.Object
+	chunk int64   // its number in the file
+	full  []*slot // of the file, see line
 	io    tiers.IO
 	back  chan struct{}
 	// stuck: the tier has not completed the request and owns the buffer.
@@ -62,9 +65,10 @@ type line struct {
 	parts      int64 // acknowledged parts of an object
 
 	mu     sync.Mutex
-	change *sync.Cond // wakes the waits for a chunk: a chunk is generated, or ctx has ended
-	full   []*slot    // generated chunks by number, until they are written
-	begun  []bool     // by number: whether an object store has read from the chunk
+	change *sync.Cond         // wakes the waits for a chunk: a chunk is generated, or ctx has ended
+	full   []*slot            // generated chunks by number, until they are written
+	ready  map[string][]*slot // full of each file, by its key, if all were generated before
+	begun  []bool             // by number: whether an object store has read from the chunk
 }
 
 // add adds a line with the buffers of an accelerator. They may be larger than a chunk.
@@ -113,28 +117,71 @@ func (p *pipeline) produce(ctx context.Context) {
 		if s == nil {
 			return
 		}
-		p.generating.Enter(now)
-		p.fill(s.buf.B, s.line.o, s.chunk*p.chunk)
-		ended := p.clock.Now()
-		p.generating.Exit(ended)
-		p.generation.Add(int64(ended - now))
-		s.line.mu.Lock()
-		s.line.full[s.chunk] = s
-		s.line.change.Broadcast()
-		s.line.mu.Unlock()
+		p.generate(s, now)
 	}
 }
 
-// begin gives the line's buffers to the producers for a file. stop has to be called at the file's end.
+// generate fills the buffer of a slot.
+func (p *pipeline) generate(s *slot, now time.Duration) {
+	p.generating.Enter(now)
+	p.fill(s.buf.B, s.o, s.chunk*p.chunk)
+	ended := p.clock.Now()
+	p.generating.Exit(ended)
+	p.generation.Add(int64(ended - now))
+	s.line.mu.Lock()
+	s.full[s.chunk] = s
+	s.line.change.Broadcast()
+	s.line.mu.Unlock()
+}
+
+// prepare generates all chunks of the files of a checkpoint. Each line needs a buffer for each of its chunks.
+func (p *pipeline) prepare(ctx context.Context, filesOf func(line int) []tiers.Object) error {
+	group, each := errgroup.WithContext(ctx)
+	group.SetLimit(p.producers)
+	for i, l := range p.lines {
+		l.ready = make(map[string][]*slot)
+		free := l.slots
+		for _, o := range filesOf(i) {
+			full := make([]*slot, Chunks(o.Size, p.chunk))
+			l.ready[o.Key] = full
+			for chunk := range full {
+				s := free[0]
+				free = free[1:]
+				s.o, s.chunk, s.full = o, int64(chunk), full
+				group.Go(func() error {
+					if each.Err() == nil {
+						p.generate(s, p.clock.Now())
+					}
+					return context.Cause(each)
+				})
+			}
+		}
+	}
+	return group.Wait()
+}
+
+// Chunks returns the number of chunks of a file.
+func Chunks(size, chunk int64) int64 { return (size + chunk - 1) / chunk }
+
+// begin gives the line's buffers to the producers for a file that was not generated before. stop has to be
+// called at the file's end.
 func (l *line) begin(ctx context.Context, o tiers.Object) (chunks int64, stop func() bool) {
-	chunks = (o.Size + l.p.chunk - 1) / l.p.chunk
-	l.given.Store(0)
+	chunks = Chunks(o.Size, l.p.chunk)
+	full, ready := l.ready[o.Key]
+	if ready {
+		l.given.Store(chunks)
+	} else {
+		l.given.Store(0)
+		full = make([]*slot, chunks)
+	}
 	l.mu.Lock() // a late attempt for the object before may call Fill
 	l.o, l.ctx, l.parts = o, ctx, 0
-	l.full, l.begun = make([]*slot, chunks), make([]bool, chunks)
+	l.full, l.begun = full, make([]bool, chunks)
 	l.mu.Unlock()
 	for _, s := range l.slots {
-		l.give(s)
+		if !ready {
+			l.give(s)
+		}
 	}
 	return chunks, context.AfterFunc(ctx, func() {
 		l.mu.Lock()
@@ -145,7 +192,8 @@ func (l *line) begin(ctx context.Context, o tiers.Object) (chunks int64, stop fu
 
 // give returns a buffer to the producers for the next chunk, if there is one.
 func (l *line) give(s *slot) {
-	if s.chunk = l.given.Add(1) - 1; s.chunk < int64(len(l.full)) {
+	if chunk := l.given.Add(1) - 1; chunk < int64(len(l.full)) {
+		s.o, s.chunk, s.full = l.o, chunk, l.full
 		l.p.free <- s
 	}
 }
@@ -292,7 +340,7 @@ func (l *line) exit(now time.Duration) {
 // report returns the times for the result. Waits are means over the threads.
 func (p *pipeline) report(lines int) *result.Pipeline {
 	r := &result.Pipeline{Producers: p.producers, Writers: p.writers * lines, ChunkBytes: p.chunk,
-		Chunks: p.chunks.Load(), GenerationNS: p.generation.Load(),
+		Before: p.before, Chunks: p.chunks.Load(), GenerationNS: p.generation.Load(),
 		GenerationWallNS: int64(p.generating.Total()), IONS: int64(p.io.Total()),
 		CloseNS:        int64(p.closing.Total()),
 		ProducerWaitNS: p.producerWait.Load() / int64(max(1, p.producers)),

@@ -67,6 +67,7 @@ type piped struct {
 	chunks           int64
 	buffers, writers int
 	producers        int
+	before           bool
 	content          *content.Content
 	o                tiers.Object
 }
@@ -80,7 +81,8 @@ func (p *piped) run(t *testing.T, c clock.Clock) (*result.Pipeline, error) {
 	for range p.buffers {
 		bufs = append(bufs, tiers.Buffer{B: make([]byte, testChunk)})
 	}
-	pipe := &pipeline{clock: c, chunk: testChunk, producers: p.producers, writers: p.writers}
+	pipe := &pipeline{clock: c, chunk: testChunk, producers: p.producers, writers: p.writers,
+		before: p.before}
 	pipe.fill = func(buf []byte, o tiers.Object, off int64) {
 		_ = c.Sleep(t.Context(), p.produce)
 		if p.content != nil {
@@ -88,7 +90,12 @@ func (p *piped) run(t *testing.T, c clock.Clock) (*result.Pipeline, error) {
 		}
 	}
 	pipe.add(bufs)
-	end := pipe.start(t.Context())
+	end := func() {}
+	if p.before {
+		require.NoError(t, pipe.prepare(t.Context(), func(int) []tiers.Object { return []tiers.Object{p.o} }))
+	} else {
+		end = pipe.start(t.Context())
+	}
 	l := pipe.lines[0]
 	l.busy, l.done = &clock.Busy{}, func(tiers.Chunk) {}
 	from := c.Now()
@@ -126,6 +133,24 @@ func TestBottleneckIsNamed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestGeneratedBefore: no write waits for generation, and the time of a checkpoint has none of it.
+func TestGeneratedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &piped{produce: 20 * time.Millisecond, file: &slowFile{takes: 10 * time.Millisecond},
+			buffers: 10, writers: 2, producers: 2, before: true,
+			o: tiers.Object{Key: "f", Size: 9*testChunk + 1}}
+		got, err := p.run(t, clock.NewWall())
+		require.NoError(t, err)
+		assert.Equal(t, int64(100*time.Millisecond), got.GenerationWallNS)
+		assert.Equal(t, int64(50*time.Millisecond), got.TotalNS)
+		assert.Equal(t, got.TotalNS, got.IONS)
+		assert.Zero(t, *got.Overhead)
+		assert.Zero(t, got.WriterWaitNS)
+		assert.Equal(t, result.BottleneckIO, got.Bottleneck)
+		assert.EqualValues(t, 10, got.Chunks)
+	})
 }
 
 // oneFile writes a file with one buffer to a tier that keeps no bytes and whose calls the hook sees.

@@ -74,9 +74,9 @@ func (s *partStore) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object,
 	return group.Wait()
 }
 
-// sent moves an object through a pipeline to a store, in virtual time.
-func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buffers int) (
-	*line, error) {
+// sent moves an object through a pipeline to a store, in virtual time. Before: it is generated before.
+func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buffers int,
+	before bool) (*line, error) {
 	c := s.clock
 	var bufs []tiers.Buffer
 	for range buffers {
@@ -84,7 +84,12 @@ func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buf
 	}
 	pipe := &pipeline{clock: c, fill: data.Fill, chunk: testChunk, producers: 2, writers: s.atOnce}
 	pipe.add(bufs)
-	end := pipe.start(t.Context())
+	end := func() {}
+	if before {
+		require.NoError(t, pipe.prepare(t.Context(), func(int) []tiers.Object { return []tiers.Object{o} }))
+	} else {
+		end = pipe.start(t.Context())
+	}
 	l := pipe.lines[0]
 	l.busy, l.done = &clock.Busy{}, func(tiers.Chunk) {}
 	s.got = map[int][]byte{}
@@ -96,12 +101,18 @@ func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buf
 // TestPartsAreSentFromTheirBuffers: with two buffers and parts that are sent twice, each part has
 // the bytes of its place; an abandoned attempt reads no bytes of another part.
 func TestPartsAreSentFromTheirBuffers(t *testing.T) {
+	partsAreSent(t, 2, false)
+	partsAreSent(t, 40, true)
+}
+
+func partsAreSent(t *testing.T, buffers int, before bool) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		data := content.New([16]byte{7}, 0)
 		o := tiers.Object{Key: "global_epoch1_step1/f", Size: 40*testChunk - 5000}
 		s := &partStore{clock: clock.NewWall(), takes: time.Millisecond, atOnce: 2,
 			twice: func(i int) bool { return i%3 == 1 }}
-		l, err := sent(t, s, o, data, 2)
+		l, err := sent(t, s, o, data, buffers, before)
 		require.NoError(t, err)
 		require.Len(t, s.got, 40)
 		total := 0
@@ -136,7 +147,7 @@ func TestAFailedPartEndsTheObject(t *testing.T) {
 			}
 			return nil
 		}
-		l, err := sent(t, s, o, content.New([16]byte{7}, 0), 6)
+		l, err := sent(t, s, o, content.New([16]byte{7}, 0), 6, false)
 		assert.ErrorIs(t, err, broken)
 		assert.False(t, slices.ContainsFunc(l.slots, func(b *slot) bool { return b.stuck }))
 		require.Len(t, s.late, 1)

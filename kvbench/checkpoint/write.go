@@ -22,7 +22,16 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	}
 	// The time starts after the allocation of buffers and the start of threads. MLPerf Storage's time
 	// includes the start of its processes. The producers end before the buffers are reused.
-	defer l.pipe.start(ctx)()
+	if !l.Before {
+		defer l.pipe.start(ctx)()
+	} else if err := l.pipe.prepare(ctx, func(i int) (list []tiers.Object) {
+		for _, f := range l.files[l.source(i)] {
+			list = append(list, object(step, f))
+		}
+		return list
+	}); err != nil {
+		return run, err
+	}
 	made := make([][]file, l.Count)
 	defer func() {
 		for _, f := range slices.Concat(made...) { // no effect on complete files

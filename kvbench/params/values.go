@@ -194,11 +194,12 @@ type Checkpoint struct {
 type Stream struct {
 	Bytes     int64 // of CheckpointStream's file
 	Chunk     int64
-	Buffers   int   // of each accelerator
-	Producers int   // as given, see StreamProducers
-	Writers   int   // chunks in flight
-	Readers   int   // ranges of a file that are read concurrently
-	Range     int64 // as given, see StreamRange
+	Buffers   int    // of each accelerator
+	Generate  string // during, before
+	Producers int    // as given, see StreamProducers
+	Writers   int    // chunks in flight
+	Readers   int    // ranges of a file that are read concurrently
+	Range     int64  // as given, see StreamRange
 }
 
 // StreamSeed is the seed that all streams of this rank derive from.

@@ -58,7 +58,7 @@ func checkpoints(r *result.Result) (s Section) {
 		s.recovery(c)
 	}
 	if p := c.Stages; p != nil && len(c.Writes) > 0 {
-		s.put("pipeline", pipeline(p))
+		s.put("pipeline", pipeline(p, c.Writes))
 	}
 	s.put("rules", rulesText(c.Rules))
 	for _, n := range c.Notes {
@@ -158,7 +158,16 @@ func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
 }
 
 // pipeline reports whether the writes or the generation of the bytes limited the rate.
-func pipeline(p *result.Pipeline) string {
+func pipeline(p *result.Pipeline, writes []result.CheckpointRun) string {
+	buffers := ""
+	if p.BufferBytes > 0 { // older results do not have it
+		buffers = bytes(p.BufferBytes) + " of buffers; "
+	}
+	if p.Before {
+		mean := float64(p.GenerationWallNS) / 1e9 / float64(len(writes))
+		return fmt.Sprintf("generated BEFORE the writes, in %.3f s more of each checkpoint: %.3f s in all; "+
+			"%soverhead %s", mean, mean+result.Sum(writes).Duration/1e9, buffers, percent(p.Overhead))
+	}
 	// A share is of the time of the checkpoints. The window also has pauses.
 	share := func(wait int64) string {
 		return percent(new(float64(wait) / float64(max(p.TotalNS, 1))))
@@ -177,7 +186,7 @@ func pipeline(p *result.Pipeline) string {
 		text = fmt.Sprintf("generation alone %s, %s × the rate of writes and flushes alone; ",
 			rate(*p.GenerationRate), number(*p.Ratio))
 	}
-	return text + fmt.Sprintf("overhead %s; %s", percent(p.Overhead), limit)
+	return text + fmt.Sprintf("%soverhead %s; %s", buffers, percent(p.Overhead), limit)
 }
 
 // rulesText lists the rules that the run met, the unknown rules, and the rules that it did not meet,

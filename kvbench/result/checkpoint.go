@@ -207,11 +207,14 @@ func (c *Checkpoint) Rates() (read, write float64) {
 // buffers. GenerationWallNS and IONS are times in which at least one thread worked. Waits are means
 // per thread.
 type Pipeline struct {
-	ChunkBytes int64 `json:"chunk_bytes" merge:"same"`
-	Buffers    int   `json:"buffers" merge:"same"` // per accelerator
-	Producers  int   `json:"producers" merge:"sum"`
-	Writers    int   `json:"writers" merge:"sum"` // of all accelerators
-	Chunks     int64 `json:"chunks" merge:"sum"`
+	ChunkBytes  int64 `json:"chunk_bytes" merge:"same"`
+	Buffers     int   `json:"buffers" merge:"max"`      // of the accelerator with most
+	BufferBytes int64 `json:"buffer_bytes" merge:"sum"` // of all buffers
+	Producers   int   `json:"producers" merge:"sum"`
+	Writers     int   `json:"writers" merge:"sum"` // of all accelerators
+	Chunks      int64 `json:"chunks" merge:"sum"`
+	// Each checkpoint was generated before its time started: no other time has the generation.
+	Before bool `json:"generated_before" merge:"same"`
 
 	GenerationNS     int64 `json:"generation_ns" merge:"sum"` // in producers, summed
 	GenerationWallNS int64 `json:"generation_wall_ns" merge:"max"`
@@ -241,8 +244,12 @@ const (
 func (p *Pipeline) Derive() {
 	alone := float64(p.GenerationNS) / float64(max(1, p.Producers))
 	p.Ratio = units.Ratio(float64(p.IONS), alone)
-	p.Overhead = units.Ratio(float64(p.TotalNS-max(p.GenerationWallNS, p.IONS)), p.TotalNS)
-	if p.Bottleneck = BottleneckIO; p.WriterWaitNS > p.ProducerWaitNS {
+	busy := max(p.GenerationWallNS, p.IONS)
+	if p.Before {
+		busy = p.IONS
+	}
+	p.Overhead = units.Ratio(float64(p.TotalNS-busy), p.TotalNS)
+	if p.Bottleneck = BottleneckIO; !p.Before && p.WriterWaitNS > p.ProducerWaitNS {
 		p.Bottleneck = BottleneckGeneration
 	}
 }
@@ -312,20 +319,23 @@ func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 func (c *Checkpoint) Streamed() bool { return c.Model == "stream" }
 
 // StreamSummary returns the pipeline of a stream with the keys of the reference's streaming
-// checkpoint: times in seconds, keys in gbps in GiB/s, gen_time of one producer without waits. It
-// returns nil if c is no written stream.
+// checkpoint: times in seconds, keys in gbps in GiB/s, gen_time of one producer without waits. What was
+// generated before adds to total_time. It returns nil if c is no written stream.
 func (c *Checkpoint) StreamSummary() map[string]any {
 	p := c.Stages
 	if !c.Streamed() || p == nil || len(c.Writes) == 0 {
 		return nil
 	}
 	written := c.Bytes * int64(len(c.Writes))
-	alone := float64(p.GenerationNS) / 1e9 / float64(max(1, p.Producers))
+	alone, total := float64(p.GenerationNS)/1e9/float64(max(1, p.Producers)), p.TotalNS
+	if p.Before {
+		total += p.GenerationWallNS
+	}
 	s := map[string]any{
 		"gen_time":              alone,
 		"io_time":               float64(p.IONS) / 1e9,
 		"close_time":            float64(p.CloseNS) / 1e9,
-		"total_time":            float64(p.TotalNS) / 1e9,
+		"total_time":            float64(total) / 1e9,
 		"total_bytes":           written,
 		"chunks":                p.Chunks,
 		"gen_throughput_gbps":   units.Ratio(gib(written), alone),

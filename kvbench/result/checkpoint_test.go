@@ -102,6 +102,10 @@ func TestPipelineRatios(t *testing.T) {
 	p.WriterWaitNS = 4
 	p.Derive()
 	assert.Equal(t, BottleneckGeneration, p.Bottleneck)
+	p.Before, p.GenerationWallNS = true, 20e9
+	p.Derive()
+	assert.InDelta(t, 0.1, *p.Overhead, 1e-9)
+	assert.Equal(t, BottleneckIO, p.Bottleneck)
 }
 
 // TestTheReferencesStream: the numbers by hand. 8 GiB twice, which two producers made in 4 s each
@@ -119,6 +123,8 @@ func TestTheReferencesStream(t *testing.T) {
 		"total_time": 11.0, "gen_throughput_gbps": new(4.0), "io_throughput_gbps": new(1.6),
 		"throughput_ratio": new(2.5), "total_bytes": int64(16 << 30), "chunks": int64(512),
 		"bottleneck": BottleneckIO}, s)
+	c.Stages.Before = true
+	assert.Equal(t, 16.0, c.StreamSummary()["total_time"])
 	c.Model = "llama3-8b"
 	assert.Nil(t, c.StreamSummary())
 }

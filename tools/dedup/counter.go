@@ -1,12 +1,24 @@
 package dedup
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
-// block is the block size of deduplication, in bytes.
-const block = 4096
+// MaxBlock is the largest block size of deduplication, in bytes. The smallest one is a sector, 512.
+const MaxBlock = 1 << 20
+
+// CheckBlock returns an error for a block size that deduplication cannot have. The text completes a
+// sentence that ends in "must be".
+func CheckBlock(bytes int64) error {
+	if bytes < 512 || bytes > MaxBlock || bytes&(bytes-1) != 0 {
+		return errors.New("a power of two in 512B…1MiB")
+	}
+	return nil
+}
 
 // DefaultKept is the default number of distinct blocks that are kept in memory, about 150 MB. Up to 16
-// GiB of distinct data the result is exact.
+// GiB of distinct data in blocks of 4 KiB the result is exact.
 const DefaultKept = 4 << 20
 
 // counter counts blocks and distinct blocks. It is exact up to kept distinct blocks. Above that it

@@ -1,9 +1,9 @@
 // Package dedup measures how far deduplication and compression can shrink existing files: the share of
-// 4 KiB blocks that occur more than once, and the size after zstd level 1. If storage shrinks the data
-// of a benchmark, the benchmark measures less I/O than it counts.
+// blocks that occur more than once, and the size after zstd level 1. If storage shrinks the data of a
+// benchmark, the benchmark measures less I/O than it counts.
 //
 //	scan.go     Scan: reads every file once, in parts, on all processors; Report as JSON and text
-//	counter.go  counting distinct blocks in bounded memory
+//	counter.go  block sizes; counting distinct blocks in bounded memory
 //
 // Memory is bounded. Blocks are compared by 64 bits of their SHA-256: among the four million blocks
 // that are kept by default, a collision has a probability below 1e-6. If there are more distinct

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -24,8 +25,8 @@ import (
 // loses only the redundancy between parts.
 const part = 4 << 20
 
-// SchemaVersion of the JSON. Readers accept any 1.x.
-const SchemaVersion = "1.0"
+// SchemaVersion of the JSON. Readers accept any 2.x.
+const SchemaVersion = "2.0"
 
 // Report is the result of a scan.
 type Report struct {
@@ -33,7 +34,8 @@ type Report struct {
 	Files         int64  `json:"files"`
 	Bytes         int64  `json:"bytes"`
 	// The last block of a file is padded with zeros.
-	Blocks     int64 `json:"blocks_4k"`
+	BlockBytes int64 `json:"block_bytes"`
+	Blocks     int64 `json:"blocks"`
 	ZeroBlocks int64 `json:"zero_blocks"`
 	// Bytes in holes, which have no data on the device. They are not read and in no other number.
 	HoleBytes int64 `json:"hole_bytes,omitempty"`
@@ -49,16 +51,18 @@ type Report struct {
 }
 
 // Scan reads all files at and below the paths. It adds a file that it cannot read to Problems and
-// continues. Below a path it does not follow links. It reads a file with several hard links once. kept
-// is the largest number of distinct blocks in memory.
-func Scan(paths []string, kept int) (Report, error) {
+// continues. Below a path it does not follow links. It reads a file with several hard links once. block is
+// the block size of deduplication in bytes, for which CheckBlock returns nil. kept is the largest number of
+// distinct blocks in memory.
+func Scan(paths []string, block int64, kept int) (Report, error) {
+	// Level 1 of zstd also shrinks data without matches whose bytes are not uniform, such as float16.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
+		zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return Report{}, fmt.Errorf("start the compressor: %w", err)
 	}
 	defer func() { _ = enc.Close() }()
-	s := &scanner{enc: enc, count: newCounter(kept), parts: make(chan []byte),
+	s := &scanner{enc: enc, block: block, count: newCounter(kept), parts: make(chan []byte),
 		free: make(chan []byte, 2*runtime.GOMAXPROCS(0)), met: make(map[fileID]bool)}
 	for range cap(s.free) {
 		s.free <- make([]byte, part)
@@ -81,6 +85,7 @@ type fileID struct{ device, inode uint64 }
 // scanner is the state of one Scan. It reads one file at a time, in parts that all processors process.
 type scanner struct {
 	enc   *zstd.Encoder
+	block int64       // bytes
 	parts chan []byte // parts to be processed
 	free  chan []byte // free buffers, which bound the memory
 	met   map[fileID]bool
@@ -136,6 +141,8 @@ func (s *scanner) file(path string, info fs.FileInfo) {
 	s.files++
 	for at := int64(0); at < info.Size(); {
 		from, to := data(f, at, info.Size())
+		// Whole blocks: the zeros of a hole that a block has are read.
+		from, to = from/s.block*s.block, min((to+s.block-1)/s.block*s.block, info.Size())
 		s.holes += from - at
 		if err := s.extent(f, from, to); err != nil {
 			s.problem(err)
@@ -182,7 +189,7 @@ func (s *scanner) work() {
 	for buf := range s.parts {
 		packed = s.enc.EncodeAll(buf, packed[:0])
 		var zeros int64
-		hashes, zeros = hashBlocks(buf, hashes[:0])
+		hashes, zeros = hashBlocks(buf, s.block, hashes[:0])
 		s.mu.Lock()
 		s.packed += int64(len(packed))
 		s.count.zero += zeros
@@ -194,19 +201,16 @@ func (s *scanner) work() {
 	}
 }
 
-var zeroBlock [block]byte
+var zeroBlock [MaxBlock]byte
 
 // hashBlocks appends the hashes of all blocks except blocks of zeros, which it counts. It pads the last
 // block with zeros.
-func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
-	var padded [block]byte
-	for at := 0; at < len(data); at += block {
-		b := data[at:min(at+block, len(data))]
-		if len(b) < block {
-			copy(padded[:], b)
-			b = padded[:]
+func hashBlocks(data []byte, block int64, hashes []uint64) (_ []uint64, zeros int64) {
+	for b := range slices.Chunk(data, int(block)) {
+		if missing := int(block) - len(b); missing > 0 {
+			b = append(b, zeroBlock[:missing]...) // a copy: chunks have no capacity left
 		}
-		if bytes.Equal(b, zeroBlock[:]) { // arrays store no blocks of zeros
+		if bytes.Equal(b, zeroBlock[:block]) { // arrays store no blocks of zeros
 			zeros++
 			continue
 		}
@@ -219,7 +223,7 @@ func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 // report returns the report of the scan.
 func (s *scanner) report() Report {
 	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes, HoleBytes: s.holes,
-		ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,
+		BlockBytes: s.block, ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,
 		SampledOneIn: 1 << s.count.shift, ZstdBytes: s.packed,
 		Problems: append([]string{}, s.bad...)}
 	var plusMinus float64
@@ -242,11 +246,11 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	left := float64(r.Bytes) * (1 - r.DuplicateShare)
 	size := units.Bytes.InOneUnit(r.Bytes, left, r.ZstdBytes, r.HoleBytes)
-	_, err := fmt.Fprintf(w, `files             %d, %s in %d blocks of 4 KiB, %d of them all zero
+	_, err := fmt.Fprintf(w, `files             %d, %s in %d blocks of %s, %d of them all zero
 duplicate blocks  %s
 deduplicated      %s
 zstd -1           %s, ratio %.2f
-`, r.Files, size(r.Bytes), r.Blocks, r.ZeroBlocks, duplicates, size(left), size(r.ZstdBytes),
+`, r.Files, size(r.Bytes), r.Blocks, units.Bytes.Text(r.BlockBytes), r.ZeroBlocks, duplicates, size(left), size(r.ZstdBytes),
 		r.ZstdRatio)
 	if err == nil && r.HoleBytes > 0 {
 		_, err = fmt.Fprintf(w, "holes             %s, in none of these numbers\n",

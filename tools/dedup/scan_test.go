@@ -13,6 +13,9 @@ import (
 	"kvbench/tools/golden"
 )
 
+// block is the block size of these tests, in bytes.
+const block = 4096
+
 func write(t *testing.T, path string, data []byte) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -35,7 +38,7 @@ func TestKnownDuplicates(t *testing.T) {
 	write(t, filepath.Join(dir, "zeros"), make([]byte, 10*block))
 	write(t, filepath.Join(dir, "short"), a[:100])      // padded, so equal to nothing
 	write(t, filepath.Join(dir, "shifted"), a[1:block]) // the same bytes, not the same block
-	r, err := Scan([]string{dir}, DefaultKept)
+	r, err := Scan([]string{dir}, block, DefaultKept)
 	require.NoError(t, err)
 	assert.Empty(t, r.Problems)
 	assert.Equal(t, []int64{5, 162, 10, 1},
@@ -46,6 +49,37 @@ func TestKnownDuplicates(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	golden.Check(t, "known.golden", text.String())
+}
+
+// TestBlockSizes: the smaller the blocks, the more of them are equal. A block that is partly a hole is read
+// with its zeros.
+func TestBlockSizes(t *testing.T) {
+	dir := t.TempDir()
+	a := random(3, 256<<10)
+	write(t, filepath.Join(dir, "a"), append(a, a[4096:128<<10]...)) // 124 KiB again, 4 KiB displaced
+	for size, want := range map[int64]float64{512: 248, 4096: 31, 8192: 0, MaxBlock: 0} {
+		require.NoError(t, CheckBlock(size))
+		r, err := Scan([]string{dir}, size, DefaultKept)
+		require.NoError(t, err)
+		assert.Equal(t, want, r.DuplicateBlocks, size)
+		assert.Equal(t, (380<<10+size-1)/size, r.Blocks, size)
+	}
+	for _, size := range []int64{0, 256, 6000, 2 << 20} {
+		assert.Error(t, CheckBlock(size), size)
+	}
+	path := write(t, filepath.Join(dir, "holes"), make([]byte, 0))
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt(random(4, 4096), 512<<10+8192)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(1<<20))
+	require.NoError(t, f.Sync())
+	require.NoError(t, f.Close())
+	r, err := Scan([]string{path}, 128<<10, DefaultKept)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1<<20, r.Bytes+r.HoleBytes)
+	assert.Equal(t, r.Bytes, r.Blocks*r.BlockBytes)
+	assert.EqualValues(t, 1, r.Blocks-r.ZeroBlocks)
 }
 
 // TestHolesAreNoDuplicates: preallocated extents take no bytes on the device.
@@ -61,7 +95,7 @@ func TestHolesAreNoDuplicates(t *testing.T) {
 	require.NoError(t, f.Truncate(128<<20))
 	require.NoError(t, f.Sync()) // extents are decided when they are written back
 	require.NoError(t, f.Close())
-	r, err := Scan([]string{dir}, DefaultKept)
+	r, err := Scan([]string{dir}, block, DefaultKept)
 	require.NoError(t, err)
 	assert.Equal(t, int64(128<<20), r.Bytes+r.HoleBytes)
 	if r.HoleBytes == 0 {
@@ -79,13 +113,13 @@ func TestLinksAreReadOnce(t *testing.T) {
 	path := write(t, filepath.Join(dir, "a"), random(2, 10*block))
 	require.NoError(t, os.Link(path, filepath.Join(dir, "b")))
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "c")))
-	r, err := Scan([]string{dir, path}, DefaultKept)
+	r, err := Scan([]string{dir, path}, block, DefaultKept)
 	require.NoError(t, err)
 	assert.EqualValues(t, 10, r.Blocks)
 	assert.Zero(t, r.DuplicateBlocks)
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(dir, link))
-	r, err = Scan([]string{link}, DefaultKept)
+	r, err = Scan([]string{link}, block, DefaultKept)
 	require.NoError(t, err)
 	assert.EqualValues(t, 10, r.Blocks, "a link that is named is followed")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/dedup"
 	"kvbench/tools/discover"
 	"kvbench/tools/sizing"
@@ -48,16 +49,23 @@ func runDatasize(c *Call) func([]string) error {
 // exit code 2. If it can read nothing, it reports nothing.
 func runDedup(c *Call) func([]string) error {
 	asJSON := c.Bool("json", false, "")
+	blockSize := c.String("block-size", "4KiB", "")
 	kept := c.Int("max-blocks", dedup.DefaultKept, "")
 	return func(paths []string) error {
+		block, err := units.ParseSize(*blockSize, 1)
+		if err == nil {
+			err = dedup.CheckBlock(block)
+		}
 		switch {
+		case err != nil:
+			return fmt.Errorf("-block-size: must be %w, given %s", err, *blockSize)
 		case len(paths) == 0:
 			return errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
 		// The confidence interval of a smaller sample is useless.
 		case *kept < 1024:
 			return fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
 		}
-		r, err := dedup.Scan(paths, *kept)
+		r, err := dedup.Scan(paths, block, *kept)
 		if err != nil {
 			return err
 		}

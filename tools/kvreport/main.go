@@ -46,8 +46,8 @@ var commands = []Command{
 	{"device", "IN… [-format text|json]",
 		"the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
 		runDevice},
-	{"dedup", "PATH… [-json] [-max-blocks N]",
-		"duplicate 4 KiB blocks and zstd ratio of existing files", runDedup},
+	{"dedup", "PATH… [-block-size 4KiB] [-json] [-max-blocks N]",
+		"duplicate blocks and zstd ratio of existing files", runDedup},
 	{"trace", "-comm NAME|-pid N|-cgroup DIR|-dev DEVICE [-dir DIR] [-duration 60s] [-fio FILE] " +
 		"[-json FILE] [-level file]",
 		"block requests of a running process, and a fio job of them", runTrace},
