@@ -14,9 +14,9 @@ import (
 	"kvbench/workloads/users"
 )
 
-// The most rows of a data set that are read before a run, which takes about a second. The tokens of texts
+// The most rows of a data set that are read before a run, which takes seconds at most. The tokens of texts
 // have to be counted.
-const surveyedRows, surveyedTexts = 50_000, 10_000
+const surveyedRows, surveyedTexts = 100_000, 10_000
 
 // population describes what the trials of a point draw their requests from. It asks the source that a trial
 // has. It returns nil without requests, and for a data set that cannot be read: the trial reports the error.
@@ -48,12 +48,15 @@ func population(v *params.Values) *result.Population {
 		if v.Bench.Name == "ShareGPT" {
 			most = surveyedTexts
 		}
-		_, all := src.Survey(most, func(row *formats.Row, conversation string) {
+		rows, all := src.Survey(most, func(row *formats.Row, conversation string) {
 			p.Add(row.Context, row.Generate)
 			if names[conversation] = true; conversation == "" {
 				alone++
 			}
 		})
+		if all && v.MaxConversations == 0 {
+			p.Rows = rows
+		}
 		if p.Partial = !all; alone < p.Contexts { // else nothing shows which requests belong together
 			delete(names, "")
 			p.Conversations = int64(len(names)) + alone
@@ -78,38 +81,34 @@ func (p *plan) populate() {
 // opening returns what is known of the loads before the run, as the summaries of the trials have it. Where
 // benchmarks differ, a line begins with their names.
 func (p *plan) opening() (lines []string) {
-	type fact struct {
-		report.Line
-		names []string // of benchmarks
-	}
-	var facts []*fact
+	var facts []report.Line
+	names := map[report.Line][]string{} // of benchmarks
 	for _, l := range p.runs() {
 		in, name := runInfo(l.v, 0), l.v.Bench.Name
 		p.describe(l.v, &in.Workload)
 		in.Model.RankBytesPerToken = in.Sizer.One().Bytes(1)
 		in.Derive()
-		for _, line := range report.Opening(&in.Result).Lines {
-			at := slices.IndexFunc(facts, func(f *fact) bool { return f.Line == line })
-			if at < 0 {
-				at, facts = len(facts), append(facts, &fact{Line: line})
+		for _, fact := range report.Opening(&in.Result).Lines {
+			if names[fact] == nil {
+				facts = append(facts, fact)
 			}
-			if !slices.Contains(facts[at].names, name) {
-				facts[at].names = append(facts[at].names, name)
+			if !slices.Contains(names[fact], name) {
+				names[fact] = append(names[fact], name)
 			}
 		}
 	}
-	const most = 3 // lines of a topic, and names in a line
+	const most = 3 // lines of a topic
 	for _, topic := range []string{"population", "features", "server"} {
-		of := slices.DeleteFunc(slices.Clone(facts), func(f *fact) bool { return f.Topic != topic })
-		for i, f := range of[:min(most, len(of))] {
-			text := f.Text
+		of := slices.DeleteFunc(slices.Clone(facts), func(l report.Line) bool { return l.Topic != topic })
+		for _, fact := range of[:min(most, len(of))] {
+			text := fact.Text
 			if len(of) > 1 {
-				text = strings.Join(f.names[:min(most, len(f.names))], ", ") + ": " + text
-			}
-			if rest := len(of) - most; i == most-1 && rest > 0 {
-				text += "; and " + units.Plural(rest, "other")
+				text = strings.Join(names[fact], ", ") + ": " + text
 			}
 			lines = append(lines, fmt.Sprintf("%-11s %s", topic, text))
+		}
+		if rest := len(of) - most; rest > 0 {
+			lines = append(lines, fmt.Sprintf("%-11s %s", "", "and "+units.Plural(rest, "other")))
 		}
 	}
 	return lines
@@ -126,23 +125,19 @@ func (p *plan) describe(v *params.Values, w *result.Workload) {
 	sequences := v.OfSessions() || v.Bench.Blocks() // of blocks, which begin as others do
 	cost, _ := v.Cost()
 	inForce := func(off string, disabled bool) bool { return v.Applies(off) && !disabled }
-	for _, f := range []struct {
-		name string
-		on   bool
-	}{
-		{"multi-turn", turns && (sequences || inForce("disable-multi-turn", v.DisableMultiTurn || v.DecodeOnly))},
-		{"prefix cache", sequences || inForce("disable-prefix-caching", v.DisablePrefixCaching)},
-		{"RAG", v.EnableRAG},
-		{"autoscaling by " + v.AutoscalerMode, v.Autoscaling},
-		{"prefill only", v.PrefillOnly},
-		{"decode only", v.DecodeOnly},
-		{"closed loop", v.ClosedLoop()},
-		{"computing of misses", !cost.Free()},
-		{"preconditioning", v.Precondition},
-		{"latency tracing", v.LatencyTracing},
-	} {
-		if f.on {
-			w.Features = append(w.Features, f.name)
+	put := func(on bool, name string) {
+		if on {
+			w.Features = append(w.Features, name)
 		}
 	}
+	put(turns && (sequences || inForce("disable-multi-turn", v.DisableMultiTurn || v.DecodeOnly)), "multi-turn")
+	put(sequences || inForce("disable-prefix-caching", v.DisablePrefixCaching), "prefix cache")
+	put(v.EnableRAG, "RAG")
+	put(v.Autoscaling, "autoscaling by "+v.AutoscalerMode)
+	put(v.PrefillOnly, "prefill only")
+	put(v.DecodeOnly, "decode only")
+	put(v.ClosedLoop(), "closed loop")
+	put(!cost.Free(), "computing of misses")
+	put(v.Precondition, "preconditioning")
+	put(v.LatencyTracing, "latency tracing")
 }

@@ -54,6 +54,7 @@ type Population struct {
 	Classes       map[string]int64 `json:"users_by_class,omitempty" merge:"sum"`
 	Conversations int64            `json:"conversations,omitempty" merge:"sum"` // absent: not recorded
 	Contexts      int64            `json:"contexts" merge:"sum"`                // of users, or of requests
+	Rows          int64            `json:"rows,omitempty" merge:"sum"`          // of the files; absent: unknown
 	Partial       bool             `json:"partial,omitempty" merge:"max"`       // the start of a data set
 
 	ContextTokens    int64    `json:"context_tokens" merge:"sum"` // of all contexts; of users the largest

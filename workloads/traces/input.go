@@ -91,19 +91,9 @@ func (in *input) start(index int) (o opening, err error) {
 	}
 }
 
-// Rows counts the rows of one cycle. It reads the whole input again, for the share of the input that
-// was replayed. It stops and returns false after most rows, and if MaxConversations limits the input.
-// It may be called while the load runs.
-func (in *input) Rows(most int64) (rows int64, all bool) {
-	if in.cfg.MaxConversations > 0 {
-		return 0, false
-	}
-	return in.Survey(most, func(*formats.Row, string) {})
-}
-
-// Survey calls do for each usable row of one cycle with the name of its conversation, "" for none. A row is
-// valid until do returns. Survey stops after most rows, and returns how many it has read and whether these
-// are all.
+// Survey reads one cycle of the input by itself. It calls do for each usable row with the name of its
+// conversation, "" for none. A row is valid until do returns. Survey stops after most rows, and returns how
+// many it has read and whether these are all.
 func (in *input) Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, all bool) {
 	once := *in
 	once.cfg.Cycles = 1
