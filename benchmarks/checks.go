@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"kvbench/kvbench"
@@ -73,18 +74,19 @@ func memoryFits(v *params.Values) (bad params.Violations) {
 		}
 	}
 	size := v.Sizer().Bytes(tokens)
+	share := cmp.Or(v.LargestShare, v.KeepShare, cache.KeepRatio)
 	// -gpu-mem-gb is the memory of each GPU. The memories of several GPUs may hold parts of one object.
 	for _, tier := range []struct {
 		name  string
 		bytes int64 // of one part
 		parts int
 	}{{"gpu-mem-gb", v.GPUBytes, v.GPUs}, {"cpu-mem-gb", v.CPUBytes, 1}} {
-		need := float64(size) / cache.KeepRatio / float64(tier.parts)
+		need := float64(size) / share / float64(tier.parts)
 		if tokens > 0 && tier.bytes > 0 && need > float64(tier.bytes) {
 			bad = append(bad, fmt.Sprintf("-%s: must be at least %v, because an object of %d "+
 				"tokens takes %s and the tier keeps %.0f %% of its size (or 0: no such tier), "+
 				"given %s", tier.name, math.Ceil(need/float64(units.GiB)*1000)/1000, tokens,
-				units.Bytes.Text(size), cache.KeepRatio*100, v.Text(tier.name)))
+				units.Bytes.Text(size), share*100, v.Text(tier.name)))
 		}
 	}
 	return bad
@@ -238,9 +240,13 @@ func warningsOf(v *params.Values) (w warnings) {
 			"written", l.Name, units.Bytes.Text(int64(tiers.BucketBytes)))
 	w.processors(v)
 	w.bucket(v)
+	var idle []string // sections
 	for _, n := range v.Notes() {
-		warn(true, "%s (line %s of %s) has no effect: %s", n.Key, n.Line, v.ConfigFile, n.Why)
+		section, _, _ := strings.Cut(n.Key, ".")
+		idle = append(idle, section)
 	}
+	warn(len(idle) > 0, "without effect here: %s of %s (in %s); -help-parameters has the reasons",
+		units.Plural(int64(len(idle)), "key"), v.ConfigFile, strings.Join(slices.Compact(idle), ", "))
 	return w
 }
 

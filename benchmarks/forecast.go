@@ -118,8 +118,10 @@ func (p *plan) runs() []*line {
 	return slices.DeleteFunc(slices.Concat(p.groups...), func(l *line) bool { return l.skip != "" })
 }
 
-// foresee estimates the trials of all lines, and what they do in which directories.
+// foresee estimates the trials of all lines, and what they do in which directories, and finds the
+// populations.
 func (p *plan) foresee(s *session) {
+	p.populate()
 	last := 0
 	for _, l := range p.runs() {
 		l.estimate = p.estimate(s, l)
@@ -237,6 +239,7 @@ func (p *plan) summary(now time.Time) (lines []string) {
 	if n := len(lines) - most; n > 0 {
 		lines = append(lines[:most], fmt.Sprintf("and in %s", units.Plural(n, "other place")))
 	}
+	lines = append(lines, p.opening()...)
 	if len(p.storage) > 0 {
 		lines = append(lines, "results in "+p.points[0].ResultsDir)
 	}

@@ -126,10 +126,11 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	dir = cacheDir(p.points[0])
 	assert.Equal(t, "10 trials of 5 benchmarks with windows of up to 600s, at most 1h40m, until 15:42\nin "+dir+
 		" (rank_0): needs up to 4 GiB of 210 GiB free, writes about 5.86 TiB (2.93 drive writes of 2 TiB), "+
-		"removes its files at the end\nresults in /r", text(p))
+		"removes its files at the end\n"+strings.Join(p.opening(), "\n")+"\nresults in /r", text(p))
 
 	p = foreseen(t, "Synthetic", "-simulate-device=read=1GiB/s,write=1GiB/s -storage-capacity-gb=4")
-	assert.Equal(t, "2 trials of 1 benchmark with windows of up to 600s\nresults in /r", text(p))
+	assert.Equal(t, "2 trials of 1 benchmark with windows of up to 600s\n"+strings.Join(p.opening(), "\n")+
+		"\nresults in /r", text(p))
 }
 
 // The time left is that of trials of the same line, else of those of the same benchmark, else the estimate.

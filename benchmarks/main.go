@@ -191,7 +191,7 @@ func (s *session) run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
 		return exitFailed
 	}
-	if s.clients.coordinates() && s.plan.time > shortRun {
+	if s.clients.coordinates() && (s.plan.time > shortRun || s.points[0].Simulated()) {
 		fmt.Fprintln(os.Stderr, strings.Join(s.summary(time.Now()), "\n"))
 	}
 	code := m.Run()

@@ -87,10 +87,13 @@ type plan struct {
 	time   time.Duration // that all trials are expected to take
 	timeIs certainty
 	places map[string]*place // in which the run writes, by the directories
+
+	populations map[*params.Values]*result.Population // of each point, nil for unknown
 }
 
 func newPlan() *plan {
-	return &plan{storage: map[*params.Values]kvbench.StorageConfig{}, places: map[string]*place{}}
+	return &plan{storage: map[*params.Values]kvbench.StorageConfig{}, places: map[string]*place{},
+		populations: map[*params.Values]*result.Population{}}
 }
 
 // linesOf returns the lines of a benchmark.

@@ -182,6 +182,7 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 		cfg, o.err = prepared(s, show, func() (cfg kvbench.Config, err error) {
 			if cfg, err = trialConfig(v, s.storage[v], t.number); err == nil {
 				cfg.Info.TraceFiles, err = s.traceFiles(v)
+				s.describe(v, &cfg.Info.Workload)
 			}
 			return cfg, err
 		})

@@ -51,6 +51,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	}
 	c.Policy = kvbench.PolicyOf(v.TierPolicy, v.Promote, v.Evict)
 	c.Policy.After, c.Policy.Behind = v.Admission(), v.WriteBehindBytes
+	c.Policy.Keep, c.Policy.Largest = v.KeepShare, v.LargestShare
 	// Results in virtual time must not depend on the machine.
 	if v.Simulated() {
 		c.StorageBytes, c.Engine.Tails = v.StorageBytes, v.Tails() // not limited by this machine

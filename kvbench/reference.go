@@ -28,9 +28,10 @@ func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, err
 	}
 	var levels []cache.Level
 	for _, l := range of {
-		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity, Keep: l.Keep})
+		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity})
 	}
-	c, err := cache.New(cache.Config{Levels: levels, Clock: clk, Observer: cache.NoObserver{}})
+	c, err := cache.New(cache.Config{Levels: levels, Clock: clk, Observer: cache.NoObserver{},
+		Policy: cache.Policy{Keep: p.Keep, Largest: p.Largest}})
 	return &Reference{cache: c}, err
 }
 

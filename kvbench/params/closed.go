@@ -184,7 +184,9 @@ func (v *Values) Differences() []result.Difference {
 	profile := slices.SortedFunc(slices.Values(v.profileKeys()),
 		func(a, b result.Parameter) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range profile {
-		list = append(list, result.Difference{Name: p.Name, Closed: "default", Value: p.Value})
+		if !byName[p.Name].has(place) {
+			list = append(list, result.Difference{Name: p.Name, Closed: "default", Value: p.Value})
+		}
 	}
 	return list
 }

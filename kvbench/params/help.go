@@ -30,7 +30,7 @@ func (p *parameter) usage() string {
 	return p.help
 }
 
-// Reference is the table of flags in Markdown.
+// Reference has the table of flags in Markdown, and the keys of the YAML file that have no effect.
 func Reference() string {
 	text := "| flag | default | meaning | applies to |\n|---|---|---|---|\n"
 	for _, p := range table {
@@ -38,6 +38,13 @@ func Reference() string {
 			text += fmt.Sprintf("| `-%s` | %s | %s | %s |\n", p.name,
 				cmp.Or(p.defaults("%s, %s, %s"), "–"),
 				strings.ReplaceAll(p.help, "<", `\<`), p.appliesTo()) // < opens a tag
+		}
+	}
+	text += "\n## Keys without effect\n\nA `-config` of the Python benchmark may have these keys. They are " +
+		"read and change nothing here. A run says once how many its file has.\n\n| key | why |\n|---|---|\n"
+	for _, p := range keys {
+		if p.has(idle) {
+			text += fmt.Sprintf("| `%s` | %s |\n", p.name, p.help)
 		}
 	}
 	return text
@@ -108,7 +115,7 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 	}
 	for i, p := range v.profileKeys() {
 		if i == 0 {
-			fmt.Fprintln(out, "\nusers' profile:")
+			fmt.Fprintln(out, "\nkeys of the profile and the file:")
 		}
 		fmt.Fprintf(out, "  %s = %s (%s)\n", p.Name, p.Value, p.Origin)
 	}

@@ -63,6 +63,14 @@ type Values struct {
 	TierPolicy, Promote, Evict string
 	AdmitAfter                 int
 	WriteBehindBytes           int64
+	KeepShare, LargestShare    float64 // 0 = the policy's own
+
+	// Limits bounds parameters. It changes no run.
+	Limits struct {
+		Users              int
+		Window             time.Duration
+		GPUBytes, CPUBytes int64
+	}
 
 	CeilingBytes int64 // that plain I/O may take of the storage tier; 0 = see CeilingSize
 

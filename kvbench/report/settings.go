@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func settings(r *result.Result) (s Section) {
 			bytes(m.RankBytesPerToken), m.Whose(), max(m.TensorParallel, 1))
 	}
 	s.workload(r)
+	s.Lines = append(s.Lines, Opening(r).Lines...)
 	// Rates are of the window; the total is the user's waiting time.
 	window := ns(r.WindowNS)
 	if r.Simulation != nil {
@@ -93,6 +95,47 @@ func (s *Section) workload(r *result.Result) {
 	if origin != "" {
 		s.put("users", origin+" sets "+strings.Join(set, ", "))
 	}
+}
+
+// Opening reports what is known of a load before the run: what it draws its requests from, the features in
+// force, and the simulated server.
+func Opening(r *result.Result) (s Section) {
+	w, p := &r.Workload, r.Workload.Population
+	if p != nil && p.Contexts > 0 {
+		what, each := units.Plural(p.Contexts, "request"), ""
+		switch {
+		case p.Classes != nil:
+			each = "largest "
+			var classes []string
+			for _, class := range result.Classes {
+				classes = append(classes, count(p.Classes[class])+" "+class)
+			}
+			what = units.Plural(p.Contexts, "user") + ": " + strings.Join(classes, ", ")
+		case p.Conversations > 0:
+			what = units.Plural(p.Conversations, "conversation") + ", " + units.Plural(p.Contexts, "turn")
+		}
+		if p.Partial {
+			what = "the first " + what
+		}
+		if r.Ranks > 1 && len(r.MergedRanks) == 0 {
+			what = fmt.Sprintf("rank %d has %s", r.Rank, what)
+		}
+		token := float64(r.Model.RankBytesPerToken * int64(max(1, r.Model.StoringRanks)))
+		low, high, mean := float64(p.MinContextTokens), float64(p.MaxContextTokens), units.OrZero(p.MeanContext)
+		s.line("population", "%s; %scontexts of %s to %s tokens, mean %s (%s to %s, mean %s); mean %sanswer %s",
+			what, each, count(low), count(high), count(math.Round(mean)), bytes(low*token), bytes(high*token),
+			bytes(mean*token), each, count(math.Round(units.OrZero(p.MeanAnswer))))
+	}
+	if w.GPUs == 0 {
+		return s
+	}
+	s.line("features", "%s", cmp.Or(strings.Join(w.Features, ", "), "none"))
+	server := units.Plural(w.GPUs, "GPU") + ", no gpu tier"
+	if w.GPUBytes > 0 {
+		server = fmt.Sprintf("%d × %s", w.GPUs, bytes(w.GPUBytes))
+	}
+	s.line("server", "%s, TP %d", server, max(r.Model.TensorParallel, 1))
+	return s
 }
 
 // storage reports the place of the entries and the I/O settings.

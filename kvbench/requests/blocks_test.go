@@ -295,6 +295,7 @@ func TestAPartOfATraceIsNotTakenForTheTrace(t *testing.T) {
 	run := func(change func(*runConfig)) (r *result.Result, onLine bool) {
 		cfg := blockConfig(smallTrace, 4)
 		cfg.Storage.StorageBytes = 1 << 30
+		cfg.Info.Workload.Population = &result.Population{Rows: 60}
 		change(&cfg)
 		r, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: sumsDevice})
 		require.NoError(t, err)

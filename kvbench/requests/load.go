@@ -255,27 +255,12 @@ func (l *Load) Report(in *record.Info) {
 	in.Digest = l.after.digest.String()
 	in.Load = l.outcomes(in.Sizer, in.QoS)
 	in.Input = l.after.input
-	l.wholeInput(in)
+	if p := in.Workload.Population; p != nil && p.Rows > 0 && in.PartOfInput() {
+		in.Input.TotalRows = new(p.Rows)
+	}
 	if l.scaler != nil {
 		in.Autoscaler = &result.Autoscaler{AutoscaleSummary: l.scaler.auto.summary,
 			History: l.scaler.auto.kept}
-	}
-}
-
-// wholeInputRows is the most rows that wholeInput reads, which takes seconds.
-const wholeInputRows = 500_000
-
-// wholeInput counts all rows of an input if the window has replayed only a part of them. It does nothing
-// after a signal, because it takes seconds.
-func (l *Load) wholeInput(in *record.Info) {
-	src, ok := l.src.(interface {
-		Rows(most int64) (rows int64, all bool)
-	})
-	if !ok || !in.PartOfInput() || in.EndedBy == result.EndedBySignal {
-		return
-	}
-	if rows, all := src.Rows(wholeInputRows); all {
-		in.Input.TotalRows = &rows
 	}
 }
 

@@ -40,6 +40,41 @@ type Workload struct {
 	GenerationMode string  `json:"generation_mode" merge:"same"`
 	DecodeReads    string  `json:"decode_reads" merge:"same"`
 	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty" merge:"same"`
+
+	Features   []string    `json:"features,omitempty" merge:"list"`  // in force
+	GPUs       int         `json:"gpus,omitempty" merge:"same"`      // of the simulated server
+	GPUBytes   int64       `json:"gpu_bytes,omitempty" merge:"same"` // of one GPU; 0: no gpu tier
+	Population *Population `json:"population,omitempty"`             // absent: no requests, or unknown
+}
+
+// Population is what a load draws its requests from, as it is known before the run: the users, and the
+// largest context and answer that each of them draws; or the requests of a data set or of the first
+// generated sessions.
+type Population struct {
+	Classes       map[string]int64 `json:"users_by_class,omitempty" merge:"sum"`
+	Conversations int64            `json:"conversations,omitempty" merge:"sum"` // absent: not recorded
+	Contexts      int64            `json:"contexts" merge:"sum"`                // of users, or of requests
+	Rows          int64            `json:"rows,omitempty" merge:"sum"`          // of the files; absent: unknown
+	Partial       bool             `json:"partial,omitempty" merge:"max"`       // the start of a data set
+
+	ContextTokens    int64    `json:"context_tokens" merge:"sum"` // of all contexts; of users the largest
+	MinContextTokens int64    `json:"context_tokens_min" merge:"min"`
+	MaxContextTokens int64    `json:"context_tokens_max" merge:"max"`
+	MeanContext      *float64 `json:"context_tokens_mean" merge:"any" ratio:"ContextTokens/Contexts"`
+	AnswerTokens     int64    `json:"answer_tokens" merge:"sum"` // generated tokens, of users the most
+	MeanAnswer       *float64 `json:"answer_tokens_mean" merge:"any" ratio:"AnswerTokens/Contexts"`
+}
+
+// Add adds a context and its answer, in tokens.
+func (p *Population) Add(context, answer int) {
+	n := int64(context)
+	if p.Contexts == 0 {
+		p.MinContextTokens = n
+	}
+	p.Contexts++
+	p.MinContextTokens, p.MaxContextTokens = min(p.MinContextTokens, n), max(p.MaxContextTokens, n)
+	p.ContextTokens += n
+	p.AnswerTokens += int64(answer)
 }
 
 // Stalls counts the requests and calls on the storage tier that took at least AfterNS, or had been

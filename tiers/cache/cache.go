@@ -21,17 +21,11 @@ var (
 	ErrTooLarge = errors.New("the entry is larger than the last tier")
 )
 
-// KeepRatio is the default share of its capacity up to which a level above the last is filled. Beyond it
-// entries are demoted.
-const KeepRatio = 0.80
-
 // Level is one level of a cache: a tier and the capacity that is used of it.
 type Level struct {
 	Kind     tiers.Kind
 	Tier     tiers.Tier // nil: stores no bytes, and all operations complete at once
 	Capacity int64      // bytes, > 0
-	// Keep is the share of the capacity that is filled. 0 = KeepRatio, or 1 in the last level.
-	Keep float64
 }
 
 // Files returns the files of the level's tier, nil if it has none.

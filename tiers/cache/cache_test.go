@@ -25,8 +25,9 @@ func TestCacheMatchesModel(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			caps := []int64{r.Int64N(2) * (50 + r.Int64N(100)), r.Int64N(2) * (50 + r.Int64N(200)),
 				100 + r.Int64N(400)}
-			c, stores := testCache(t, 0, caps...)
-			m := newModel(caps)
+			p := []Policy{{}, {Keep: 0.5, Largest: 0.95}, {Keep: 0.9, Largest: 0.3}}[seed%3]
+			c, stores := policyCache(t, 0, false, p, caps...)
+			m := newModel(p, caps)
 			var l Lease
 			for n := range 2000 {
 				key, size := fmt.Sprint("k", r.IntN(60)), 1+r.Int64N(60)

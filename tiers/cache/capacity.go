@@ -20,15 +20,19 @@ import (
 //	used                     <= limit     capacity is never exceeded
 //	used - leaving + claimed <= limit     every claim can be met when the victims have left
 //
-// and used is exactly the sum of the replicas in the tier and the reservations.
+// where one entry that is alone may exceed limit (see largest), and used is exactly the sum of the
+// replicas in the tier and the reservations.
 type level struct {
 	Level
-	index  int // in Cache.levels
-	last   bool
-	limit  int64 // Capacity × Keep
-	extent int64 // largest number of bytes of adjacent objects that move together, 0 = none
-	order  evict.Order
-	groups evict.Grouper // order, if its victims leave in groups
+	index int // in Cache.levels
+	last  bool
+	limit int64 // Capacity × Keep
+	// largest is the size of the largest entry that may enter: Capacity × Largest. An entry above limit
+	// enters when everything else has left.
+	largest int64
+	extent  int64 // largest number of bytes of adjacent objects that move together, 0 = none
+	order   evict.Order
+	groups  evict.Grouper // order, if its victims leave in groups
 
 	used     int64 // bytes of replicas, including leaving ones, and of reservations
 	reserved int64 // the part of used that has no replica yet
@@ -40,9 +44,10 @@ type level struct {
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
-	l := &level{Level: cfg, index: i, last: last, limit: cfg.Capacity}
-	if cfg.Keep > 0 || !last { // else the exact capacity
-		l.limit = int64(float64(cfg.Capacity) * cmp.Or(cfg.Keep, KeepRatio))
+	l := &level{Level: cfg, index: i, last: last, limit: cfg.Capacity, largest: cfg.Capacity}
+	if keep := cmp.Or(c.policy.Keep, KeepRatio); !last {
+		l.limit = int64(float64(cfg.Capacity) * keep)
+		l.largest = int64(float64(cfg.Capacity) * cmp.Or(c.policy.Largest, keep))
 	}
 	l.order = c.policy.Evict(l.limit)
 	l.groups, _ = l.order.(evict.Grouper)
@@ -65,7 +70,7 @@ func (l *level) releaseBytes(claimed, reserved int64) {
 
 // grant turns a claim of n bytes into a reservation, if the bytes are free.
 func (l *level) grant(n int64) bool {
-	if l.used+n > l.limit {
+	if l.used > 0 && l.used+n > l.limit {
 		return false
 	}
 	l.claimed -= n
@@ -102,7 +107,7 @@ func (a targets) each(do func(*level)) {
 // place returns the first level from i on that may hold an entry. The last level may hold any entry.
 func (c *Cache) place(e *Entry, i int) int {
 	for ; i < len(c.levels)-1; i++ {
-		if e.size <= c.levels[i].limit && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
+		if e.size <= c.levels[i].largest && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
 			break
 		}
 	}
@@ -132,9 +137,6 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 	clear(s.need)
 	to.each(func(l *level) { s.need[l.index] += e.size })
 	for s.at = 0; s.at < len(c.levels); s.at++ {
-		if s.need[s.at] == 0 {
-			continue
-		}
 		l := c.levels[s.at]
 		// If the victims do not fit even into an empty level (such as a cpu tier larger than the
 		// storage below), the first victims go further down.
@@ -145,7 +147,10 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 				s.need[m.to] += m.e.size
 			}
 		}
-		s.short = l.used - l.leaving + l.claimed + s.need[s.at] - l.limit
+		if s.need[s.at] == 0 {
+			continue
+		}
+		s.short = l.used - l.leaving + l.claimed + s.need[s.at] - max(l.limit, s.need[s.at])
 		if s.short > 0 {
 			s.victim = nil
 			l.order.Victims(c.consider)

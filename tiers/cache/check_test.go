@@ -203,12 +203,13 @@ func (c *Cache) check() error {
 		}
 	}
 	for _, s := range c.levels {
+		limit := max(s.limit, s.largest)
 		switch {
-		case s.used > s.limit:
-			return fmt.Errorf("%s: used %d exceeds the limit %d", s.Kind, s.used, s.limit)
-		case s.used-s.leaving+s.claimed > s.limit:
+		case s.used > limit:
+			return fmt.Errorf("%s: used %d exceeds the limit %d", s.Kind, s.used, limit)
+		case s.used-s.leaving+s.claimed > limit:
 			return fmt.Errorf("%s: claims cannot be met: used %d - leaving %d + claimed %d > %d",
-				s.Kind, s.used, s.leaving, s.claimed, s.limit)
+				s.Kind, s.used, s.leaving, s.claimed, limit)
 		case s.reserved < 0 || s.claimed < 0 || s.leaving < leaving[s]:
 			return fmt.Errorf("%s: reserved %d claimed %d leaving %d (demoting %d)", s.Kind,
 				s.reserved, s.claimed, s.leaving, leaving[s])

@@ -89,8 +89,8 @@ func TestDemotionsCopyMemory(t *testing.T) {
 			memory.n.Store(c.n)
 			files := tiertest.Files(t, filetier.Config{})
 			cache, err := New(Config{Clock: x.Clock, Observer: seen, Source: x.Content.Source,
-				Sink: &x.Verifier, Levels: []Level{
-					{Kind: tiers.CPU, Tier: transfer.New(memory, x.Settings), Capacity: size, Keep: 1},
+				Sink: &x.Verifier, Policy: Policy{Keep: 1}, Levels: []Level{
+					{Kind: tiers.CPU, Tier: transfer.New(memory, x.Settings), Capacity: size},
 					{Kind: tiers.Storage, Capacity: 1 << 20,
 						Tier: transfer.New(faults.Wrap(files, c.hook), x.Settings)}}})
 			require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestLateReadsOfADemotionAreNotReported(t *testing.T) {
 	x, seen := tiertest.Transfer(t, tiertest.Chunk, 1), &failures{}
 	late := &lateTier{}
 	cache, err := New(Config{Clock: x.Clock, Observer: seen, Source: x.Content.Source,
-		Sink: &x.Verifier, Levels: []Level{{Kind: tiers.CPU, Capacity: 100, Keep: 1,
+		Sink: &x.Verifier, Policy: Policy{Keep: 1}, Levels: []Level{{Kind: tiers.CPU, Capacity: 100,
 			Tier: transfer.New(tiertest.Memory(t, 1<<20), x.Settings)},
 			{Kind: tiers.Storage, Tier: late, Capacity: 100}}})
 	require.NoError(t, err)

@@ -1,12 +1,14 @@
 package cache
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 )
 
 // model is the simplest implementation of the waterfall, for one operation at a time.
 type model struct {
+	Policy
 	caps  []int64
 	seq   int
 	items map[string]*modelItem
@@ -19,13 +21,20 @@ type modelItem struct {
 	level int
 }
 
-func newModel(caps []int64) *model { return &model{caps: caps, items: map[string]*modelItem{}} }
+func newModel(p Policy, caps []int64) *model {
+	return &model{Policy: p, caps: caps, items: map[string]*modelItem{}}
+}
 
 func (m *model) limit(level int) int64 {
 	if level == len(m.caps)-1 {
 		return m.caps[level]
 	}
-	return int64(float64(m.caps[level]) * KeepRatio)
+	return int64(float64(m.caps[level]) * cmp.Or(m.Keep, KeepRatio))
+}
+
+// largest is the size of the largest entry that may be in a level above the last.
+func (m *model) largest(level int) int64 {
+	return int64(float64(m.caps[level]) * cmp.Or(m.Largest, m.Keep, KeepRatio))
 }
 
 func (m *model) used(level int) (n int64) {
@@ -40,7 +49,7 @@ func (m *model) used(level int) (n int64) {
 // home returns the first existing tier from level on that may hold size.
 func (m *model) home(level int, size int64) int {
 	for l := level; l < len(m.caps)-1; l++ {
-		if m.caps[l] > 0 && size <= m.limit(l) {
+		if m.caps[l] > 0 && size <= m.largest(l) {
 			return l
 		}
 	}
@@ -86,12 +95,12 @@ func (m *model) freeCapacity(level int, size int64) {
 				incoming[to] = append(incoming[to], it)
 			}
 		}
-		for need > m.limit(l) {
+		for need > m.limit(l) && len(incoming[l]) > 0 {
 			push(incoming[l][0])
 			need -= incoming[l][0].size
 			incoming[l] = incoming[l][1:]
 		}
-		for m.caps[l] > 0 && m.used(l)+need > m.limit(l) {
+		for need > 0 && m.caps[l] > 0 && m.used(l)+need > max(need, m.limit(l)) {
 			push(m.oldest(l))
 		}
 	}

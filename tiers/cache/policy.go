@@ -7,9 +7,18 @@ import (
 	"kvbench/tiers/evict"
 )
 
+// KeepRatio is the default of Policy.Keep.
+const KeepRatio = 0.80
+
 // Policy says which levels hold an entry and which entries are victims. The zero value is an
 // exclusive waterfall with LRU eviction, without promotion.
 type Policy struct {
+	// Keep is the share of its capacity to which a level above the last is filled, 0 = KeepRatio.
+	// Beyond it entries are demoted.
+	Keep float64
+	// Largest is the size of the largest entry that may enter a level above the last, as a share of
+	// its capacity, 0 = Keep. An entry above Keep is alone in the level.
+	Largest float64
 	Place   Placement
 	Promote Promotion
 	// After is the number of requests for an entry from which on it may go to the last level. With

@@ -29,6 +29,7 @@ var policies = map[string]Policy{
 	"write-back, fifo":            {Place: WriteBack, Promote: OnHit, Evict: evict.NewFIFO},
 	"write-through, lfu":          {Place: WriteThrough, Evict: evict.NewLFU},
 	"selective, s3-fifo":          {Place: Selective, After: 2, Evict: evict.NewS3FIFO},
+	"waterfall, watermarks":       {Keep: 0.3, Largest: 0.95},
 	"waterfall, buckets":          {Evict: testBuckets},
 	"write-through, buckets":      {Place: WriteThrough, Promote: OnHit, Evict: testBuckets},
 }

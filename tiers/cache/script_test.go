@@ -20,7 +20,7 @@ import (
 //	cache gpu=100 cpu=100 storage=200   levels and their capacities; fifo, lfu, s3-fifo,
 //	                                    buckets=n: another order; gpu-only=x: only these keys may
 //	                                    be in the gpu level; write-through, write-back, selective,
-//	                                    promote, after=n, behind=n: other policies
+//	                                    promote, after=n, behind=n, keep=x, largest=x: other policies
 //	counts                              the cache's Moves
 //	write a=60 b=60                     keys that are written if they are absent
 //	read a b                            keys that are not written
@@ -109,6 +109,11 @@ func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
 	}
 	d.MaybeScanArgs(t, "after", &cfg.Policy.After)
 	d.MaybeScanArgs(t, "behind", &cfg.Policy.Behind)
+	for name, share := range map[string]*float64{"keep": &cfg.Policy.Keep, "largest": &cfg.Policy.Largest} {
+		if percent := 0; d.MaybeScanArgs(t, name, &percent) {
+			*share = float64(percent) / 100
+		}
+	}
 	if only := ""; d.MaybeScanArgs(t, "gpu-only", &only) {
 		cfg.Policy.Admit = func(e *Entry, level int) bool { return level > 0 || e.Key() == only }
 	}

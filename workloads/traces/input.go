@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"kvbench/workloads"
@@ -90,23 +91,29 @@ func (in *input) start(index int) (o opening, err error) {
 	}
 }
 
-// Rows counts the rows of one cycle. It reads the whole input again, for the share of the input that
-// was replayed. It stops and returns false after most rows, and if MaxConversations limits the input.
-// It may be called while the load runs.
-func (in *input) Rows(most int64) (rows int64, all bool) {
-	if in.cfg.MaxConversations > 0 {
-		return 0, false
-	}
+// Survey reads one cycle of the input by itself. It calls do for each usable row with the name of its
+// conversation, "" for none. A row is valid until do returns. Survey stops after most rows, and returns how
+// many it has read and whether these are all.
+func (in *input) Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, all bool) {
 	once := *in
 	once.cfg.Cycles = 1
 	r := reader{input: &once}
 	defer r.close()
 	for r.rows < most {
-		if _, err := r.next(); err != nil {
+		row, err := r.next()
+		if err != nil {
 			return r.rows, errors.Is(err, io.EOF)
 		}
+		name := row.Session
+		switch {
+		case row.Turn > 0:
+			name = strconv.FormatInt(row.conversation, 10)
+		case row.Agent.Play > 0:
+			name = fmt.Sprint(row.part, row.Agent.Play)
+		}
+		do(&row.Row, name)
 	}
-	return 0, false
+	return r.rows, false
 }
 
 // file is an open file, the counts of its rows, and its next row.

@@ -190,7 +190,7 @@ func TestRecordedSessionsWait(t *testing.T) {
 	assert.EqualValues(t, 80, r.Sessions)
 	assert.Equal(t, 7, r.Live)
 	assert.Equal(t, 2, r.Cycles)
-	rows, whole := s.Rows(1 << 20)
+	rows, whole := s.Survey(1<<20, func(*formats.Row, string) {})
 	assert.EqualValues(t, want, rows)
 	assert.True(t, whole)
 }

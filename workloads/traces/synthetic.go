@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"kvbench/workloads"
@@ -19,7 +20,27 @@ import (
 //
 // The Source reads no files, so it has no report.
 func NewSynthetic(cfg Config, window, blockTokens int) workloads.Source {
-	return struct{ workloads.Source }{newLive(&input{cfg: cfg}, newSynthetic(cfg, window, blockTokens).next)}
+	return generated{newLive(&input{cfg: cfg}, newSynthetic(cfg, window, blockTokens).next),
+		newSynthetic(cfg, window, blockTokens), cfg.Live}
+}
+
+// generated is the Source of synthetic sessions.
+type generated struct {
+	workloads.Source
+	first *synthetic // generates the same sessions
+	live  int
+}
+
+// Survey is input.Survey for the requests of the sessions that are live first.
+func (g generated) Survey(_ int64, do func(row *formats.Row, conversation string)) (rows int64, all bool) {
+	for n := range g.live {
+		session, _ := g.first.next() // never fails
+		for i := range session.steps {
+			do(&session.steps[i].Row, strconv.Itoa(n))
+			rows++
+		}
+	}
+	return rows, true
 }
 
 // synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each prompt

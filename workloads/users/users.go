@@ -128,6 +128,19 @@ func New(cfg Config) *Users {
 	return s
 }
 
+// Population returns the users, each with the largest context that its requests can have.
+func (s *Users) Population() []User {
+	list := slices.Clone(s.cfg.Users)
+	for i := range list {
+		if u := &list[i]; s.cfg.DecodeOnly {
+			u.Context = workloads.PopulationTokens
+		} else if s.cfg.Window > 0 {
+			u.Context = min(u.Context, s.cfg.Window)
+		}
+	}
+	return list
+}
+
 // add appends a user.
 func (s *Users) add(u User) *cursor {
 	c := &cursor{slot: len(s.cursors), user: u, stream: NewStream(s.cfg.Seed, u.ID),

@@ -1,0 +1,143 @@
+package benchmarks
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/users"
+)
+
+// The most rows of a data set that are read before a run, which takes seconds at most. The tokens of texts
+// have to be counted.
+const surveyedRows, surveyedTexts = 100_000, 10_000
+
+// population describes what the trials of a point draw their requests from. It asks the source that a trial
+// has. It returns nil without requests, and for a data set that cannot be read: the trial reports the error.
+func population(v *params.Values) *result.Population {
+	if v.Skip() != "" || v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
+		return nil
+	}
+	whole := *v
+	whole.TraceStart = 0 // no rows are passed over
+	src, err := source(&whole)
+	if err != nil {
+		return nil
+	}
+	if c, ok := src.(io.Closer); ok {
+		defer c.Close()
+	}
+	p := &result.Population{}
+	switch src := src.(type) {
+	case *users.Users:
+		p.Classes = map[string]int64{}
+		for _, u := range src.Population() {
+			p.Classes[u.Class.String()]++
+			p.Add(u.Context, u.Generate)
+		}
+	case interface {
+		Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, all bool)
+	}:
+		most, names, alone := int64(surveyedRows), map[string]bool{}, int64(0)
+		if v.Bench.Name == "ShareGPT" {
+			most = surveyedTexts
+		}
+		rows, all := src.Survey(most, func(row *formats.Row, conversation string) {
+			p.Add(row.Context, row.Generate)
+			if names[conversation] = true; conversation == "" {
+				alone++
+			}
+		})
+		if all && v.MaxConversations == 0 {
+			p.Rows = rows
+		}
+		if p.Partial = !all; alone < p.Contexts { // else nothing shows which requests belong together
+			delete(names, "")
+			p.Conversations = int64(len(names)) + alone
+		}
+	}
+	return p
+}
+
+// populate finds the populations of all points. Points with the same data set have the same one.
+func (p *plan) populate() {
+	known := map[string]*result.Population{}
+	for _, v := range p.points {
+		path := v.Text(v.Bench.Needs)
+		key := fmt.Sprint(path, v.Bench.Name, v.MaxConversations, v.Tokenizer, v.Profile.ShareGPT)
+		if path == "" || known[key] == nil {
+			known[key] = population(v)
+		}
+		p.populations[v] = known[key]
+	}
+}
+
+// opening returns what is known of the loads before the run, as the summaries of the trials have it. Where
+// benchmarks differ, a line begins with their names.
+func (p *plan) opening() (lines []string) {
+	var facts []report.Line
+	names := map[report.Line][]string{} // of benchmarks
+	for _, l := range p.runs() {
+		in, name := runInfo(l.v, 0), l.v.Bench.Name
+		p.describe(l.v, &in.Workload)
+		in.Model.RankBytesPerToken = in.Sizer.One().Bytes(1)
+		in.Derive()
+		for _, fact := range report.Opening(&in.Result).Lines {
+			if names[fact] == nil {
+				facts = append(facts, fact)
+			}
+			if !slices.Contains(names[fact], name) {
+				names[fact] = append(names[fact], name)
+			}
+		}
+	}
+	const most = 3 // lines of a topic
+	for _, topic := range []string{"population", "features", "server"} {
+		of := slices.DeleteFunc(slices.Clone(facts), func(l report.Line) bool { return l.Topic != topic })
+		for _, fact := range of[:min(most, len(of))] {
+			text := fact.Text
+			if len(of) > 1 {
+				text = strings.Join(names[fact], ", ") + ": " + text
+			}
+			lines = append(lines, fmt.Sprintf("%-11s %s", topic, text))
+		}
+		if rest := len(of) - most; rest > 0 {
+			lines = append(lines, fmt.Sprintf("%-11s %s", "", "and "+units.Plural(rest, "other")))
+		}
+	}
+	return lines
+}
+
+// describe adds to a result's workload what its requests are drawn from, the features in force that a user
+// may expect to be on or off, and the simulated server.
+func (p *plan) describe(v *params.Values, w *result.Workload) {
+	if v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
+		return
+	}
+	w.Population, w.GPUs, w.GPUBytes = p.populations[v], v.GPUs, v.GPUBytes
+	turns := v.Bench.Load == params.LoadUsers || w.Population != nil && w.Population.Conversations > 0
+	sequences := v.OfSessions() || v.Bench.Blocks() // of blocks, which begin as others do
+	cost, _ := v.Cost()
+	inForce := func(off string, disabled bool) bool { return v.Applies(off) && !disabled }
+	put := func(on bool, name string) {
+		if on {
+			w.Features = append(w.Features, name)
+		}
+	}
+	put(turns && (sequences || inForce("disable-multi-turn", v.DisableMultiTurn || v.DecodeOnly)), "multi-turn")
+	put(sequences || inForce("disable-prefix-caching", v.DisablePrefixCaching), "prefix cache")
+	put(v.EnableRAG, "RAG")
+	put(v.Autoscaling, "autoscaling by "+v.AutoscalerMode)
+	put(v.PrefillOnly, "prefill only")
+	put(v.DecodeOnly, "decode only")
+	put(v.ClosedLoop(), "closed loop")
+	put(!cost.Free(), "computing of misses")
+	put(v.Precondition, "preconditioning")
+	put(v.LatencyTracing, "latency tracing")
+}
