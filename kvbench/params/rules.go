@@ -50,7 +50,8 @@ var comparisons = map[string]func(x, bound float64) bool{
 // requirements are those that are neither a value nor a comparison.
 var requirements = map[string]func(*Values) bool{
 	"an engine's":   func(v *Values) bool { return v.EngineLayout().Tokens > 0 },
-	"given":         func(v *Values) bool { return v.StorageBytes > 0 },
+	"given":         func(v *Values) bool { return v.StorageBytes != 0 },
+	"a size":        func(v *Values) bool { return !v.NoStorage() },
 	"packed=N":      func(v *Values) bool { return v.Packed() > 0 },
 	"one directory": func(v *Values) bool { return len(v.CacheDirs) < 2 || v.Simulated() },
 	"a name that does not end in .gz": func(v *Values) bool {
