@@ -111,8 +111,12 @@ func (s *Section) storage(r *result.Result) {
 		if r.IO.CacheDir == "" && len(r.MergedRanks) > 1 {
 			dir = "a directory of each rank's own"
 		}
+		if r.IO.Mode == result.IOMemory {
+			dir, io = "no storage tier", fmt.Sprintf("%s chunks, depth %d", bytes(r.IO.ChunkBytes), r.IO.Depth)
+		} else {
+			io += ", write device time is " + r.IO.WriteDevice
+		}
 		s.put("storage", strings.NewReplacer("\n", `\n`, ",", ", ").Replace(dir))
-		io += ", write device time is " + r.IO.WriteDevice
 	}
 	if r.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", r.IO.MaxConcurrentAllocs)

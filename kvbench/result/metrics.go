@@ -102,7 +102,9 @@ func (r *Result) Metrics() []Metric {
 	if r.CompletionUnit != UnitOperation {
 		add("req/s", r.Requests.RequestsPerSecond)
 		add("tok/s", r.Requests.TokensPerSecond)
-		add("storage-tok/s", r.Requests.StorageTokensPerSecond)
+		if r.IO.Mode != IOMemory {
+			add("storage-tok/s", r.Requests.StorageTokensPerSecond)
+		}
 	}
 	// Leave out the rate of a direction without traffic: it was not measured.
 	if read.Bytes > 0 {
