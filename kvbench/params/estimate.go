@@ -259,10 +259,10 @@ func (v *Values) CheckFit(capacity int64) Violations {
 		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
 			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
 	}
-	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() {
-		return nil
-	}
 	last, part, parts := v.LastTier()
+	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() || v.NoStorage() && part == 0 {
+		return nil // a rule refuses a run without any tier
+	}
 	if v.NoStorage() {
 		capacity = part * int64(parts)
 	}

@@ -291,8 +291,10 @@ func clients(r *result.Result) (s Section) {
 		}
 		byRate := func(a, b result.ClientRank) int { return cmp.Compare(moved(a), moved(b)) }
 		slow, fast := slices.MinFunc(c.PerRank, byRate), slices.MaxFunc(c.PerRank, byRate)
-		s.line("", "slowest rank %d on %s with %s, fastest rank %d on %s with %s", slow.Rank,
-			slow.Host, rate(moved(slow)), fast.Rank, fast.Host, rate(moved(fast)))
+		if moved(fast) > 0 { // else there is no storage tier
+			s.line("", "slowest rank %d on %s with %s, fastest rank %d on %s with %s", slow.Rank,
+				slow.Host, rate(moved(slow)), fast.Rank, fast.Host, rate(moved(fast)))
+		}
 	}
 	// Last, and in capitals: the sums above are of fewer clients than they seem to be. The process
 	// is named, because its log and the kernel's may say more.

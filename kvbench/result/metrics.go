@@ -102,9 +102,7 @@ func (r *Result) Metrics() []Metric {
 	if r.CompletionUnit != UnitOperation {
 		add("req/s", r.Requests.RequestsPerSecond)
 		add("tok/s", r.Requests.TokensPerSecond)
-		if r.IO.Mode != IOMemory {
-			add("storage-tok/s", r.Requests.StorageTokensPerSecond)
-		}
+		add("storage-tok/s", r.Requests.StorageTokensPerSecond)
 	}
 	// Leave out the rate of a direction without traffic: it was not measured.
 	if read.Bytes > 0 {

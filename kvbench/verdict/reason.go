@@ -123,8 +123,8 @@ func (e *evidence) cpuTime() string {
 // tier.
 func (e *evidence) inMemoryTiers() (kind, reason string) {
 	b := &e.Harness.Busy
-	memory, waits := e.of(b.OtherTiersNS), e.of(b.WriteLimitNS+b.WriterNS)
-	switch max(memory, waits, e.process-memory) {
+	memory, waits := e.of(b.OtherTiersNS+b.ClearingNS), e.of(b.WriteLimitNS+b.WriterNS)
+	switch max(memory, waits, e.process-e.of(b.OtherTiersNS)) {
 	case 0:
 		return result.Undecided, "the times of its workers are missing"
 	case memory:
@@ -151,8 +151,9 @@ func (e *evidence) parts() string {
 		{"memory tiers", e.of(b.OtherTiersNS)}, {"outside of operations", e.rest},
 	}
 	if e.IO.Mode == result.IOMemory {
-		parts = append(parts, part{"waiting for the write limit or another write (-max-concurrent-allocs)",
-			e.of(b.WriteLimitNS + b.WriterNS)})
+		parts = append(parts, part{"demoting and deleting entries", e.of(b.ClearingNS)},
+			part{"waiting for the write limit or another write (-max-concurrent-allocs)",
+				e.of(b.WriteLimitNS + b.WriterNS)})
 	}
 	slices.SortStableFunc(parts, func(x, y part) int { return cmp.Compare(y.share, x.share) })
 	var list []string

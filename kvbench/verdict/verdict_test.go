@@ -233,9 +233,9 @@ func TestVerdict(t *testing.T) {
 		{"the write limit in memory", []change{inMemory, writeLimit}, result.LoadLimited,
 			"waiting for the write limit or another write (-max-concurrent-allocs) 64.1 %"},
 		{"a small tier in memory", []change{inMemory, noCapacity}, result.CapacityLimited, "(-cpu-mem-gb)"},
-		{"deletions in memory", []change{inMemory, memoryTier, func(r *result.Result) {
-			r.Harness.Busy.RemovalNS = 13e9
-		}}, result.MemoryLimited, ""},
+		{"demotions in memory", []change{inMemory, func(r *result.Result) {
+			r.Harness.Busy.ClearingNS, r.Harness.Busy.RemovalNS = 38e9, 13e9
+		}}, result.MemoryLimited, "are demoting and deleting entries 97.4 %; the process"},
 		{"an idle load in memory", []change{inMemory, idle(.5)}, result.LoadLimited, "no request for 50 %"},
 		{"no times in memory", []change{inMemory, func(r *result.Result) {
 			r.Harness = result.Harness{}
