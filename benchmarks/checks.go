@@ -75,6 +75,7 @@ func memoryFits(v *params.Values) (bad params.Violations) {
 	}
 	size := v.Sizer().Bytes(tokens)
 	share := cmp.Or(v.LargestShare, v.KeepShare, cache.KeepRatio)
+	last, _, _ := v.LastTier() // see CheckFit
 	// -gpu-mem-gb is the memory of each GPU. The memories of several GPUs may hold parts of one object.
 	for _, tier := range []struct {
 		name  string
@@ -82,7 +83,7 @@ func memoryFits(v *params.Values) (bad params.Violations) {
 		parts int
 	}{{"gpu-mem-gb", v.GPUBytes, v.GPUs}, {"cpu-mem-gb", v.CPUBytes, 1}} {
 		need := float64(size) / share / float64(tier.parts)
-		if tokens > 0 && tier.bytes > 0 && need > float64(tier.bytes) {
+		if tokens > 0 && tier.name != last && tier.bytes > 0 && need > float64(tier.bytes) {
 			bad = append(bad, fmt.Sprintf("-%s: must be at least %v, because an object of %d "+
 				"tokens takes %s and the tier keeps %.0f %% of its size (or 0: no such tier), "+
 				"given %s", tier.name, math.Ceil(need/float64(units.GiB)*1000)/1000, tokens,
@@ -151,7 +152,7 @@ func sessionsOnly(v *params.Values) params.Violations {
 // filesystem.
 func resultsApart(v *params.Values) params.Violations {
 	dir := cacheDir(v)
-	if v.Division != params.Closed || !host.SameFilesystem(dir, v.ResultsDir) {
+	if v.Division != params.Closed || v.NoStorage() || !host.SameFilesystem(dir, v.ResultsDir) {
 		return nil
 	}
 	return params.Violations{fmt.Sprintf("-results-dir: must be on another filesystem than the "+

@@ -29,7 +29,7 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
 		AwaitDiscards: v.Division != result.DivisionClosed, // the rules of closed require a fixed pause
 		Unloaded:      300 * time.Millisecond}
-	if v.LatencyTracing {
+	if v.LatencyTracing && !v.NoStorage() {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}
 	}
@@ -68,7 +68,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	if v.DecodeOnly && v.Bench.Load == params.LoadUsers {
 		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
-	if v.Precondition {
+	if v.Precondition && !v.NoStorage() {
 		cfg.Precondition = requests.Precondition{Threads: v.PreconditionThreads,
 			Bytes: cmp.Or(v.PreconditionBytes, 2*storage.StorageBytes)}
 		cfg.Precondition.Tokens = v.CutTokens()

@@ -102,6 +102,9 @@ func (p *plan) estimate(s *session, l *line) estimate {
 		e.timeIs = atMost
 	}
 	e.written = f.Fill + int64(f.WriteShare*float64(moved))
+	if v.NoStorage() {
+		e.written, e.writtenIs = 0, exact
+	}
 	e.room = min(cmp.Or(f.Room, e.written), cfg.Storage.StorageBytes)
 	e.time = trialOverhead + 2*v.Settle + f.Search + lasts(f.Fill, assumedRate) + phase.Warmup + window +
 		lasts(e.room, assumedUnlink)
@@ -238,6 +241,11 @@ func (p *plan) summary(now time.Time) (lines []string) {
 	const most = 3
 	if n := len(lines) - most; n > 0 {
 		lines = append(lines[:most], fmt.Sprintf("and in %s", units.Plural(n, "other place")))
+	}
+	memory := slices.DeleteFunc(p.runs(), func(l *line) bool { return !l.v.NoStorage() })
+	if n := len(memory); n > 0 {
+		lines = append(lines, fmt.Sprintf("%s without a storage tier (%s), evicted entries are dropped, no "+
+			"cache directory is used", units.Plural(n, "benchmark"), p.tiersOf(memory[0].v)))
 	}
 	lines = append(lines, p.opening()...)
 	if len(p.storage) > 0 {

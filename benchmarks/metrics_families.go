@@ -70,7 +70,7 @@ func (s *series) counters(v values) {
 	t := s.total()
 	for kind := range tiers.Kind(tiers.NumKinds) {
 		// Skip a tier that has no traffic and no gauge: the load does not use it.
-		exists := t.Bytes[kind] != [tiers.NumOps]int64{} || kind == tiers.Storage
+		exists := t.Bytes[kind] != [tiers.NumOps]int64{}
 		for _, g := range s.now.Tiers {
 			exists = exists || g.Level == kind
 		}

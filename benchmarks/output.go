@@ -200,13 +200,13 @@ func (s *session) left() string {
 // does not answer.
 func (s *session) leftByOthers() (left workdir.Remains) {
 	ranks := s.clients.othersHere()
-	if len(ranks) == 0 || s.points[0].KeepFiles || s.points[0].OnObjects() {
+	if len(ranks) == 0 || s.points[0].KeepFiles {
 		return left
 	}
 	// Ranks on other hosts have directories of the same names, which this host cannot look at.
 	var found workdir.Remains
 	if within(patience, func() {
-		for _, dir := range cacheDirs(s.points[0]) {
+		for _, dir := range sharedDirs(s.points) {
 			for _, rank := range ranks {
 				n := workdir.Reclaimable(workdir.Options{CacheDir: dir, Rank: rank})
 				if n.Files > 0 {

@@ -104,6 +104,9 @@ func tierPart(v *params.Values, tier tiers.Kind, op tiers.Op, size int64) part {
 		p.skip = fmt.Sprintf("needs a %s tier of at least %s, 4 entries; -%s-mem-gb gives it %s",
 			tier, units.Bytes.Text(least), tier, units.Bytes.Text(given))
 	}
+	if tier == tiers.Storage && v.NoStorage() {
+		p.skip = "needs a storage tier, and -storage-capacity-gb is none"
+	}
 	p.load = plain(func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
 		st := &cfg.Storage
 		t := &plainio.Tier{Level: tier, Op: op, Size: size}

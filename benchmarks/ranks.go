@@ -63,7 +63,7 @@ func (s *session) gather() error {
 		return nil
 	}
 	c := &clients{s: s, Meeting: meeting}
-	for _, dir := range c.dirs() {
+	for _, dir := range sharedDirs(s.points) {
 		c.missing = append(c.missing, missing(dir)...)
 	}
 	if err := c.meetAll(); err != nil {
@@ -113,7 +113,7 @@ func (c *clients) meetAll() (err error) {
 		c.Meeting = &group.Meeting{Address: "127.0.0.1:0", Job: rand.Text(), Launcher: "kvbench",
 			Ranks: v.Ranks}
 	}
-	h := hello(c.Meeting, c.s.points, c.dirs())
+	h := hello(c.Meeting, c.s.points, sharedDirs(c.s.points))
 	if c.Rank == 0 {
 		h.Stamp = c.s.inputs.Stamp
 		cfg := group.LeaderConfig{Hello: h, Continue: v.RankFailure == "continue", Result: c.keep}

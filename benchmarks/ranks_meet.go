@@ -90,11 +90,13 @@ func hello(m *group.Meeting, plans []*params.Values, dirs []string) group.Hello 
 	return h
 }
 
-// dirs returns the cache directories, which other ranks may share. It returns nil for object stores and
-// simulations.
-func (c *clients) dirs() []string {
-	if v := c.s.points[0]; !v.Simulated() && !v.OnObjects() {
-		return cacheDirs(v)
+// sharedDirs returns the cache directories, which other ranks may share: those of the first point that has
+// some. It returns nil for object stores and simulations.
+func sharedDirs(plans []*params.Values) []string {
+	for _, v := range plans {
+		if dirs := cacheDirs(v); len(dirs) > 0 && !v.Simulated() && !v.OnObjects() {
+			return dirs
+		}
 	}
 	return nil
 }
@@ -164,7 +166,7 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 			v.Filesystems, v.FilesystemShares = c.gathered.Filesystems, shares
 			// The filesystems are unknown for a point of the sweep with other directories. Assume that
 			// all ranks share one filesystem, the smallest possible share.
-			if !slices.Equal(v.CacheDirs, plans[0].CacheDirs) {
+			if !slices.Equal(cacheDirs(v), sharedDirs(plans)) {
 				dirs := max(1, len(v.CacheDirs))
 				v.Filesystems, v.FilesystemShares = 0, slices.Repeat([]int{v.Ranks * dirs}, dirs)
 			}

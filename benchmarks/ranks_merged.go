@@ -109,7 +109,11 @@ func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
 		}
 		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
 	}
+	inMemory := func(r *result.Result) bool { return r.IO.Mode == result.IOMemory }
 	for _, dirs := range c.leader.Filesystems() {
+		if slices.ContainsFunc(all.results, inMemory) { // the filesystems are of other benchmarks
+			break
+		}
 		d.Filesystems = append(d.Filesystems, usage(dirs, all.results))
 	}
 	for _, r := range all.results {

@@ -51,6 +51,9 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	}
 	c.Policy = kvbench.PolicyOf(v.TierPolicy, v.Promote, v.Evict)
 	c.Policy.After, c.Policy.Behind = v.Admission(), v.WriteBehindBytes
+	if v.NoStorage() { // the other policies are for entries that the storage tier has, too
+		c.Policy = kvbench.PolicyOf("waterfall", "never", v.Evict)
+	}
 	c.Policy.Keep, c.Policy.Largest = v.KeepShare, v.LargestShare
 	// Results in virtual time must not depend on the machine.
 	if v.Simulated() {
@@ -112,21 +115,30 @@ func pieces(v *params.Values, use buffer.Use) buffer.Use {
 // More workers than that wait for a buffer. The result counts this wait as admission.
 const autoscaleBuffers = 64
 
-// cacheDirs returns the cache directories of the storage tier. The default is a directory of this user.
+// cacheDirs returns the cache directories of the storage tier, none without one. The default is a directory
+// of this user.
 func cacheDirs(v *params.Values) []string {
-	if len(v.CacheDirs) > 0 {
+	if len(v.CacheDirs) > 0 || v.NoStorage() {
 		return v.CacheDirs
 	}
 	return []string{workdir.DefaultCacheDir()}
 }
 
-// cacheDir returns the first directory of the storage tier.
-func cacheDir(v *params.Values) string { return cacheDirs(v)[0] }
+// cacheDir returns the first directory of the storage tier, "" without one.
+func cacheDir(v *params.Values) string {
+	if dirs := cacheDirs(v); len(dirs) > 0 {
+		return dirs[0]
+	}
+	return ""
+}
 
 // chooseRoom sets the capacity of the storage tier. With several cache directories it also sets the
 // share of each.
 func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	dirs := cacheDirs(v)
+	if len(dirs) == 0 {
+		return nil // no storage tier
+	}
 	// A directory that does not exist yet gets the filesystem of its nearest existing parent.
 	var on []host.Filesystem
 	for _, dir := range dirs {

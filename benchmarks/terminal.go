@@ -68,7 +68,7 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 		switch {
 		case s.ctx.Err() == nil:
 			line = head(columns) + line
-		case !t.v.Simulated(): // a simulation has no files
+		case !t.v.Simulated() && !t.v.NoStorage(): // else there are no files
 			line += ", again Ctrl-C leaves the files"
 		}
 		// Cut the line: a line that wraps cannot be overwritten.
@@ -122,7 +122,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	if s.Live.Failures > 0 {
 		fmt.Fprintf(&b, ", %d FAILED", s.Live.Failures)
 	}
-	if s.DoneTotal > 0 || s.Tiers == nil {
+	if s.DoneTotal > 0 || len(s.Tiers) == 0 {
 		return b.String()
 	}
 	// The first line of a stage covers the time since the stage began.
@@ -131,10 +131,11 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 		dt = s.Elapsed.Seconds()
 		l.last = kvbench.Snapshot{}
 	}
-	// Rates are the rates of the storage tier, which is measured. The other tiers show their fill
-	// level.
-	for op, total := range s.Live.Bytes[tiers.Storage] {
-		switch moved := total - l.last.Live.Bytes[tiers.Storage][op]; {
+	// Rates are the rates of the slowest tier: the storage, which is measured, if there is one. The other
+	// tiers show their fill level.
+	last := s.Tiers[len(s.Tiers)-1].Level
+	for op, total := range s.Live.Bytes[last] {
+		switch moved := total - l.last.Live.Bytes[last][op]; {
 		case total == 0: // a load of the other direction
 		case dt <= 0:
 			fmt.Fprintf(&b, ", %s –", tiers.Op(op))

@@ -26,7 +26,7 @@ type StorageConfig struct {
 	Cards        int     // that hold the gpu tier; 0 = it is simulated
 	GPUBandwidth float64 // bytes/s of the simulated link
 	CPUBytes     int64   // 0 = no cpu tier
-	StorageBytes int64   // capacity of the storage tier, > 0
+	StorageBytes int64   // capacity of the storage tier; 0 = no storage tier
 
 	CacheDir string // absolute; the run works in CacheDir/rank_<Rank>, or in Folder
 	Folder   *workdir.Folder

@@ -36,7 +36,7 @@ func (t *trial) describe() {
 	if t.sim != nil {
 		in.IO.Mode = result.IOSimulated
 		t.device.Reason = "a simulation: nothing was written or read"
-	} else if in.IO.CacheDir != "" {
+	} else if cfg.Levels == nil {
 		dir := ""
 		if len(t.dirs) > 0 {
 			dir = t.dirs[0].path
@@ -44,7 +44,9 @@ func (t *trial) describe() {
 		in.Environment = result.ReadEnvironment(dir)
 		in.Environment.Version = result.Version()
 		var err error
-		if dir == "" {
+		if cfg.StorageBytes == 0 {
+			in.IO.Mode, in.IO.WriteDevice = result.IOMemory, ""
+		} else if dir == "" {
 			t.device.Reason, in.Environment.DeviceReason = noDevice, noDevice
 		} else if t.device, err = t.behind(); err != nil {
 			t.device.Reason = err.Error()

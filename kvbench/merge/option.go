@@ -80,9 +80,10 @@ func option(group string, files []File, s *Summary) *Option {
 func (o *Option) judge(f File, s *Summary) {
 	// A rank used the storage if it has entries in the storage tier at the end of the window. A tier of few
 	// large entries may have none at that moment, because all are being written; then the bytes moved count.
-	// Plain I/O has no cache and moves all its bytes on the storage.
+	// Plain I/O has no cache and moves all its bytes on the storage. A run may have no storage tier at all.
 	read, written := f.Result.StorageTraffic()
-	if f.Keys.Number("summary.cache_stats.storage_entries") != 0 || f.Result.CompletionUnit == result.UnitOperation ||
+	o.NoStorage = o.NoStorage || f.Result.IO.Mode == result.IOMemory
+	if o.NoStorage || f.Keys.Number("summary.cache_stats.storage_entries") != 0 || f.Result.CompletionUnit == result.UnitOperation ||
 		read.Bytes+written.Bytes > 0 {
 		o.Valid = true
 	} else {

@@ -62,7 +62,8 @@ type Option struct {
 	Benchmark string `json:"benchmark"`
 	Model     string `json:"model"`
 	Division  string `json:"division"`
-	Simulated bool   `json:"simulated"` // predicted without storage
+	Simulated bool   `json:"simulated"`                 // predicted without storage
+	NoStorage bool   `json:"no_storage_tier,omitempty"` // so that its bandwidths are 0
 	Valid     bool   `json:"valid"`
 	Invalid   string `json:"invalid_reason,omitempty"`
 	// why a file was not used, by path; the paths are also in missing_files

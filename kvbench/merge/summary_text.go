@@ -33,8 +33,12 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	var below strings.Builder
 	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
 		o := s.Options[group]
+		read, write := Number(o.ReadBandwidth), Number(o.WriteBandwidth)
+		if o.NoStorage {
+			read, write = units.Unknown, units.Unknown
+		}
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
-			Number(o.ReadBandwidth), Number(o.WriteBandwidth), Number(o.AvgThroughput),
+			read, write, Number(o.AvgThroughput),
 			latency(o.ReadP95MS), latency(o.WriteP95MS), strings.Join(o.remarks(), "; "))
 		for _, missing := range o.MissingFiles {
 			why := cmp.Or(o.Failed[missing], "no such file")
@@ -69,10 +73,15 @@ func (o *Option) remarks() []string {
 		list = append(list, fmt.Sprintf("served from memory: rank %s",
 			units.List(o.memoryRanks)))
 	}
+	if o.NoStorage {
+		list = append(list, "no storage tier")
+	}
 	if o.Window != nil && o.RankCount > 1 {
-		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; "+
-			"windows opened within %s (mean of the trials)", o.Window.DurationS,
-			o.Window.ReadBandwidth, o.Window.WriteBandwidth,
+		text := fmt.Sprintf("common window %.3g s", o.Window.DurationS)
+		if !o.NoStorage {
+			text += fmt.Sprintf(": read %.4g, write %.4g GiB/s", o.Window.ReadBandwidth, o.Window.WriteBandwidth)
+		}
+		list = append(list, text+fmt.Sprintf("; windows opened within %s (mean of the trials)",
 			units.Nanoseconds.Text(o.Window.StartSkewS*1e9)))
 	}
 	return list

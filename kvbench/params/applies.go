@@ -250,8 +250,9 @@ func (p *parameter) whyUnused(selected []string, plans []*Values) string {
 		for _, c := range p.applies {
 			switch {
 			case !c.covers(v):
-			case c.without:
-				return v.Bench.Name + " runs with that"
+			case c.without && !c.holds(v):
+				i := slices.IndexFunc(c.conditions, func(condition string) bool { return meets(v, condition) })
+				return v.Bench.Name + " runs with " + c.conditions[i]
 			default:
 				return v.Bench.Name + " runs without that"
 			}

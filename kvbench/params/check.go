@@ -66,8 +66,8 @@ func (r *resolver) check() {
 	r.checkpoint()
 	r.traceFiles("block-trace-path", "dataset-path", "validation-trace")
 	// Without a given capacity the free space decides, which is looked at later.
-	if v.StorageBytes > 0 && !v.Bench.Blocks() && !v.refused["model"] && !v.refused["num-users"] &&
-		!v.refused["storage-capacity-gb"] {
+	if last, size, _ := v.LastTier(); size > 0 && !v.Bench.Blocks() && !v.refused["model"] &&
+		!v.refused["num-users"] && !v.refused[last] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}
 }

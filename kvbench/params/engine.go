@@ -66,8 +66,12 @@ func (v *Values) imitated() engine {
 // no other policy: promotion and the queue of an engine follow the policy in force.
 func (r *resolver) imitate() {
 	v := r.v
-	for _, name := range []string{"engine", "cache-dir", "gpu-mem-gb", "num-gpus", "cpu-mem-gb"} {
+	for _, name := range []string{"engine", "cache-dir", "gpu-mem-gb", "num-gpus", "cpu-mem-gb",
+		"storage-capacity-gb"} {
 		r.decide(find(name))
+	}
+	if v.NoStorage() { // other lines of the run may have a storage tier in these directories
+		v.CacheDirs = nil
 	}
 	e := v.imitated()
 	set := v.engineSettings(e)
@@ -98,7 +102,7 @@ func (v *Values) engineSettings(e engine) map[string]string {
 			"object-tokens": strconv.Itoa(files.Tokens), "turns": "ordered",
 			"decode-reads": "once"})
 	}
-	if v.GPUTierBytes() > 0 || v.CPUBytes > 0 {
+	if (v.GPUTierBytes() > 0 || v.CPUBytes > 0) && !v.NoStorage() {
 		set["tier-policy"] = e.policy
 	}
 	return set

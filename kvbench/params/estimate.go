@@ -247,10 +247,10 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	return tokens, v.Sizer().Bytes(tokens)
 }
 
-// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the load, or
-// the entries that decode-only reads, with the numbers that would fit. Resolve calls it for users when the
-// capacity is given. A caller calls it again for block traces, whose files Resolve does not read, and for a
-// capacity from the free space. Other benchmarks always fit.
+// CheckFit refuses a slowest tier that can never hold the largest entry of the load, or the entries that
+// decode-only reads, with the numbers that would fit. capacity is that of the storage tier in bytes, if there
+// is one. Resolve calls it for users when the capacity is given. A caller calls it again for block traces,
+// whose files Resolve does not read, and for a capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
 	// A scenario's size is for any tier: files of plain I/O take at most the whole tier.
 	typed := v.Origin("ceiling-size-gb").Kind > FromScenario
@@ -259,31 +259,33 @@ func (v *Values) CheckFit(capacity int64) Violations {
 		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
 			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
 	}
-	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() {
-		return nil
+	last, part, parts := v.LastTier()
+	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() || v.NoStorage() && part == 0 {
+		return nil // a rule refuses a run without any tier
 	}
-	refuse := func(required string, args ...any) Violations {
-		required = "at least " + fmt.Sprintf(required, args...)
-		text := strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)
-		given := setting{text, v.Origin("storage-capacity-gb")}
-		if capacity != v.StorageBytes {
+	if v.NoStorage() {
+		capacity = part * int64(parts)
+	}
+	refuse := func(least int64, why string, args ...any) Violations {
+		required := "at least " + formatUpGiB(least/int64(parts)) + ", because " + fmt.Sprintf(why, args...)
+		given := setting{strconv.FormatFloat(toGiB(capacity/int64(parts)), 'g', 4, 64), v.Origin(last)}
+		if capacity != v.StorageBytes && !v.NoStorage() {
 			given.origin = Origin{Where: ", from the free space of " + cmp.Or(v.CacheDir(),
 				"the temporary directory")}
 		}
-		return Violations{violation("-storage-capacity-gb", given, required)}
+		return Violations{violation("-"+last, given, required)}
 	}
 	// An entry is never split over tiers: the last one has to hold the largest alone.
 	tokens, size := v.LargestEntry()
 	if size > capacity {
-		return refuse("%s, because one entry of %d tokens of %s takes that many GiB (a smaller "+
-			"-model takes less)", formatUpGiB(size), tokens, v.ModelName)
+		return refuse(size, "one entry of %d tokens of %s takes that many GiB (a smaller -model takes "+
+			"less)", tokens, v.ModelName)
 	}
 	// Or the window would read what had been evicted before it began.
 	whole := v.Sizer().Bytes(workloads.PopulationTokens)
 	if each := whole * workloads.PopulationPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
-		return refuse("%s, because decode-only reads %d entries of %d tokens of each of %d users "+
-			"(or -num-users at most %d)", formatUpGiB(each*int64(v.Users)),
-			workloads.PopulationPerUser, workloads.PopulationTokens, v.Users, capacity/each)
+		return refuse(each*int64(v.Users), "decode-only reads %d entries of %d tokens of each of %d users "+
+			"(or -num-users at most %d)", workloads.PopulationPerUser, workloads.PopulationTokens, v.Users, capacity/each)
 	}
 	return nil
 }

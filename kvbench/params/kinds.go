@@ -190,9 +190,12 @@ func list(item kind, rising bool) kind {
 // engine determine it.
 const automatic = -1
 
+// noTier is the capacity of a storage tier that the user does not want.
+const noTier = -1
+
 // words are what the field holds of a kind that a word may replace: of numbers [automatic], of
-// sizes and texts nothing.
-var words = map[string]any{"whole": int64(automatic), "size": int64(0), "nonce": ""}
+// capacities [noTier], of sizes and texts nothing.
+var words = map[string]any{"whole": int64(automatic), "GiB": int64(noTier), "size": int64(0), "nonce": ""}
 
 // named is a kind that also takes a word, such as auto.
 func named(word, column string) kind {

@@ -50,7 +50,8 @@ var comparisons = map[string]func(x, bound float64) bool{
 // requirements are those that are neither a value nor a comparison.
 var requirements = map[string]func(*Values) bool{
 	"an engine's": func(v *Values) bool { return v.EngineLayout().Tokens > 0 },
-	"given":       func(v *Values) bool { return v.StorageBytes > 0 },
+	"given":       func(v *Values) bool { return v.StorageBytes != 0 },
+	"a size":      func(v *Values) bool { return !v.NoStorage() },
 	"a time of at most validation_limits.max_duration_seconds": func(v *Values) bool {
 		return v.Window.Length <= v.Limits.Window
 	},

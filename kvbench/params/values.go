@@ -41,8 +41,8 @@ type Values struct {
 	Arrival, Turns, GenerationMode, DecodeReads string
 	Seed                                        int64
 
-	// The tiers, fastest first. A capacity of 0 is no tier, but for the last: there it comes from
-	// the free space (95 % of it, divided by the ranks of this host). The GPU's is of
+	// The tiers, fastest first. A capacity of 0 is no tier, but for the storage: there it comes from the
+	// free space (95 % of it, divided by the ranks of this host); see NoStorage. The GPU's is of
 	// one card, see GPUTierBytes, and its bandwidth is GiB/s per direction.
 	GPUBytes, CPUBytes, StorageBytes int64
 	GPUs, TensorParallel             int
@@ -215,6 +215,22 @@ func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }
 
 // GPUTierBytes is the size of the gpu tier: all cards.
 func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
+
+// NoStorage reports whether the run has no storage tier: the slowest tier in memory evicts what exceeds
+// its capacity.
+func (v *Values) NoStorage() bool { return v.StorageBytes == noTier }
+
+// LastTier returns the slowest tier's parameter, its capacity in bytes (0 = the free space decides), and
+// how many parts of that size it has.
+func (v *Values) LastTier() (name string, capacity int64, parts int) {
+	switch {
+	case !v.NoStorage():
+		return "storage-capacity-gb", v.StorageBytes, 1
+	case v.CPUBytes > 0:
+		return "cpu-mem-gb", v.CPUBytes, 1
+	}
+	return "gpu-mem-gb", v.GPUBytes, v.GPUs
+}
 
 // Cards is the number of cards that hold the gpu tier, 0 if it is simulated.
 func (v *Values) Cards() int {
@@ -423,7 +439,11 @@ func (v *Values) record(p *parameter) result.Parameter {
 	if p.key() {
 		return result.Parameter{Name: p.name, Value: given.text, Origin: given.origin.String()}
 	}
-	return result.Parameter{Name: p.name, Value: p.show(v.text(p)), Origin: given.origin.String()}
+	value := p.show(v.text(p))
+	if p.name == "cache-dir" && v.NoStorage() {
+		value = "–"
+	}
+	return result.Parameter{Name: p.name, Value: value, Origin: given.origin.String()}
 }
 
 // Parameters lists every parameter in force in the order of the table, then the profile's keys that

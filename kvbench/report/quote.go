@@ -234,6 +234,8 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 			why, _, _ := strings.Cut(cmp.Or(r.Error, "ended by "+r.EndedBy), "\n")
 			add(true, r.Status+" trial: "+why)
 			continue
+		case r.IO.Mode == result.IOMemory:
+			return append(list, "tiers in memory were measured, no storage")
 		case r.Division == result.DivisionQuick:
 			return append(list, "the quick division shows that everything works, with small models and "+
 				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters")
@@ -322,9 +324,7 @@ func Limited(r *result.Result) string {
 	case result.CPULimited:
 		text = "this machine was slower than the storage: end other programs, use more cores, or larger " +
 			"I/O requests (-chunk-size 4MiB)"
-		if v.InFlight == nil {
-			text = "a tier in memory was measured, no storage"
-		} else if len(fs) > 0 && fs[0].InMemory {
+		if len(fs) > 0 && fs[0].InMemory {
 			text = "the files lie in memory: -cache-dir on a drive"
 		}
 	case result.LatencyLimited:

@@ -154,8 +154,12 @@ func (s *Section) storage(r *result.Result) {
 		if r.IO.CacheDir == "" && len(r.MergedRanks) > 1 {
 			dir = "a directory of each rank's own"
 		}
+		if r.IO.Mode == result.IOMemory {
+			dir, io = "no storage tier", fmt.Sprintf("%s chunks, depth %d", bytes(r.IO.ChunkBytes), r.IO.Depth)
+		} else {
+			io += ", write device time is " + r.IO.WriteDevice
+		}
 		s.put("storage", strings.NewReplacer("\n", `\n`, ",", ", ").Replace(dir))
-		io += ", write device time is " + r.IO.WriteDevice
 	}
 	if r.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", r.IO.MaxConcurrentAllocs)
@@ -330,8 +334,10 @@ func clients(r *result.Result) (s Section) {
 		}
 		byRate := func(a, b result.ClientRank) int { return cmp.Compare(moved(a), moved(b)) }
 		slow, fast := slices.MinFunc(c.PerRank, byRate), slices.MaxFunc(c.PerRank, byRate)
-		s.line("", "slowest rank %d on %s with %s, fastest rank %d on %s with %s", slow.Rank,
-			slow.Host, rate(moved(slow)), fast.Rank, fast.Host, rate(moved(fast)))
+		if moved(fast) > 0 { // else there is no storage tier
+			s.line("", "slowest rank %d on %s with %s, fastest rank %d on %s with %s", slow.Rank,
+				slow.Host, rate(moved(slow)), fast.Rank, fast.Host, rate(moved(fast)))
+		}
 	}
 	// Last, and in capitals: the sums above are of fewer clients than they seem to be. The process
 	// is named, because its log and the kernel's may say more.

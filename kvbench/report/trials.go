@@ -70,6 +70,9 @@ func TrialLine(r *result.Result, width int) string {
 	if read, write := r.StorageTraffic(); read.Bytes == 0 || write.Bytes == 0 {
 		list = slices.Concat(trialUnits, latencyUnits)
 	}
+	if r.IO.Mode == result.IOMemory && r.CompletionUnit != result.UnitOperation {
+		list = []string{"req/s", "tok/s", "e2e-p95-ns", "hit-ratio"}
+	}
 	values := map[string]float64{}
 	for _, m := range r.Metrics() {
 		values[m.Unit] = m.Value

@@ -76,6 +76,7 @@ const (
 	CapacityLimited = "capacity-limited" // workers waited for capacity of the tier
 	DiscardLimited  = "discard-limited"  // deletions took the workers' or the device's time
 	CPULimited      = "CPU-limited"      // this process took the time
+	MemoryLimited   = "memory-limited"   // copies to and from memory tiers took it, without a storage tier
 	StorageLimited  = "storage-limited"  // requests queued in the storage
 	LatencyLimited  = "latency-limited"  // the storage completed requests as fast as single ones
 	Undecided       = "undecided"        // a number is missing

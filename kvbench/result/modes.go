@@ -255,10 +255,12 @@ const (
 	AutoscaleCapacity = "capacity" // find the number of users at which throughput stops growing
 )
 
-// I/O modes of results without a filesystem: of a simulation, and of an object store.
+// I/O modes of results without a filesystem: of a simulation, of an object store, and without a storage
+// tier.
 const (
 	IOSimulated = "simulated"
 	IOObjects   = "s3"
+	IOMemory    = "memory"
 )
 
 // SimulatedDevice is the queueing model of the drive in a simulation.

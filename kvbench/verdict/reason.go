@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
@@ -18,6 +19,14 @@ func duration(ns float64) string {
 
 // moved returns the start of each reason, with the rate of the run.
 func (e *evidence) moved() string {
+	if e.IO.Mode == result.IOMemory {
+		var all int64
+		for _, t := range e.Tiers {
+			all += t.Read.Bytes + t.Write.Bytes
+		}
+		return fmt.Sprintf("the run had no storage tier and moved %s in memory",
+			units.BytesPerSec.Text(ratio(float64(all)*1e9, float64(e.WindowNS))))
+	}
 	if e.storage.Level == "" {
 		return "the run had no storage tier"
 	}
@@ -56,9 +65,12 @@ func (e *evidence) sharedReason() string {
 }
 
 func (e *evidence) capacityReason() string {
+	flag := "-storage-capacity-gb"
+	if e.IO.Mode == result.IOMemory {
+		flag = "-" + e.Tiers[len(e.Tiers)-1].Level + "-mem-gb"
+	}
 	return fmt.Sprintf("workers waited for capacity for %s of their busy time (limit %s), until "+
-		"the entries to evict were no longer read or written (-storage-capacity-gb)",
-		share(e.capacity), share(waitLimit))
+		"the entries to evict were no longer read or written (%s)", share(e.capacity), share(waitLimit), flag)
 }
 
 func (e *evidence) discardReason() string {
@@ -82,15 +94,7 @@ func (e *evidence) discardReason() string {
 // cpuReason returns the reason of a CPU-limited run. If the process's share of busy time is the reason,
 // the text lists its parts, largest first.
 func (e *evidence) cpuReason() string {
-	cpu := "the CPU time is unknown"
-	if e.cpu != nil {
-		process, workers := "the process", units.Plural(e.Workload.Workers, "worker")
-		if len(e.MergedRanks) > 1 {
-			process, workers = "the ranks of a host", "their workers"
-		}
-		cpu = fmt.Sprintf("%s used %s of the %s cores that %s can use", process, share(*e.cpu),
-			number(e.cores()), workers)
-	}
+	cpu := e.cpuTime()
 	switch {
 	case units.OrZero(e.cpu) >= cpuLimit:
 		return fmt.Sprintf("%s (limit %s)", cpu, share(cpuLimit))
@@ -98,6 +102,43 @@ func (e *evidence) cpuReason() string {
 		return fmt.Sprintf("the files lie in memory (%s), where an I/O request is copying by this "+
 			"process; %s", e.Filesystems()[0].Type, cpu)
 	}
+	return fmt.Sprintf("workers spent %s of their busy time in this process (limit %s): %s; %s",
+		share(e.process), share(processLimit), e.parts(), cpu)
+}
+
+// cpuTime returns how much of the cores the process used.
+func (e *evidence) cpuTime() string {
+	if e.cpu == nil {
+		return "the CPU time is unknown"
+	}
+	process, workers := "the process", units.Plural(e.Workload.Workers, "worker")
+	if len(e.MergedRanks) > 1 {
+		process, workers = "the ranks of a host", "their workers"
+	}
+	return fmt.Sprintf("%s used %s of the %s cores that %s can use", process, share(*e.cpu),
+		number(e.cores()), workers)
+}
+
+// inMemoryTiers returns what took the largest part of the workers' busy time in a run without a storage
+// tier.
+func (e *evidence) inMemoryTiers() (kind, reason string) {
+	b := &e.Harness.Busy
+	memory, waits := e.of(b.OtherTiersNS+b.ClearingNS), e.of(b.WriteLimitNS+b.WriterNS)
+	switch max(memory, waits, e.process-e.of(b.OtherTiersNS)) {
+	case 0:
+		return result.Undecided, "the times of its workers are missing"
+	case memory:
+		kind = result.MemoryLimited
+	case waits:
+		kind = result.LoadLimited
+	default:
+		kind = result.CPULimited
+	}
+	return kind, fmt.Sprintf("the largest parts of the workers' busy time are %s; %s", e.parts(), e.cpuTime())
+}
+
+// parts returns the parts of the workers' busy time that are no storage, the largest first.
+func (e *evidence) parts() string {
 	b := &e.Harness.Busy
 	type part struct {
 		name  string
@@ -109,6 +150,11 @@ func (e *evidence) cpuReason() string {
 		{"handing I/O requests to threads and back", e.of(b.HandoverNS)},
 		{"memory tiers", e.of(b.OtherTiersNS)}, {"outside of operations", e.rest},
 	}
+	if e.IO.Mode == result.IOMemory {
+		parts = append(parts, part{"demoting and deleting entries", e.of(b.ClearingNS)},
+			part{"waiting for the write limit or another write (-max-concurrent-allocs)",
+				e.of(b.WriteLimitNS + b.WriterNS)})
+	}
 	slices.SortStableFunc(parts, func(x, y part) int { return cmp.Compare(y.share, x.share) })
 	var list []string
 	for i, p := range parts {
@@ -116,8 +162,7 @@ func (e *evidence) cpuReason() string {
 			list = append(list, p.name+" "+share(p.share))
 		}
 	}
-	return fmt.Sprintf("workers spent %s of their busy time in this process (limit %s): %s; %s",
-		share(e.process), share(processLimit), strings.Join(list, ", "), cpu)
+	return strings.Join(list, ", ")
 }
 
 // missing returns which number the last two rules need and do not have, "" if they have all numbers.

@@ -59,6 +59,8 @@ func Judge(r *result.Result) result.Verdict {
 		say(result.Shared, e.sharedReason())
 	case e.capacity > waitLimit:
 		say(result.CapacityLimited, e.capacityReason())
+	case r.IO.Mode == result.IOMemory:
+		say(e.inMemoryTiers())
 	case e.deletion > waitLimit || e.discards > waitLimit && slowed:
 		say(result.DiscardLimited, e.discardReason())
 	case units.OrZero(e.cpu) >= cpuLimit, e.process > processLimit, e.inMemory():

@@ -93,6 +93,13 @@ func memory(r *result.Result) {
 }
 
 // buffered has writes through the page cache: flushes of 39 ms each, and alone of a quarter.
+func inMemory(r *result.Result) {
+	r.IO.Mode, r.Tiers[0].Level = result.IOMemory, "cpu"
+	r.Harness.Unloaded = result.Unloaded{Reason: "the run has no storage tier"}
+	r.DeviceCounters = result.DeviceCounters{Reason: "the run has no storage tier"}
+	r.Harness.Busy.StorageNS, r.Harness.Busy.HandoverNS = 25e9, 0
+}
+
 func buffered(r *result.Result) {
 	r.IO.Mode = "buffered"
 	t := &r.Tiers[0]
@@ -218,6 +225,21 @@ func TestVerdict(t *testing.T) {
 			"it was not measured"},
 		{"no storage tier", []change{func(r *result.Result) { r.Tiers = nil }}, result.Undecided,
 			"the run had no storage tier: the latency of its I/O requests is missing"},
+		{"copies in memory", []change{inMemory, memoryTier}, result.MemoryLimited, "the run had no storage tier " +
+			"and moved 1 GiB/s in memory: the largest parts of the workers' busy time are memory tiers " +
+			"64.1 %, outside of operations 34.6 %; the process used 10 % of the 2 cores that 4 workers can use"},
+		{"all cores copy", []change{inMemory, memoryTier, cpu(18e9)}, result.MemoryLimited, ""},
+		{"data for memory", []change{inMemory, generating}, result.CPULimited, "generating data 64.1 %"},
+		{"the write limit in memory", []change{inMemory, writeLimit}, result.LoadLimited,
+			"waiting for the write limit or another write (-max-concurrent-allocs) 64.1 %"},
+		{"a small tier in memory", []change{inMemory, noCapacity}, result.CapacityLimited, "(-cpu-mem-gb)"},
+		{"demotions in memory", []change{inMemory, func(r *result.Result) {
+			r.Harness.Busy.ClearingNS, r.Harness.Busy.RemovalNS = 38e9, 13e9
+		}}, result.MemoryLimited, "are demoting and deleting entries 97.4 %; the process"},
+		{"an idle load in memory", []change{inMemory, idle(.5)}, result.LoadLimited, "no request for 50 %"},
+		{"no times in memory", []change{inMemory, func(r *result.Result) {
+			r.Harness = result.Harness{}
+		}}, result.Undecided, "the times of its workers are missing"},
 		{"nothing is known", []change{func(r *result.Result) {
 			*r = result.Result{WindowNS: 1e9}
 		}}, result.Undecided, ""},

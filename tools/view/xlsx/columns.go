@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,6 +84,9 @@ func printed(r *load.Record, unit string) any {
 // digit as the Python benchmark's sheet; division does not.
 var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
 
+// ofTier finds the tier in the keys of the Python benchmark that are 0 without that tier.
+var ofTier = regexp.MustCompile(`(gpu|cpu|storage)_(entries|throughput|kv_bytes|(read|write)_bandwidth)`)
+
 // key returns the value function of an entry of columns.txt: "path", "path / unit" or "path | metric".
 // path is a key of the result file. Without a result file the column has the metric of the benchmark
 // line, which has fewer digits. "path ? other" reads other, in ms, from a kvbench result: the Python
@@ -103,6 +107,10 @@ func key(from string) func(*load.Record) any {
 				}
 			}
 			return v
+		}
+		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil && !slices.ContainsFunc(
+			r.Result.Tiers, func(t result.Tier) bool { return t.Level == m[1] }) {
+			return nil
 		}
 		if other != "" && r.Result != nil {
 			if ns, ok := r.Lookup(other).(float64); ok {
