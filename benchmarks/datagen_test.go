@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"context"
 	"hash/maphash"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func dataGen(b *testing.B, v *params.Values) {
 	for (window == 0 || gen < window) &&
 		(v.Window.Completions == 0 || chunks < v.Window.Completions) {
 		if current.ctx.Err() != nil {
-			b.Fatal(errInterrupted)
+			b.Fatal(context.Cause(current.ctx))
 		}
 		// A run of one, then of the other: what disturbs the machine meets both.
 		const turn = arena / chunk

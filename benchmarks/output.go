@@ -140,6 +140,9 @@ func (s *session) epilogue() {
 	}
 	list("warnings", report.Warnings(s.results))
 	list("failed benchmarks", slices.Compact(s.failures))
+	if s.ctx.Err() != nil {
+		list("not begun when the run was ended", s.notBegun())
+	}
 	list("skipped benchmarks", s.skipped)
 	list("set, and ignored by this run", s.ignored)
 	if len(s.results) > len(s.unwritten) {
