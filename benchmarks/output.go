@@ -132,7 +132,7 @@ func (s *session) epilogue() {
 		}
 	}
 	if len(s.results) > 0 {
-		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results))
+		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results).Alone())
 	}
 	// With several ranks, write the summary that MLPerf's tools read, after the last result.
 	if err := s.clients.summarize(os.Stderr); err != nil {

@@ -118,7 +118,7 @@ func finding(m *stats.Metric, run int, outcome string) string {
 }
 
 // Text returns the quote for a terminal and for a mail in plain text.
-func (q Quote) Text() string { return q.print(report.Section.String, "") }
+func (q Quote) Text() string { return q.print(report.Section.Alone, "") }
 
 // Markdown returns the quote for a comment.
 func (q Quote) Markdown() string { return q.print(markdown, "- ") }
