@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -189,7 +190,7 @@ func (s *Section) trim(from int) {
 func (s Section) String() string { return s.text(12, math.MaxInt) }
 
 // Alone is a section that stands alone as text. Its margin is as wide as its topic, and its table is at most
-// 100 columns wide: where it would be wider, names are broken after a slash.
+// 100 columns wide: where it would be wider, names are broken after a slash or space.
 func (s Section) Alone() string {
 	margin := 0
 	if s.Topic != "" {
@@ -266,10 +267,13 @@ func (s Section) table(most int) (lines []string) {
 	return lines
 }
 
-// broken breaks a name after its slashes into pieces of at most so many letters. A longer part is cut in the
-// middle.
+// nameParts matches the parts of a name after which it may be broken.
+var nameParts = regexp.MustCompile(`[^/ ]*[/ ]?`)
+
+// broken breaks a name after slashes and spaces into pieces of at most so many letters. A longer part is cut
+// in the middle.
 func broken(name string, width int) (pieces []string) {
-	for _, part := range strings.SplitAfter(name, "/") {
+	for _, part := range nameParts.FindAllString(name, -1) {
 		last := len(pieces) - 1
 		if last >= 0 && utf8.RuneCountInString(pieces[last]+part) <= width {
 			pieces[last] += part
