@@ -60,7 +60,7 @@ func (q *Quote) compare(t *stats.Table, run int) {
 	s := report.Section{Topic: "quote", Columns: []report.Column{{Name: "benchmark"},
 		{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 %"}, {Name: "valid"},
 		{Name: t.Labels[run] + " is"}}, Below: []string{"95 %: the interval of the ratio; valid: the trials " +
-		"that the storage limited; the numbers in brackets:"}}
+		"that the storage limited; in brackets: why nothing is shown, or the rates must not be quoted"}}
 	var notes report.Notes
 	for _, h := range t.Headlines() {
 		outcome := compared(h, run)
@@ -98,13 +98,11 @@ func validCount(b *stats.Benchmark, run int) string {
 }
 
 // caveats returns why the headline of a run must not be quoted as the storage's.
-func caveats(h stats.Headline, run int) (list []string) {
+func caveats(h stats.Headline, run int) []string {
 	if results := h.Results(run); stats.OnStorage(h.Name) && len(results) > 0 {
-		for _, text := range report.Doubts(results, h.Label) {
-			list = append(list, "not to be quoted as the storage's rate: "+text)
-		}
+		return report.Doubts(results, h.Label)
 	}
-	return list
+	return nil
 }
 
 // finding says how a run compares with the first one, and if nothing was found, why.
