@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -156,7 +157,7 @@ func (g *generation) more(since time.Time, chunks int64) bool {
 // report reports the rate of chunks.
 func (g *generation) report(unit string, chunks int64, took time.Duration) {
 	if current.ctx.Err() != nil {
-		g.b.Fatal(errInterrupted)
+		g.b.Fatal(context.Cause(current.ctx))
 	}
 	g.b.ReportMetric(float64(chunks*genChunk)/took.Seconds(), unit)
 }
@@ -261,7 +262,7 @@ func (g *generation) quality(dataSet int64) {
 	var blocks, raw, small int
 	for n := range dataSet / genChunk {
 		if current.ctx.Err() != nil {
-			g.b.Fatal(errInterrupted)
+			g.b.Fatal(context.Cause(current.ctx))
 		}
 		fill(buf, n)
 		if n < 64 {

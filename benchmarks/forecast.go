@@ -70,6 +70,11 @@ func (p *plan) estimate(s *session, l *line) estimate {
 	if err != nil {
 		return e // the trial reports it
 	}
+	return ofLoad(v, load, cfg.Storage.StorageBytes)
+}
+
+// ofLoad returns what a trial of a load on a storage tier is expected to take.
+func ofLoad(v *params.Values, load kvbench.Workload, capacity int64) estimate {
 	phase, f := load.Phase(), load.Forecast()
 	window := phase.Window
 	if v.Origin("benchtime").Kind == params.FromBenchmark { // long enough for any recording
@@ -79,33 +84,35 @@ func (p *plan) estimate(s *session, l *line) estimate {
 	if m := lasts(f.Moves, assumedRate); f.Moves > 0 && (window == 0 || m < window) {
 		window = m
 	}
+	e := estimate{timeIs: about, window: phase.Window, writtenIs: about}
+	switch {
+	case counted:
+		e.timeIs = atLeast
+	case v.Bench.Load > params.LoadUsers: // a recording may end before the window does
+		e.timeIs = atMost
+	}
 	moved := int64(assumedRate * (f.Search + phase.Warmup + window).Seconds())
-	e.window, e.writtenIs = phase.Window, about
 	switch {
 	case f.Moves > 0 || f.WriteShare == 0:
 		moved, e.writtenIs = f.Moves, exact
 	case v.Bench.Load == params.LoadUsers:
-		o := v.Offered()
-		moved = v.Written(o, assumedRate)
-		if bounded := o.Bytes <= assumedRate || counted; bounded && !v.Autoscaling && !v.OfSessions() {
+		offered := v.Offered()
+		moved = v.Written(offered, assumedRate)
+		bounded := offered.Bytes <= assumedRate || counted
+		if bounded && !v.Autoscaling && !v.OfSessions() {
 			e.writtenIs = atMost
 		}
 		if counted {
-			window = lasts(moved, o.Bytes)
+			window = lasts(moved, offered.Bytes)
 		}
 	case counted:
-		e.writtenIs, f.Room = atLeast, cfg.Storage.StorageBytes
-	}
-	if counted {
-		e.timeIs = atLeast
-	} else if v.Bench.Load > params.LoadUsers { // a recording may end before the window does
-		e.timeIs = atMost
+		e.writtenIs, f.Room = atLeast, capacity
 	}
 	e.written = f.Fill + int64(f.WriteShare*float64(moved))
 	if v.NoStorage() {
 		e.written, e.writtenIs = 0, exact
 	}
-	e.room = min(cmp.Or(f.Room, e.written), cfg.Storage.StorageBytes)
+	e.room = min(cmp.Or(f.Room, e.written), capacity)
 	e.time = trialOverhead + 2*v.Settle + f.Search + lasts(f.Fill, assumedRate) + phase.Warmup + window +
 		lasts(e.room, assumedUnlink)
 	return e
@@ -154,33 +161,41 @@ type place struct {
 	stay      bool // some files remain
 }
 
-// placeOf returns the place of a point, which it adds if there is none.
+// placeOf returns the place of a point, with what the point makes there.
 func (p *plan) placeOf(v *params.Values) *place {
 	dirs := strings.Join(cacheDirs(v), ", ")
-	at := p.places[dirs]
-	if at == nil {
-		at = &place{}
-		p.places[dirs] = at
-		for _, dir := range cacheDirs(v) {
-			again := len(at.on) > 0 && host.SameFilesystem(dir, cacheDir(v))
-			if fs, err := space(v, dir); err == nil && !again && !v.OnObjects() {
-				at.on = append(at.on, fs)
-			}
-		}
+	if p.places[dirs] == nil {
+		p.places[dirs] = &place{on: filesystems(v)}
 	}
-	name := fmt.Sprint("rank_", v.Rank)
-	switch spec, err := v.CheckpointSpec(); {
-	case v.Bench.Checkpoints() && err == nil:
-		name = spec.Folder()
-	case v.Ranks > 1:
-		name = "rank_*"
-	}
+	at, name := p.places[dirs], madeBy(v)
 	if !slices.Contains(at.names, name) {
 		at.names = append(at.names, name)
 	}
 	_, reads, _ := v.CheckpointRuns()
 	at.stay = at.stay || v.KeepFiles || v.Bench.Checkpoints() && reads == 0
 	return at
+}
+
+// filesystems returns the filesystems that the cache directories of a point are on, each once.
+func filesystems(v *params.Values) (on []host.Filesystem) {
+	for _, dir := range cacheDirs(v) {
+		again := len(on) > 0 && host.SameFilesystem(dir, cacheDir(v))
+		if fs, err := space(v, dir); err == nil && !again && !v.OnObjects() {
+			on = append(on, fs)
+		}
+	}
+	return on
+}
+
+// madeBy returns the name of what a point makes in each cache directory.
+func madeBy(v *params.Values) string {
+	if spec, err := v.CheckpointSpec(); v.Bench.Checkpoints() && err == nil {
+		return spec.Folder()
+	}
+	if v.Ranks > 1 {
+		return "rank_*"
+	}
+	return fmt.Sprint("rank_", v.Rank)
 }
 
 // text describes what a run does in dirs.
@@ -266,32 +281,52 @@ func roughly(d time.Duration) string {
 }
 
 // remaining returns the expected time of a trial that begins, and of all trials after it, and the number of
-// its line among those that have begun. A trial takes as long as those of its line that have run, else its
-// estimate times the error of the estimates of the same benchmark so far.
+// its line among those that have begun.
 func (p *plan) remaining(begins *trial) (this, after time.Duration, number int) {
-	took, estimated := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, l := range p.runs() {
-		took[l.v.Bench.Name] += l.took
-		estimated[l.v.Bench.Name] += time.Duration(l.ran) * l.time
-	}
-	for _, l := range p.runs() {
-		each := l.time
-		if known := estimated[l.v.Bench.Name]; l.ran > 0 {
-			each = l.took / time.Duration(l.ran)
-		} else if known > 0 {
-			each = time.Duration(float64(each) * took[l.v.Bench.Name].Seconds() / known.Seconds())
-		}
 		waiting := len(l.trials) - l.ran
 		if l == begins.line {
-			this = each
 			waiting--
 		}
 		if l.ran > 0 || l == begins.line {
 			number++
 		}
-		after += time.Duration(max(0, waiting)) * each
+		after += time.Duration(max(0, waiting)) * p.expected(l)
 	}
-	return this, after, number
+	return p.expected(begins.line), after, number
+}
+
+// expected returns the time of a trial of a line: the mean of those that have run, else the estimate × the
+// error of the estimates of the same benchmark so far.
+func (p *plan) expected(l *line) time.Duration {
+	if l.ran > 0 {
+		return l.took / time.Duration(l.ran)
+	}
+	var took, estimated time.Duration
+	for _, other := range p.runs() {
+		if other.v.Bench.Name == l.v.Bench.Name {
+			took += other.took
+			estimated += time.Duration(other.ran) * other.time
+		}
+	}
+	if estimated == 0 {
+		return l.time
+	}
+	return time.Duration(float64(l.time) * took.Seconds() / estimated.Seconds())
+}
+
+// notBegun counts the trials that have not run, and their lines.
+func (p *plan) notBegun() []string {
+	trials, lines := 0, 0
+	for _, l := range p.runs() {
+		if waiting := len(l.trials) - l.ran; waiting > 0 {
+			trials, lines = trials+waiting, lines+1
+		}
+	}
+	if trials == 0 {
+		return nil
+	}
+	return []string{units.Plural(trials, "trial") + " of " + units.Plural(lines, "benchmark")}
 }
 
 // ended counts a trial that began at that time.

@@ -154,6 +154,7 @@ func TestTheTimeLeftIsMeasured(t *testing.T) {
 	assert.Equal(t, []time.Duration{20 * time.Second, 70 * time.Second}, left(a.trials[1]))
 	a.ran, a.took, b.ran, b.took = 3, 60*time.Second, 1, 30*time.Second
 	assert.Equal(t, []time.Duration{30 * time.Second, 10 * time.Second}, left(b.trials[1]))
+	assert.Equal(t, []string{"2 trials of 2 benchmarks"}, p.notBegun())
 	b.ran, b.took = 2, 60*time.Second
 	assert.Equal(t, []time.Duration{10 * time.Second, 0}, left(other.trials[0]))
 }

@@ -132,7 +132,7 @@ func (s *session) epilogue() {
 		}
 	}
 	if len(s.results) > 0 {
-		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results))
+		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results).Alone())
 	}
 	// With several ranks, write the summary that MLPerf's tools read, after the last result.
 	if err := s.clients.summarize(os.Stderr); err != nil {
@@ -140,6 +140,9 @@ func (s *session) epilogue() {
 	}
 	list("warnings", report.Warnings(s.results))
 	list("failed benchmarks", slices.Compact(s.failures))
+	if s.ctx.Err() != nil {
+		list("not begun when the run was ended", s.notBegun())
+	}
 	list("skipped benchmarks", s.skipped)
 	list("set, and ignored by this run", s.ignored)
 	if len(s.results) > len(s.unwritten) {

@@ -39,6 +39,8 @@ func run(b *testing.B) {
 	for _, l := range lines {
 		skip := l.v.Skip()
 		switch {
+		case s.ctx.Err() != nil: // the epilogue counts the trials that were not begun
+			continue
 		case skip != "" && alike:
 			s.skip(b.Name(), skip)
 			continue
@@ -110,7 +112,7 @@ func (s *session) runLine(b *testing.B, l *line) {
 	})
 	// B.Run makes the other calls only if the first one has passed (testing/benchmark.go). This holds
 	// with -rank-failure continue, too. The log shows that the missing results were not lost.
-	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 {
+	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 && s.ctx.Err() == nil {
 		b.Logf("%d of %d trials are not begun: the testing package ends a benchmark whose first "+
 			"trial fails", l.v.Count-1, l.v.Count)
 		l.trials = l.trials[:l.called]
@@ -145,18 +147,17 @@ func (s *session) measure(b *testing.B, t *trial) (o outcome) {
 	show, wipe := s.live(t)
 	// The live line is wiped before anything is printed: it occupies the terminal's current line.
 	defer wipe()
-	defer t.ended(time.Now())
+	begun := time.Now()
 	defer s.metrics.idle() // otherwise the gauges of the ended trial would look current
 	// The pause comes before the trial creates anything, so that the drive has nothing to do in it.
 	s.pauseBetweenOptions(t.v, show)
 	switch {
 	case t.source != nil && t.source.outcome.err != nil:
 		return outcome{err: errors.New("nothing was read, because the checkpoints could not be written")}
-	case ofOthers(s.ctx): // because of a rank that was lost since the last trial
-		return outcome{err: fmt.Errorf("not begun, because the run was %w", context.Cause(s.ctx))}
 	case s.ctx.Err() != nil:
-		return outcome{err: fmt.Errorf("not begun: %w", errInterrupted)}
+		return outcome{err: fmt.Errorf("not begun, because the run was %w", context.Cause(s.ctx))}
 	}
+	defer t.ended(begun)
 	o = s.attempt(b, t, show)
 	// From here on the coordinator has the result of all ranks, and every rank the same outcome.
 	o = s.clients.conclude(o)

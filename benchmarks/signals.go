@@ -31,10 +31,7 @@ type stopped struct{ sig syscall.Signal }
 
 func (s stopped) Error() string { return s.sig.String() }
 
-var (
-	errInterrupted = errors.New("interrupted")
-	errParentGone  = errors.New("the go command that started this run has ended")
-)
+var errParentGone = errors.New("the go command that started this run has ended")
 
 // watchSignals creates the session's context. The context ends with the first SIGINT, SIGTERM, SIGQUIT
 // or SIGHUP (the terminal is gone; nohup ignores SIGHUP), or when the go command that started the

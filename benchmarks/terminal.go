@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 )
 
@@ -64,48 +66,51 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 		if err != nil || columns < 20 {
 			columns = 80
 		}
-		line := l.text(now)
+		columns-- // a line that wraps cannot be overwritten
+		line, more := l.text(now)
 		switch {
 		case s.ctx.Err() == nil:
-			line = head(columns) + line
+			line = head(columns-utf8.RuneCountInString(line)) + line
 		case !t.v.Simulated() && !t.v.NoStorage(): // else there are no files
 			line += ", again Ctrl-C leaves the files"
 		}
-		// Cut the line: a line that wraps cannot be overwritten.
-		_, _ = fmt.Fprintf(s.tty, clear+"%.*s", columns-1, line)
+		for _, part := range more {
+			if utf8.RuneCountInString(line+", "+part) > columns {
+				break
+			}
+			line += ", " + part
+		}
+		_, _ = fmt.Fprintf(s.tty, clear+"%.*s", columns, line)
 	}, func() { _, _ = s.tty.WriteString(clear) }
 }
 
-// headOf returns the function that makes the start of the live line of a trial that begins now: what is
-// left of the run, and which trial of which benchmark this is. A long name is cut in the middle, so that
-// stage and rates are on a terminal of 80 columns, too.
+// headOf returns the function that makes the start of the live line of a trial that begins now, in so many
+// columns: what is left of the run, and which trial of which benchmark this is. A long name is cut in the
+// middle, but not to less than eight letters.
 func (s *session) headOf(t *trial) func(columns int) string {
 	begun := time.Now()
 	this, after, n := s.remaining(t)
 	lines, number, trials := len(s.runs()), slices.Index(t.trials, t)+1, len(t.trials)
 	return func(columns int) string {
-		const rest = 56 // columns of everything but the name
-		head, text := []rune(t.name), ""
-		if most := max(columns-rest, 20); len(head) > most {
-			head = slices.Concat(head[:most/3], []rune("…"), head[len(head)-most+most/3+1:])
-		}
-		if left := after + max(0, this-time.Since(begun)); left > 0 && lines*trials > 1 {
-			text = roughly(left) + " left, "
+		left, which := "", ": "
+		if d := after + max(0, this-time.Since(begun)); d > 0 && lines*trials > 1 {
+			left = roughly(d) + " left, "
 		}
 		if lines > 1 {
-			text += fmt.Sprintf("%d/%d ", n, lines)
+			left += fmt.Sprintf("%d/%d ", n, lines)
 		}
-		if text += string(head); trials > 1 {
-			text += fmt.Sprintf(" trial %d/%d", number, trials)
+		if trials > 1 {
+			which = fmt.Sprintf(" trial %d/%d: ", number, trials)
 		}
-		return text + ": "
+		return left + units.Shorten(t.name, max(8, columns-len(left+which))) + which
 	}
 }
 
 // liveLine formats snapshots. Rates cover the time since the last snapshot.
 type liveLine struct{ last kvbench.Snapshot }
 
-func (l *liveLine) text(s kvbench.Snapshot) string {
+// text returns the stage, what went wrong and the rates, and what follows where it fits.
+func (l *liveLine) text(s kvbench.Snapshot) (line string, more []string) {
 	defer func() { l.last = s }()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", s.Stage, short(s.Elapsed))
@@ -115,7 +120,6 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	if s.DoneTotal > 0 {
 		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.DoneTotal))
 	}
-	// What went wrong comes first: a narrow terminal cuts the rest.
 	if s.Stuck > 0 {
 		fmt.Fprintf(&b, ", %d requests UNANSWERED for %s", s.Stuck, short(s.StuckFor))
 	}
@@ -123,7 +127,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 		fmt.Fprintf(&b, ", %d FAILED", s.Live.Failures)
 	}
 	if s.DoneTotal > 0 || len(s.Tiers) == 0 {
-		return b.String()
+		return b.String(), nil
 	}
 	// The first line of a stage covers the time since the stage began.
 	dt := (s.Elapsed - l.last.Elapsed).Seconds()
@@ -133,25 +137,29 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	}
 	// Rates are the rates of the slowest tier: the storage, which is measured, if there is one. The other
 	// tiers show their fill level.
+	var rates []string
 	last := s.Tiers[len(s.Tiers)-1].Level
 	for op, total := range s.Live.Bytes[last] {
 		switch moved := total - l.last.Live.Bytes[last][op]; {
 		case total == 0: // a load of the other direction
 		case dt <= 0:
-			fmt.Fprintf(&b, ", %s –", tiers.Op(op))
+			rates = append(rates, fmt.Sprintf("%s –", tiers.Op(op)))
 		default:
-			fmt.Fprintf(&b, ", %s %.2f GiB/s", tiers.Op(op), float64(moved)/dt/(1<<30))
+			rates = append(rates, fmt.Sprintf("%s %.2f", tiers.Op(op), float64(moved)/dt/(1<<30)))
 		}
 	}
-	fmt.Fprintf(&b, ", %d req, queue %d", s.Live.Requests, s.Queued)
+	if len(rates) > 0 {
+		fmt.Fprintf(&b, ", %s GiB/s", strings.Join(rates, ", "))
+	}
+	more = []string{fmt.Sprintf("queue %d", s.Queued), fmt.Sprintf("%d req", s.Live.Requests)}
 	for _, g := range s.Tiers {
-		fmt.Fprintf(&b, ", %s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity))
+		more = append(more, fmt.Sprintf("%s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity)))
 	}
 	// -1 means unknown, as for a simulated device.
 	if s.Free >= 0 {
-		fmt.Fprintf(&b, ", free %s", gib(s.Free))
+		more = append(more, "free "+gib(s.Free))
 	}
-	return b.String()
+	return b.String(), more
 }
 
 // short rounds a time to seconds: more digits would flicker.

@@ -126,8 +126,8 @@ var endings = map[string]ending{
 		"-test.bench=StorageCeiling/op=mixed", "-storage-capacity-gb=1"}},
 	"buffered": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=MaxStorageStress",
 		"-io=buffered", "-storage-capacity-gb=1"}},
-	"pausing": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=Synthetic",
-		"-settle=10m"}},
+	"pausing": {sig: syscall.SIGTERM, code: 143, args: []string{"-test.bench=Synthetic|MultiTurn",
+		"-test.count=2", "-settle=10m"}},
 }
 
 // TestSignalsInEveryStage: a signal ends a run in any stage, with its result, and the summary is
@@ -165,6 +165,10 @@ func TestSignalsInEveryStage(t *testing.T) {
 				assert.Contains(t, s.stdout, "--- FAIL: Benchmark")
 				assert.Contains(t, s.stdout, "result: "+resultFiles(t, b.results)[0]+"\n")
 				assert.Contains(t, s.stdout+s.stderr, "incomplete (ended by signal)")
+				if name == "pausing" { // one line for all
+					assert.Equal(t, 1, strings.Count(s.stdout, "--- FAIL"))
+					assert.Contains(t, s.stderr, "\nnot begun when the run was ended\n  3 trials of 2 benchmarks\n")
+				}
 				if b.command == nil {
 					parse(t, s.stdout)
 				} else {

@@ -22,10 +22,6 @@ const (
 // Quotable is in the column quote of a row that may be quoted.
 const Quotable = "yes"
 
-// quotedUnits are the metrics that describe storage. Engines are compared by the tokens that they found.
-var quotedUnits = []string{"io/s", "read-io-p99-ns", "write-io-p99-ns", "read-B/s", "write-B/s",
-	"freed-B/s", "removals/s", foundUnit}
-
 const foundUnit = "found-tok/s"
 
 // Quote is the table of what may be quoted, with a row for each benchmark and metric over all trials. Below
@@ -48,8 +44,8 @@ func Quote(results []*result.Result) Section {
 				quote = "no" + numbers
 			}
 			median, span, spread := values(trials[name], unit)
-			s.add(name, unit+requestsOf(trials[name]), median, span, spread, quote,
-				Verdicts(trials[name]))
+			s.add(name, metricOf(unit)+queueDepth(trials[name]), median, span, spread, quote,
+				mostLimits(trials[name]))
 		}
 		s.Below = append(s.Below, answers(name, trials[name])...)
 	}
@@ -141,16 +137,19 @@ func found(trials []*result.Result) float64 {
 	return median
 }
 
-// metrics returns the quoted units that a benchmark has. Requests of one size are quoted by their number
-// and latency, a knee by its rate. A benchmark without numbers has one row, without a metric.
+// metrics returns the quoted units that a benchmark has: of requests of one size their number and latency, of
+// engines the tokens that they found, and of others the rates. A benchmark without numbers has one row,
+// without a metric.
 func metrics(trials []*result.Result) (list []string) {
-	first := trials[0]
-	blocks := ofOneSize(first) && first.PlainIO.Knee == nil
-	for _, unit := range quotedUnits {
-		_, values := known(trials, unit)
-		ofBlocks := strings.Contains(unit, "io")
-		if len(values) > 0 && ofBlocks == blocks &&
-			(unit == foundUnit) == (first.Benchmark == result.BenchmarkEngines) {
+	quoted := []string{"read-B/s", "write-B/s", "freed-B/s", "removals/s"}
+	switch first := trials[0]; {
+	case first.Benchmark == result.BenchmarkEngines:
+		quoted = []string{foundUnit}
+	case ofOneSize(first) && first.PlainIO.Knee == nil:
+		quoted = []string{"io/s", "read-io-p99-ns", "write-io-p99-ns"}
+	}
+	for _, unit := range quoted {
+		if _, values := known(trials, unit); len(values) > 0 {
 			list = append(list, unit)
 		}
 	}
@@ -163,13 +162,13 @@ func metrics(trials []*result.Result) (list []string) {
 // ofOneSize reports whether a load has requests of one size, a number of them in flight.
 func ofOneSize(r *result.Result) bool { return r.PlainIO != nil && r.PlainIO.BlockBytes > 0 }
 
-// requestsOf returns the size of requests and their number in flight, without which their rate and latency
-// mean nothing. It returns "" for other loads, and if the trials differ.
-func requestsOf(trials []*result.Result) (text string) {
+// queueDepth returns the queue depth of requests of one size, without which their rate and latency mean nothing.
+// The name of the benchmark has the size. It returns "" for other loads, and if the trials differ.
+func queueDepth(trials []*result.Result) (text string) {
 	for i, r := range trials {
 		this := ""
 		if ofOneSize(r) {
-			this = fmt.Sprintf(", %s × %d", bytes(r.PlainIO.BlockBytes), r.Workload.Workers)
+			this = fmt.Sprintf(", QD %d", r.Workload.Workers)
 		}
 		if i > 0 && this != text {
 			return ""
@@ -180,7 +179,7 @@ func requestsOf(trials []*result.Result) (text string) {
 }
 
 // values returns the median of the complete trials, the least and the largest value, and their distance ÷
-// median. The texts have one unit, or 980 MiB/s looks larger than 1.02 GiB/s.
+// median. The texts have one unit, or 980 MiB/s looks larger than 1.02 GiB/s: it is that of the median.
 func values(trials []*result.Result, unit string) (median, span string, spread *float64) {
 	_, values := known(trials, unit)
 	middle, ok := units.Median(values)
@@ -189,18 +188,29 @@ func values(trials []*result.Result, unit string) (median, span string, spread *
 	}
 	least, most := slices.Min(values), slices.Max(values)
 	show := units.OfLine(unit, most)
+	_, of, _ := strings.Cut(show(middle), " ")
+	bare := func(v float64) string { return strings.TrimSuffix(show(v), " "+of) }
+	median = strings.TrimSuffix(show(middle), " "+unit) // found-tok/s is the metric's name
 	if len(values) == 1 {
-		return show(middle), units.Unknown, nil
+		return median, units.Unknown, nil
 	}
-	low, of, _ := strings.Cut(show(least), " ")
-	if !strings.HasSuffix(show(most), " "+of) {
-		low = show(least)
-	}
-	return show(middle), low + "–" + show(most), units.Ratio(most-least, middle)
+	return median, bare(least) + "–" + bare(most), units.Ratio(most-least, middle)
 }
 
 // Verdicts counts what limited the trials of one benchmark: "2 of 3 storage-limited, 1 of 3 failed".
-func Verdicts(trials []*result.Result) string {
+func Verdicts(trials []*result.Result) string { return strings.Join(verdicts(trials), ", ") }
+
+// mostLimits is what limited the most trials, with "…" if others have another verdict.
+func mostLimits(trials []*result.Result) string {
+	list := verdicts(trials)
+	if len(list) > 1 {
+		return list[0] + " …"
+	}
+	return list[0]
+}
+
+// verdicts counts each verdict of the trials, the most frequent one first.
+func verdicts(trials []*result.Result) (list []string) {
 	counts := map[string]int{}
 	var kinds []string
 	for _, r := range trials {
@@ -212,72 +222,100 @@ func Verdicts(trials []*result.Result) string {
 			kinds = append(kinds, kind)
 		}
 	}
-	for i, kind := range kinds {
-		kinds[i] = fmt.Sprintf("%d of %d %s", counts[kind], len(trials), kind)
+	slices.SortStableFunc(kinds, func(a, b string) int { return counts[b] - counts[a] })
+	for _, kind := range kinds {
+		list = append(list, fmt.Sprintf("%d of %d %s", counts[kind], len(trials), kind))
 	}
-	return strings.Join(kinds, ", ")
+	return list
 }
 
 // Doubts is the rule of what may be quoted, for all documents: the reasons why a metric of one benchmark
 // must not be quoted as the storage's. There are none if at least three trials, all of them complete and
 // not simulated, were limited by the storage in windows of at least 10 s, if the device moved the bytes, and
-// if the trials differ by at most 20 %.
+// if the trials differ by at most 20 %. A reason may be in the list more than once.
 func Doubts(trials []*result.Result, unit string) (list []string) {
-	add := func(when bool, text string) {
-		if when && text != "" && !slices.Contains(list, text) {
-			list = append(list, text)
-		}
-	}
 	for _, r := range trials {
-		switch {
-		case r.Status != result.StatusComplete:
+		if r.Status != result.StatusComplete {
 			why, _, _ := strings.Cut(cmp.Or(r.Error, "ended by "+r.EndedBy), "\n")
-			add(true, r.Status+" trial: "+why)
+			list = append(list, r.Status+" trial: "+why)
 			continue
-		case r.IO.Mode == result.IOMemory:
-			return append(list, "tiers in memory were measured, no storage")
-		case r.Division == result.DivisionQuick:
-			return append(list, "the quick division shows that everything works, with small models and "+
-				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters")
-		case r.Simulation != nil:
-			return append(list, "simulated: the numbers describe the model of a device, no storage; without "+
-				"-simulate-device and -io-trace-log a run measures")
 		}
-		add(r.Ranks > max(1, len(r.MergedRanks)), "the numbers are of "+ranks(r)+", not of all clients")
-		for _, o := range r.Roots() {
-			if d := o.BlockDevice; d != nil && d.BackingFile != "" {
-				add(true, d.Name+" is a loop device over "+d.BackingFile+", no drive: give a directory on a drive")
-			}
+		if text := noMeasurement(r); text != "" {
+			return append(list, text)
 		}
-		add(true, Limited(r))
-		add(r.Checkpoint == nil && unmoved(r, unit), "a cache took a part of the bytes: -io direct, or "+
-			"much more data than this machine has memory")
-		short := r.WindowNS < int64(quotedWindow) && r.Removal == nil && r.Checkpoint == nil
-		more := map[string]string{result.EndedByFootprint: "a larger -storage-capacity-gb, which it filled",
-			result.EndedByInput: "a longer recording"}[r.EndedBy]
-		add(short, "a window of less than "+ns(int64(quotedWindow))+" shows a drive's own cache, or noise: "+
-			cmp.Or(more, longer(r)))
-		if c := r.Checkpoint; c != nil {
-			runs, _ := c.Reading()
-			cached := func(x result.CheckpointRun) bool { return !units.OrZero(x.Cold) }
-			add(c.Scale > 1, "scaled files are smaller than the model's: -checkpoint-scale 1")
-			add(unit == "read-B/s" && r.Objects == nil && slices.ContainsFunc(runs, cached),
-				"the page cache may have served reads: -checkpoint-flush drop, as root")
-			add(c.Stages != nil && c.Stages.Bottleneck == result.BottleneckGeneration,
-				"generating the bytes was the limit: more -stream-producers, or more cores")
+		list = append(list, doubtsOf(r, unit)...)
+		if r.Checkpoint != nil {
+			list = append(list, doubtsOfCheckpoint(r, unit)...)
 		}
-		add(unit == foundUnit && r.PartOfInput() && r.EndedBy == result.EndedByDeadline, "the window ended "+
-			"at another request of the trace for each engine: a longer -benchtime, or -benchtime 1000x")
 	}
 	_, values := known(trials, unit)
 	median, _ := units.Median(values)
-	n := len(values)
-	add(n > 0 && n < quotedTrials, fmt.Sprintf("fewer than %d trials do not show the spread: -count %d",
-		quotedTrials, quotedTrials))
-	if n >= quotedTrials {
-		add(slices.Max(values)-slices.Min(values) > quotedSpread*median, fmt.Sprintf("the trials differ by "+
-			"more than %s: measure longer (%s), and end other programs",
-			units.Share.Text(quotedSpread), longer(trials[0])))
+	switch n := len(values); {
+	case n == 0:
+	case n < quotedTrials:
+		list = append(list, fmt.Sprintf("fewer than %d trials do not show the spread: -count %d",
+			quotedTrials, quotedTrials))
+	case slices.Max(values)-slices.Min(values) > quotedSpread*median:
+		list = append(list, fmt.Sprintf("the trials differ by more than %s: measure longer (%s), and end "+
+			"other programs", units.Share.Text(quotedSpread), longer(trials[0])))
+	}
+	return list
+}
+
+// noMeasurement returns why a trial measured no storage, "" if it did.
+func noMeasurement(r *result.Result) string {
+	switch {
+	case r.IO.Mode == result.IOMemory:
+		return "tiers in memory were measured, no storage"
+	case r.Division == result.DivisionQuick:
+		return "the quick division shows that everything works, with small models and windows: " +
+			"-division open -benchtime 60s, or -division closed for MLPerf's parameters"
+	case r.Simulation != nil:
+		return "simulated: the numbers describe the model of a device, no storage; without " +
+			"-simulate-device and -io-trace-log a run measures"
+	}
+	return ""
+}
+
+// doubtsOf are the reasons against quoting a complete trial.
+func doubtsOf(r *result.Result, unit string) (list []string) {
+	add := func(when bool, text string) {
+		if when {
+			list = append(list, text)
+		}
+	}
+	add(r.Ranks > max(1, len(r.MergedRanks)), "the numbers are of "+ranks(r)+", not of all clients")
+	for _, o := range r.Roots() {
+		if d := o.BlockDevice; d != nil && d.BackingFile != "" {
+			add(true, d.Name+" is a loop device over "+d.BackingFile+", no drive: give a directory on a drive")
+		}
+	}
+	limit := Limited(r)
+	add(limit != "", limit)
+	add(r.Checkpoint == nil && unmoved(r, unit), "a cache took a part of the bytes: -io direct, or "+
+		"much more data than this machine has memory")
+	more := map[string]string{result.EndedByFootprint: "a larger -storage-capacity-gb, which it filled",
+		result.EndedByInput: "a longer recording"}[r.EndedBy]
+	add(r.WindowNS < int64(quotedWindow) && r.Removal == nil && r.Checkpoint == nil, "a window of less than "+
+		ns(int64(quotedWindow))+" shows a drive's own cache, or noise: "+cmp.Or(more, longer(r)))
+	add(unit == foundUnit && r.PartOfInput() && r.EndedBy == result.EndedByDeadline, "the window ended "+
+		"at another request of the trace for each engine: a longer -benchtime, or -benchtime 1000x")
+	return list
+}
+
+// doubtsOfCheckpoint are the reasons against quoting checkpoints.
+func doubtsOfCheckpoint(r *result.Result, unit string) (list []string) {
+	c := r.Checkpoint
+	if c.Scale > 1 {
+		list = append(list, "scaled files are smaller than the model's: -checkpoint-scale 1")
+	}
+	runs, _ := c.Reading()
+	cached := func(x result.CheckpointRun) bool { return !units.OrZero(x.Cold) }
+	if unit == "read-B/s" && r.Objects == nil && slices.ContainsFunc(runs, cached) {
+		list = append(list, "the page cache may have served reads: -checkpoint-flush drop, as root")
+	}
+	if c.Stages != nil && c.Stages.Bottleneck == result.BottleneckGeneration {
+		list = append(list, "generating the bytes was the limit: more -stream-producers, or more cores")
 	}
 	return list
 }
@@ -302,43 +340,56 @@ func longer(r *result.Result) string {
 // by discards, which it measures. Requests of one size, checkpoints and engines have a number in flight that
 // belongs to the benchmark, so that latency may be their limit.
 func Limited(r *result.Result) string {
-	v, load, fs := r.Harness.Verdict, r.Workload, r.Filesystems()
-	fixed := ofOneSize(r) || r.Checkpoint != nil || r.Benchmark == result.BenchmarkEngines
-	_, text, _ := strings.Cut(v.Reason, ": ")
-	text = cmp.Or(text, v.Reason, "the result has no verdict")
+	v := r.Harness.Verdict
+	_, advice, _ := strings.Cut(v.Reason, ": ")
+	advice = cmp.Or(advice, v.Reason, "the result has no verdict")
 	switch v.Kind {
 	case result.StorageLimited:
 		return ""
 	case result.LoadLimited:
-		text = moreLoad(r)
+		advice = moreLoad(r)
 	case result.Shared:
-		text = "another process used the device in the window: end it, or use a drive of its own"
+		advice = "another process used the device in the window: end it, or use a drive of its own"
 	case result.CapacityLimited:
-		text = "workers waited for capacity: -storage-capacity-gb " + units.FormatGiB(2*r.StorageCapacity())
+		advice = "workers waited for capacity: -storage-capacity-gb " + units.FormatGiB(2*r.StorageCapacity())
 	case result.DiscardLimited:
 		if r.Removal != nil {
 			return ""
 		}
-		text = "the drive was discarding deleted files: mount without discard (and fstrim before the " +
+		advice = "the drive was discarding deleted files: mount without discard (and fstrim before the " +
 			"run), or -settle 30s if they were deleted before the window"
 	case result.CPULimited:
-		text = "this machine was slower than the storage: end other programs, use more cores, or larger " +
-			"I/O requests (-chunk-size 4MiB)"
-		if len(fs) > 0 && fs[0].InMemory {
-			text = "the files lie in memory: -cache-dir on a drive"
-		}
+		advice = moreCPU(r)
 	case result.LatencyLimited:
-		if fixed {
+		if ofOneSize(r) || r.Checkpoint != nil || r.Benchmark == result.BenchmarkEngines {
 			return ""
 		}
-		more, ok := map[string]string{"depth": fmt.Sprintf("-io-depth %d", 2*r.IO.Depth),
-			"workers":     fmt.Sprintf("-workers %d", 2*load.Workers),
-			"write limit": fmt.Sprintf("-max-concurrent-allocs %d", 2*r.IO.MaxConcurrentAllocs)}[v.Bound]
-		if text = "more I/O requests in flight would move more: " + more; !ok {
-			text = "the engine's own threads were the limit: this is the engine's rate, not the drive's"
-		}
+		advice = moreInFlight(r)
 	}
-	return cmp.Or(v.Kind, result.NoVerdict) + ": " + text
+	return cmp.Or(v.Kind, result.NoVerdict) + ": " + advice
+}
+
+// moreCPU returns what a CPU-limited trial measured instead of the storage, and what helps.
+func moreCPU(r *result.Result) string {
+	if fs := r.Filesystems(); len(fs) > 0 && fs[0].InMemory {
+		return "the files lie in memory: -cache-dir on a drive"
+	}
+	return "this machine was slower than the storage: end other programs, use more cores, or larger " +
+		"I/O requests (-chunk-size 4MiB)"
+}
+
+// moreInFlight returns the flag that gives a latency-limited trial more I/O requests in flight.
+func moreInFlight(r *result.Result) string {
+	const more = "more I/O requests in flight would move more: "
+	switch r.Harness.Verdict.Bound {
+	case "depth":
+		return more + fmt.Sprintf("-io-depth %d", 2*r.IO.Depth)
+	case "workers":
+		return more + fmt.Sprintf("-workers %d", 2*r.Workload.Workers)
+	case "write limit":
+		return more + fmt.Sprintf("-max-concurrent-allocs %d", 2*r.IO.MaxConcurrentAllocs)
+	}
+	return "the engine's own threads were the limit: this is the engine's rate, not the drive's"
 }
 
 // moreLoad returns what the workers of a load-limited trial waited for, and the flag that changes it.

@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 			var out strings.Builder
 			switch d.Cmd {
 			case "quote":
-				return Quote(scriptTrials(t, base, d.Input)).String()
+				return Quote(scriptTrials(t, base, d.Input)).Alone()
 			case "result":
 				file := ""
 				if d.MaybeScanArgs(t, "file", &file); file != "" {

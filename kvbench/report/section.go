@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -184,23 +186,36 @@ func (s *Section) trim(from int) {
 
 // String is the section as text: its lines, which are not wrapped, because a terminal does that and
 // a golden file shows the changed line, and below them its table. The topic stands in the margin of
-// the first line.
-func (s Section) String() string {
+// the first line, which all sections of a summary share.
+func (s Section) String() string { return s.text(12, math.MaxInt) }
+
+// Alone is a section that stands alone as text. Its margin is as wide as its topic, and its table is at most
+// 100 columns wide: where it would be wider, names are broken after a slash or space.
+func (s Section) Alone() string {
+	margin := 0
+	if s.Topic != "" {
+		margin = len(s.Topic) + 2
+	}
+	return s.text(margin, 100-margin)
+}
+
+// text is the section as text, with a margin and a table of at most so many columns.
+func (s Section) text(margin, most int) string {
 	var b strings.Builder
 	topic := s.Topic
 	put := func(own, text string) {
-		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 12))
-		fmt.Fprintf(&b, "%-11s %s\n", cmp.Or(own, topic), text)
+		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", margin))
+		fmt.Fprintf(&b, "%-*s%s\n", margin, cmp.Or(own, topic), text)
 		topic = ""
 	}
 	for _, l := range s.Lines {
 		put(l.Topic, l.Text)
 	}
 	if s.Short != nil {
-		return b.String() + s.Short.String()
+		return b.String() + s.Short.text(margin, most)
 	}
-	for line := range strings.Lines(s.table()) {
-		put("", strings.TrimRight(line, " \n"))
+	for _, line := range s.table(most) {
+		put("", line)
 	}
 	for _, text := range s.Below {
 		put("", text)
@@ -208,11 +223,14 @@ func (s Section) String() string {
 	return b.String()
 }
 
-// table returns the table as text. A column is as wide as its widest cell. The first column is
+// leastName is the width of the first column in a table that is too wide, as for op=write/size=4KiB.
+const leastName = 18
+
+// table returns the lines of the table. A column is as wide as its widest cell. The first column is
 // aligned left, the others right. Without rows there is no heading.
-func (s Section) table() string {
+func (s Section) table(most int) (lines []string) {
 	if len(s.Rows) == 0 {
-		return ""
+		return nil
 	}
 	// Bytes are compared within the table: all of a table have one unit, and so have its rates.
 	values := map[units.Unit][]any{}
@@ -221,23 +239,47 @@ func (s Section) table() string {
 			values[c.Unit] = append(values[c.Unit], row[i])
 		}
 	}
-	text := make([]string, len(s.Rows)+1)
-	for i, c := range s.Columns {
+	names, others := []string{}, make([]string, len(s.Rows)+1)
+	width := 0 // of the first column
+	for i, c := range slices.Backward(s.Columns) {
 		format := c.Unit.InOneUnit(values[c.Unit]...)
-		cells, width := []string{c.Name}, 0
+		names, width = []string{c.Name}, 0
 		for _, row := range s.Rows {
-			cells = append(cells, format(row[i]))
+			names = append(names, format(row[i]))
 		}
-		for _, cell := range cells {
+		for _, cell := range names {
 			width = max(width, utf8.RuneCountInString(cell))
 		}
-		for k, cell := range cells {
-			if i == 0 {
-				text[k] = fmt.Sprintf("%-*s", width, cell)
-			} else {
-				text[k] += fmt.Sprintf("  %*s", width, cell)
+		for k, cell := range names {
+			if i > 0 {
+				others[k] = fmt.Sprintf("  %*s", width, cell) + others[k]
 			}
 		}
 	}
-	return strings.Join(text, "\n")
+	width = min(width, max(leastName, most-utf8.RuneCountInString(others[0])))
+	for k, name := range names {
+		pieces := broken(name, width)
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s%s", width, pieces[0], others[k]), " "))
+		for _, piece := range pieces[1:] {
+			lines = append(lines, "  "+piece)
+		}
+	}
+	return lines
+}
+
+// nameParts matches the parts of a name after which it may be broken.
+var nameParts = regexp.MustCompile(`[^/ ]*[/ ]?`)
+
+// broken breaks a name after slashes and spaces into pieces of at most so many letters. A longer part is cut
+// in the middle.
+func broken(name string, width int) (pieces []string) {
+	for _, part := range nameParts.FindAllString(name, -1) {
+		last := len(pieces) - 1
+		if last >= 0 && utf8.RuneCountInString(pieces[last]+part) <= width {
+			pieces[last] += part
+		} else {
+			pieces = append(pieces, units.Shorten(part, width))
+		}
+	}
+	return pieces
 }

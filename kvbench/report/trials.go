@@ -98,15 +98,23 @@ func TrialLine(r *result.Result, width int) string {
 	return strings.Join(append(parts, state), "   ")
 }
 
-// headline names a value in the words of a person: read 1.17 GiB/s, read p99 8.40 ms, 9100 io/s.
+// headline names a value: read 1.17 GiB/s, read p99 8.40 ms, 9100 io/s.
 func headline(unit string, v float64) string {
 	text := units.OfLine(unit)(v)
-	for _, end := range []string{"-B/s", "-ns", "-bytes", "-ratio"} {
-		if name, ok := strings.CutSuffix(unit, end); ok {
-			return strings.ReplaceAll(name, "-io-", " ") + " " + text
-		}
+	if name := metricOf(unit); name != unit {
+		return name + " " + text
 	}
 	return text
+}
+
+// metricOf names a unit of the benchmark line in the words of a person: read, read p99, io/s.
+func metricOf(unit string) string {
+	for _, end := range []string{"-B/s", "-ns", "-bytes", "-ratio"} {
+		if name, ok := strings.CutSuffix(unit, end); ok {
+			return strings.ReplaceAll(name, "-io-", " ")
+		}
+	}
+	return unit
 }
 
 // numbers matches a number with its unit: warnings that differ only in numbers are of one kind.

@@ -164,6 +164,15 @@ func Plural(n any, thing string) string {
 	return "1 " + thing
 }
 
+// Shorten cuts the middle of a text of more than n letters: Tier/tie…read/size=16MiB.
+func Shorten(text string, n int) string {
+	letters := []rune(text)
+	if len(letters) <= n {
+		return text
+	}
+	return string(letters[:n/3]) + "…" + string(letters[len(letters)-n+n/3+1:])
+}
+
 // List returns numbers as text for a sentence, such as "0, 3, 4".
 func List(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")

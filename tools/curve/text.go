@@ -20,10 +20,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, f := range r.facts() {
 		fmt.Fprintf(&b, "%-11s %s\n", f[0], f[1])
 	}
-	// The table is indented for a topic, which it does not have.
-	for line := range strings.Lines("\n" + r.table().String() + "\n") {
-		b.WriteString(strings.TrimPrefix(line, strings.Repeat(" ", 12)))
-	}
+	b.WriteString("\n" + r.table().Alone() + "\n")
 	for _, note := range r.notes() {
 		fmt.Fprintln(&b, note)
 	}

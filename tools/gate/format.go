@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
@@ -25,21 +25,17 @@ func (r *Report) format(unit string) func(float64) string {
 	return units.OfLine(unit, rates...)
 }
 
-// centre returns a median with its confidence interval.
-func centre(c stats.Cell, format func(float64) string) string {
+// interval returns the half width of a median's confidence interval, as a share of the median. With fewer than
+// six samples there is no interval of 95 %.
+func interval(c stats.Cell) string {
 	s := c.Summary
-	if c.N() == 0 {
+	switch {
+	case c.N() == 0 || s.Center == 0:
 		return units.Unknown
-	}
-	switch text := format(s.Center); {
-	// With fewer than six samples there is no interval of 95 %.
 	case math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0):
-		return text + " ± ∞"
-	case s.Center == 0:
-		return text
-	default:
-		return text + " ± " + share(max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
+		return "± ∞"
 	}
+	return "± " + share(max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 }
 
 // share formats a share in per cent. A change from 0 is infinite.
@@ -53,46 +49,50 @@ func share(v float64) string {
 	return units.Share.Text(v)
 }
 
-// p returns the p value and, if different, the corrected p value. Readers check the test by the first
-// and the verdict by the second.
-func (r Row) p() string {
+// p returns a p value. It is unknown if the metric is missing on the new side.
+func (r Row) p(value float64) string {
 	if r.new().N() == 0 {
 		return units.Unknown
 	}
-	text := units.Number.Text(r.P)
-	if r.Adjusted != r.P {
-		text += " → " + units.Number.Text(r.Adjusted)
-	}
-	return text
+	return units.Number.Text(value)
 }
 
-// answer returns the verdict in words.
-func (r *Report) answer(row Row) string {
+// answer returns the verdict in one word or two, and the reason, "" if it is in the other columns.
+func (r *Report) answer(row Row) (verdict, why string) {
 	switch row.Verdict {
 	case Worse:
-		return fmt.Sprintf("WORSE: the typical pair of trials lost %s (at least %s), at most %s "+
-			"is allowed", share(row.Loss), share(row.AtLeast), share(row.Limit))
+		return "WORSE", fmt.Sprintf("the typical pair of trials lost %s (at least %s), at most %s is allowed",
+			share(row.Loss), share(row.AtLeast), share(row.Limit))
 	case Few:
-		return r.few(row)
+		return "TOO FEW", r.few(row)
 	case Blind:
 		if row.Stuck {
-			return "BLIND: " + r.remedy(&row, 0)
+			return "BLIND", r.remedy(&row, 0)
 		}
-		return fmt.Sprintf("BLIND: detects %s, %s is the limit", share(row.Sees), share(row.Limit))
+		return "BLIND", fmt.Sprintf("detects %s, %s is the limit", share(row.Sees), share(row.Limit))
 	case Missing:
-		return "MISSING in new: no such result"
+		return "MISSING", "no such result in new"
 	case Failed:
-		return "FAILED: " + row.Why
+		return "FAILED", row.Why
 	case Shown:
-		return ""
+		return "", ""
 	}
-	return string(row.Verdict)
+	return string(row.Verdict), ""
+}
+
+// whole returns the verdict with the reason.
+func (r *Report) whole(row Row) string {
+	verdict, why := r.answer(row)
+	if why == "" {
+		return verdict
+	}
+	return verdict + ": " + why
 }
 
 // few returns why no difference could be found, and how many samples are enough.
 func (r *Report) few(row Row) string {
 	m, n := row.old().N(), row.new().N()
-	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
+	text := fmt.Sprintf("%d against %d", m, n)
 	if row.lacksOperations() { // more trials do not help
 		return text + fmt.Sprintf(" of %d and %d trials have enough operations for this "+
 			"percentile; measure with a longer -benchtime", row.Trials[oldSide],
@@ -151,7 +151,7 @@ func (r *Report) headline() string {
 	case len(r.Family) > 0:
 		within := ""
 		if r.InBlocks {
-			within = " within turns"
+			within = " within blocks"
 		}
 		answer += fmt.Sprintf(" (rank test%s of a loss beyond the limit, alpha %g, Holm over %d)",
 			within, r.Options.Alpha, len(r.Family))
@@ -176,21 +176,23 @@ func (r *Report) remarks() []string {
 		list = append(list, "blind: "+r.remedy(blindest, 0))
 	}
 	if len(r.Family) > 0 {
-		list = append(list, fmt.Sprintf("detects: the smallest loss that 4 of 5 such gates tell from "+
-			"none; power: how many of them call a loss of twice the limit worse; both at p = %.2g",
-			r.level()))
+		list = append(list, fmt.Sprintf("detects: the smallest loss that 4 of 5 such gates tell from none, at "+
+			"p = %.2g", r.level()))
 	}
 	return list
 }
 
-// heads are the columns of the table, in text and in Markdown.
-var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "detects", "power",
-	"verdict"}
+// heads are the columns of the table, of which a terminal has room for the first ones.
+var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "detects", "old ±", "new ±", "n",
+	"p alone", "power"}
 
-// cells returns a row's cells in the table. The last one is the verdict.
+// shortHeads is the number of columns at a terminal, without the verdict.
+const shortHeads = 7
+
+// cells returns a row's cells in the table, without the verdict.
 func (r *Report) cells(row Row) []string {
-	const none = "–"
-	cells := []string{row.Bench, row.Label, none, none, none, none, none, none, none, r.answer(row)}
+	cells := slices.Repeat([]string{units.Unknown}, len(heads))
+	cells[0], cells[1] = row.Bench, row.Label
 	if row.Verdict == Failed {
 		for side, n := range row.Trials {
 			if n > 0 {
@@ -201,14 +203,19 @@ func (r *Report) cells(row Row) []string {
 	}
 	old, new := row.old(), row.new()
 	format := r.format(row.Unit)
-	cells[2], cells[3] = centre(old, format), centre(new, format)
+	for side, c := range []stats.Cell{old, new} {
+		if c.N() > 0 {
+			cells[2+side] = format(c.Summary.Center)
+		}
+	}
 	if new.Change != nil {
 		cells[4] = units.Change(new.Change.Ratio)
 	}
-	cells[5], cells[6] = row.p(), fmt.Sprintf("%d+%d", old.N(), new.N())
+	cells[5], cells[10] = row.p(row.Adjusted), row.p(row.P)
+	cells[7], cells[8], cells[9] = interval(old), interval(new), fmt.Sprintf("%d+%d", old.N(), new.N())
 	switch row.Verdict {
 	case Fine, Better, Worse, Blind: // tested as a member of the family
-		cells[7], cells[8] = share(row.Sees), share(row.Power)
+		cells[6], cells[11] = share(row.Sees), share(row.Power)
 	}
 	return cells
 }
@@ -217,19 +224,26 @@ func (r *Report) cells(row Row) []string {
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
 	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit}
 
-// text returns the report for a terminal.
+// text returns the report for a terminal, with the reasons of verdicts below the table.
 func (r *Report) text() string {
-	var out strings.Builder
-	tab := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, strings.Join(heads, "\t"))
+	var s report.Section
+	var notes report.Notes
+	for _, head := range append(heads[:shortHeads:shortHeads], "verdict") {
+		s.Columns = append(s.Columns, report.Column{Name: head})
+	}
 	for _, row := range slices.Concat(r.Rows, r.Others) {
-		fmt.Fprintln(tab, strings.Join(r.cells(row), "\t"))
+		verdict, why := r.answer(row)
+		if why != "" && row.Verdict != Blind || row.Stuck { // the table has what a blind row detects
+			verdict += notes.Add(why)
+		}
+		var cells []any
+		for _, cell := range append(r.cells(row)[:shortHeads], verdict) {
+			cells = append(cells, cell)
+		}
+		s.Rows = append(s.Rows, cells)
 	}
-	tab.Flush()
-	for _, line := range append(r.remarks(), r.headline()) {
-		fmt.Fprintln(&out, line)
-	}
-	return out.String()
+	s.Below = slices.Concat(notes.Lines(), r.remarks(), []string{r.headline()})
+	return s.Alone()
 }
 
 // markdown returns the report for a comment or a job summary.
@@ -238,10 +252,10 @@ func (r *Report) markdown() string {
 	escape := strings.NewReplacer("|", `\|`, "\n", " ")
 	line := func(cells []string) { fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | ")) }
 	fmt.Fprintf(&out, "**%s**\n\n", escape.Replace(r.headline()))
-	line(heads)
-	fmt.Fprintln(&out, "|---|---|---:|---:|---:|---:|---:|---:|---:|---|")
+	line(append(slices.Clone(heads), "verdict"))
+	fmt.Fprintln(&out, "|---|---|"+strings.Repeat("---:|", len(heads)-2)+"---|")
 	for _, row := range slices.Concat(r.Rows, r.Others) {
-		cells := r.cells(row)
+		cells := append(r.cells(row), r.whole(row))
 		for i := range cells {
 			cells[i] = escape.Replace(cells[i])
 		}
@@ -270,7 +284,7 @@ func (r *Report) github() string {
 	out := r.text()
 	for _, row := range r.Rows {
 		c := r.cells(row)
-		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", c[9], c[2], c[3], c[5], c[6])
+		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", r.whole(row), c[2], c[3], c[5], c[9])
 		level := "warning"
 		switch {
 		case row.Verdict == Fine:
@@ -321,7 +335,7 @@ func (r *Report) junit() string {
 	for _, row := range r.Rows {
 		t := test{Class: row.Bench, Name: row.Label}
 		cells := r.cells(row)
-		said := &answer{cells[9], string(row.Verdict)}
+		said := &answer{r.whole(row), string(row.Verdict)}
 		switch outcome := r.outcome(row); {
 		case outcome == Lost:
 			t.Failure = said
@@ -336,6 +350,7 @@ func (r *Report) junit() string {
 		for i, head := range heads[2:] {
 			t.Out += head + ": " + cells[2+i] + "\n"
 		}
+		t.Out += "verdict: " + said.Message + "\n"
 		s.Cases = append(s.Cases, t)
 	}
 	text, _ := xml.MarshalIndent(s, "", "  ") // cannot fail for strings and numbers

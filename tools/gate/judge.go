@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -196,47 +195,28 @@ func checkNamed(l Limits, metrics []*stats.Metric) error {
 	return nil
 }
 
-// headline returns the metric by which a benchmark is gated by default, nil if it has none.
-func headline(b *stats.Benchmark) *stats.Metric {
-	for _, unit := range stats.Headlines {
-		if b.Cell(unit, oldSide).N() > 0 {
-			return b.Metric(unit)
-		}
-	}
-	return nil
-}
-
-// bench adds the rows of a benchmark of the old side.
+// bench adds the rows of a benchmark of the old side: of its headlines and of the named metrics. A benchmark
+// that is missing on the new side has a row even if the old side has no value.
 func (r *Report) bench(b *stats.Benchmark) {
-	main, before := headline(b), len(r.Rows)
-	// A benchmark that is missing on the new side has one row.
-	gone := b.Settings[newSide] == nil
-	if gone && len(b.Metrics) > 0 {
-		main = cmp.Or(main, b.Metrics[0])
-	}
+	before := len(r.Rows)
 	r.failures(b)
+	gone, main := b.Settings[newSide] == nil, b.Headlines()
+	if gone && len(main) == 0 {
+		main = b.Metrics[:min(1, len(b.Metrics))]
+	}
 	for _, m := range b.Metrics {
-		limit, named := r.Options.Limits.limit(m.Unit)
-		row := Row{Bench: b.Name, Metric: m, Limit: limit, P: 1, Adjusted: 1, Verdict: Shown,
-			Stuck: stuck(b, m)}
-		row.Trials = [2]int{b.Count[oldSide] - len(b.Failed[oldSide]),
-			b.Count[newSide] - len(b.Failed[newSide])}
-		if c := row.new().Change; c != nil && m.Better != 0 {
-			row.P = c.Contrast.P(m.Better, limit)
-			row.Adjusted = row.P
-		}
+		row, named := r.row(b, m)
 		old, new := row.old().N(), row.new().N()
-		// The headline and the named metrics are gated. A missing benchmark gets a row even if the old
-		// side has no value. So does a percentile for which the old side had too few operations.
-		gated := m == main || named && !gone
-		if !gated || old == 0 && !gone && !percentile.MatchString(m.Label) {
-			if old > 0 && new > 0 && r.Options.All {
-				r.Others = append(r.Others, row)
-			}
-			continue
-		}
+		// A percentile is missing where a trial had too few operations.
+		mayLack := !gone && percentile.MatchString(m.Label)
+		gated := slices.Contains(main, m) && (old > 0 || gone) || named && !gone && (old > 0 || mayLack)
 		switch {
-		case new == 0 && (gone || !percentile.MatchString(m.Label)):
+		case !gated && old > 0 && new > 0 && r.Options.All:
+			r.Others = append(r.Others, row)
+			continue
+		case !gated:
+			continue
+		case new == 0 && !mayLack:
 			row.Verdict = Missing
 		// The trials with too few operations for a percentile are the slow ones: leaving them out biases
 		// the sample.
@@ -251,6 +231,20 @@ func (r *Report) bench(b *stats.Benchmark) {
 		r.Notes = append(r.Notes, b.Name+": nothing to gate: it has none of read-B/s, write-B/s "+
 			"and ns/op, and no metric of it was named")
 	}
+}
+
+// row returns the row of a metric, not yet judged, and whether the user has named the metric.
+func (r *Report) row(b *stats.Benchmark, m *stats.Metric) (row Row, named bool) {
+	row = Row{Bench: b.Name, Metric: m, P: 1, Adjusted: 1, Verdict: Shown, Stuck: stuck(b, m)}
+	row.Limit, named = r.Options.Limits.limit(m.Unit)
+	for side := range row.Trials {
+		row.Trials[side] = b.Count[side] - len(b.Failed[side])
+	}
+	if c := row.new().Change; c != nil && m.Better != 0 {
+		row.P = c.Contrast.P(m.Better, row.Limit)
+		row.Adjusted = row.P
+	}
+	return row, named
 }
 
 // limits notes what limited the trials of a benchmark if it was not the storage, and whether the client took
@@ -327,56 +321,57 @@ func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 	return strings.HasSuffix(m.Unit, "B/s") && all > 2 && 2*most > all
 }
 
-// correct judges all rows with enough samples as one family.
+// correct judges all rows with enough samples as one family. Rows with fewer than LeastSamples trials are not
+// in it: they cannot alarm, and would only lower the power of the others.
 func (r *Report) correct() {
-	// Rows with fewer than LeastSamples trials are not in the family: they cannot alarm, and would only
-	// lower the power of the others.
 	var changes []*stats.Change
 	var losses, least []float64
-	r.InBlocks = true
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		// So far Fine means that the row can be tested.
-		if row.Verdict == Fine {
+		if row.Verdict == Fine { // so far this means that the row can be tested
 			c := row.new().Change
 			r.Family, changes = append(r.Family, row), append(changes, c)
 			losses, least = append(losses, row.P), append(least, c.Least())
-			r.InBlocks = r.InBlocks && row.old().InBlocks() && row.new().InBlocks()
 		}
 		if row.Verdict != Missing && row.Verdict != Failed {
 			r.Tested++
 		}
 	}
-	r.InBlocks = r.InBlocks && len(r.Family) > 0
-	alpha := r.Options.Alpha
+	r.InBlocks = len(r.Family) > 0 && !slices.ContainsFunc(r.Family,
+		func(row *Row) bool { return !row.old().InBlocks() || !row.new().InBlocks() })
 	stats.Correct(changes)
 	losses, least = stats.Holm(losses), stats.Holm(least)
 	for k, row := range r.Family {
-		c := changes[k]
 		row.Adjusted = losses[k]
 		row.Sight = stats.Sight{Sees: math.NaN(), Power: math.NaN()}
 		if row.Better != 0 {
-			row.Sight = c.Sight(row.Better, row.Limit, r.level())
+			row.Sight = changes[k].Sight(row.Better, row.Limit, r.level())
 		}
-		switch {
-		case least[k] >= alpha: // for any values
-			row.Verdict = Few
-		case row.Better == 0:
-		case row.Adjusted < alpha:
-			row.Verdict = Worse
-			// The bound at the level that Holm's correction left to this row.
-			row.AtLeast = c.Sight(row.Better, row.Limit, alpha*row.P/row.Adjusted).AtLeast
-		case row.Stuck:
-			row.Verdict = Blind
-		case c.Judged(alpha) == row.Better:
-			row.Verdict = Better
-		case row.Sees > row.Limit:
-			row.Verdict = Blind
-		}
+		row.judge(changes[k], least[k], r.Options.Alpha)
 	}
 	if !r.InBlocks && len(r.Family) > 0 {
 		r.Notes = append(r.Notes, "old and new did not take turns, or their lines do not say so: "+
 			"what changed on the machine in between looks like a loss or hides one (kvreport "+
 			"turns, make gate)")
+	}
+}
+
+// judge sets the verdict of a row of the family. least is the least p value that its number of trials can
+// have, after Holm's correction.
+func (row *Row) judge(c *stats.Change, least, alpha float64) {
+	switch {
+	case least >= alpha:
+		row.Verdict = Few
+	case row.Better == 0:
+	case row.Adjusted < alpha:
+		row.Verdict = Worse
+		// The bound at the level that Holm's correction left to this row.
+		row.AtLeast = c.Sight(row.Better, row.Limit, alpha*row.P/row.Adjusted).AtLeast
+	case row.Stuck:
+		row.Verdict = Blind
+	case c.Judged(alpha) == row.Better:
+		row.Verdict = Better
+	case row.Sees > row.Limit:
+		row.Verdict = Blind
 	}
 }

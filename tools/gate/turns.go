@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -23,7 +22,7 @@ import (
 
 // Turns runs two commands in blocks, so that a change of the machine affects both sides. A block is old,
 // new, new, old; the next block begins with the new side. Linear drift within a block cancels out, and
-// drift between blocks affects no comparison. The output calls a block a turn.
+// drift between blocks affects no comparison.
 type Turns struct {
 	Names     [2]string // of the sides, and of their files; for a gate Sides
 	Commands  [2]string // shell commands; each run prints one trial per benchmark
@@ -46,12 +45,14 @@ var Sides = [2]string{"old", "new"}
 // interruptGrace is the time that an interrupted run has to remove its files.
 const interruptGrace = time.Minute
 
-// order returns the sides of the runs of a block.
-func order(block int) []int {
-	if block%2 == 0 {
-		return []int{oldSide, newSide, newSide, oldSide}
+// blockOf returns the block of a run, from 0, and its side.
+func blockOf(run int) (block, side int) {
+	block = run / 4
+	side = []int{oldSide, newSide, newSide, oldSide}[run%4]
+	if block%2 == 1 {
+		side = newSide - side
 	}
-	return []int{newSide, oldSide, oldSide, newSide}
+	return block, side
 }
 
 // Run runs all commands, calls Say for each, and returns how many failed. It continues after a failed
@@ -73,31 +74,36 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 	}
 	t.began = time.Now()
 	for run := range 2 * t.Count {
-		block := run / 4
-		side := order(block)[run%4]
-		ok, results, err := t.one(ctx, run, block, side)
+		ok, results, err := t.one(ctx, run)
 		if err != nil {
 			return failed, err
 		}
 		if !ok {
 			failed++
 		}
-		switch {
-		case run < 2 && results == 0:
-			return failed, fmt.Errorf("the first run of the %s side printed no result: nothing is "+
-				"to be compared; see %s", t.Names[side], t.file(side, "log"))
-		case run < 2: // the metrics are known
-			if r := t.judge(side, side); r != nil {
-				err = t.enough(max(1, r.Tested))
-			}
-		case run%8 == 7 && run+1 < 2*t.Count: // two turns have at least stats.LeastSamples runs of a side
-			err = t.forecast(run + 1)
-		}
-		if err != nil {
+		if err := t.check(run, results); err != nil {
 			return failed, err
 		}
 	}
 	return failed, nil
+}
+
+// check returns an error if more runs would be in vain, as far as a run shows that: the first one of a side,
+// and the last one of every second block.
+func (t *Turns) check(run, results int) error {
+	_, side := blockOf(run)
+	switch {
+	case run < 2 && results == 0:
+		return fmt.Errorf("the first run of the %s side printed no result: nothing is to be compared; see %s",
+			t.Names[side], t.file(side, "log"))
+	case run < 2: // the metrics are known
+		if r := t.judge(side, side); r != nil {
+			return t.enough(max(1, r.Tested))
+		}
+	case run%8 == 7 && run+1 < 2*t.Count: // two blocks have at least stats.LeastSamples runs of a side
+		return t.forecast(run + 1)
+	}
+	return nil
 }
 
 // file returns the path of a file of a side.
@@ -162,7 +168,7 @@ func (t *Turns) forecast(done int) error {
 	}
 	for _, failed := range r.Rows {
 		if failed.Verdict == Failed { // the probability is of the other trials
-			text += fmt.Sprintf("; %s: %s", failed.Bench, r.answer(failed))
+			text += fmt.Sprintf("; %s: %s", failed.Bench, r.whole(failed))
 		}
 	}
 	if t.StopEarly && f.Decides < hopeless {
@@ -192,11 +198,45 @@ func shownRates(out string) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-// one runs a side's command once and appends its output. ok is false if the command fails.
-func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results int, err error) {
-	var out, log bytes.Buffer
+// one makes a run and appends its output. ok is false if the command fails.
+func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err error) {
+	block, side := blockOf(run)
+	where := fmt.Sprintf("%d of %d (block %d, %s)", run+1, 2*t.Count, block+1, t.Names[side])
+	began := time.Now()
+	out, log, ran := t.execute(ctx, side)
+	took := time.Since(began).Round(100 * time.Millisecond)
+	if err := errors.Join(
+		t.append(side, "txt", fmt.Sprintf("turn: %d\n%s\n", block+1, strings.TrimSuffix(out, "\n"))),
+		t.append(side, "log", fmt.Sprintf("=== %s\n%s\n", where, log))); err != nil {
+		return false, 0, err
+	}
+	if ctx.Err() != nil {
+		return false, 0, fmt.Errorf("interrupted in run %s; what was measured until then is in %s", where, t.Dir)
+	}
+	left := ""
+	if runs := 2*t.Count - run - 1; runs > 0 {
+		mean := time.Since(t.began) / time.Duration(run+1)
+		left = fmt.Sprintf(", %s left", minutes(time.Duration(runs)*mean))
+	}
+	results = len(resultLine.FindAllString(out, -1))
+	if ran != nil {
+		t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s%s", where, took,
+			units.Plural(results, "result"), ran, reason(log), t.file(side, "log"), left))
+		return false, results, nil
+	}
+	shown := ""
+	if t.Names != Sides { // a gate's reader waits for its answer
+		shown = shownRates(out)
+	}
+	t.Say(fmt.Sprintf("%s: %s in %v%s%s", where, units.Plural(results, "result"), took, left, shown))
+	return true, results, nil
+}
+
+// execute runs the command of a side and returns what it prints.
+func (t *Turns) execute(ctx context.Context, side int) (out, log string, err error) {
+	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
-	cmd.Stdout, cmd.Stderr = &out, &log
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if t.Names != Sides { // the old program of a gate may not know the parameter -name
 		cmd.Env = append(os.Environ(), "KVBENCH_NAME="+t.Names[side])
 	}
@@ -204,36 +244,8 @@ func (t *Turns) one(ctx context.Context, run, block, side int) (ok bool, results
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interruptGrace
-	began := time.Now()
-	ran := cmd.Run()
-	took := time.Since(began).Round(100 * time.Millisecond)
-	results = len(resultLine.FindAll(out.Bytes(), -1))
-	where := fmt.Sprintf("%d of %d (turn %d, %s)", run+1, 2*t.Count, block+1, t.Names[side])
-	text := fmt.Sprintf("turn: %d\n%s\n", block+1, bytes.TrimSuffix(out.Bytes(), []byte("\n")))
-	if err := errors.Join(t.append(side, "txt", text),
-		t.append(side, "log", fmt.Sprintf("=== %s\n%s\n", where, &log))); err != nil {
-		return false, results, err
-	}
-	if err := ctx.Err(); err != nil {
-		return false, results, fmt.Errorf("interrupted in run %s; what was measured until then is "+
-			"in %s", where, t.Dir)
-	}
-	left := ""
-	if runs := 2*t.Count - run - 1; runs > 0 {
-		mean := time.Since(t.began) / time.Duration(run+1)
-		left = fmt.Sprintf(", %s left", minutes(time.Duration(runs)*mean))
-	}
-	if ran == nil {
-		shown := ""
-		if t.Names != Sides { // a gate's reader waits for its answer
-			shown = shownRates(out.String())
-		}
-		t.Say(fmt.Sprintf("%s: %s in %v%s%s", where, units.Plural(results, "result"), took, left, shown))
-		return true, results, nil
-	}
-	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s%s", where, took,
-		units.Plural(results, "result"), ran, reason(log.String()), t.file(side, "log"), left))
-	return false, results, nil
+	err = cmd.Run()
+	return stdout.String(), stderr.String(), err
 }
 
 // reason returns why a command failed: the error of a failed trial's summary, or the last line of the

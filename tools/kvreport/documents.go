@@ -182,7 +182,7 @@ func runQuote(c *Call) func([]string) error {
 			"markdown": view.Quote.Markdown}[*format]
 		switch {
 		case len(in) > 2:
-			return fmt.Errorf("%d inputs; give one run, or two to compare", len(in))
+			return fmt.Errorf("%d inputs; give one, or two to compare", len(in))
 		case form == nil:
 			return fmt.Errorf("-format %s: it is text or markdown", *format)
 		}

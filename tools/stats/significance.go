@@ -44,7 +44,7 @@ func Correct(headlines []*Change) {
 		}
 	}
 	for _, c := range family {
-		c.Unjudged = fmt.Sprintf("too few trials: %s need %d of each run",
+		c.Unjudged = fmt.Sprintf("too few trials: %s need %d each",
 			units.Plural(len(family), "row"), Needed(len(family), Alpha/2, c.paired))
 		if !c.few && 2*c.Least() < Alpha {
 			tested, p, least = append(tested, c), append(p, c.P), append(least, 2*c.Least())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
@@ -131,26 +132,53 @@ func (b *Benchmark) Cell(unit string, run int) (c Cell) {
 	return c
 }
 
-// Headlines are the units of the headline metric: a benchmark is judged by the first that it has.
-var Headlines = []string{"read-B/s", "write-B/s", "sec/op"}
+// headlines are the units by which a benchmark is judged: by the first that it has.
+var headlines = []string{"read-B/s", "write-B/s", "sec/op"}
 
-// Headline returns the benchmark's headline metric, or its first metric, or nil if it has none.
-func (b *Benchmark) Headline() *Metric {
-	for _, u := range Headlines {
-		if m := b.Metric(u); m != nil {
-			return m
+// Headlines returns the metrics by which a benchmark is judged, of those that its first run has. It is one,
+// but of plain I/O that reads and writes together it is both rates.
+func (b *Benchmark) Headlines() (list []*Metric) {
+	both := strings.Contains(b.Name, "/op=mixed")
+	for run := range b.Trials {
+		for _, unit := range headlines {
+			m := b.Metric(unit)
+			if m != nil && m.Cells[run].N() > 0 && (len(list) == 0 || both && unit == "write-B/s") {
+				list = append(list, m)
+			}
+		}
+		if len(list) > 0 {
+			break
 		}
 	}
-	if len(b.Metrics) > 0 {
-		return b.Metrics[0]
-	}
-	return nil
+	return list
 }
 
-// Headlines returns the benchmarks that have a headline metric.
-func (t *Table) Headlines() []*Benchmark {
-	return slices.DeleteFunc(slices.Clone(t.Benchmarks),
-		func(b *Benchmark) bool { return b.Headline() == nil })
+// Headline is a metric by which a benchmark is judged: a row of the tables that compare runs.
+type Headline struct {
+	*Benchmark
+	*Metric
+}
+
+// Row returns the name of the row: that of the benchmark, with the metric if the benchmark has two rows.
+func (h Headline) Row() string {
+	if len(h.Benchmark.Headlines()) > 1 {
+		return h.Name + " " + strings.TrimSuffix(h.Unit, "-B/s")
+	}
+	return h.Name
+}
+
+// Headlines returns the rows of all benchmarks. A benchmark without a headline has its first metric.
+func (t *Table) Headlines() (rows []Headline) {
+	for _, b := range t.Benchmarks {
+		metrics := b.Headlines()
+		if len(metrics) == 0 {
+			metrics = b.Metrics[:min(1, len(b.Metrics))]
+		}
+		for _, m := range metrics {
+			rows = append(rows, Headline{b, m})
+		}
+	}
+	return rows
 }
 
 // Build arranges the records for pages and workbooks. A simulation is a separate benchmark, "Synthetic
@@ -164,10 +192,9 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 	}
 	for run := 1; run < len(t.Runs); run++ {
 		var family []*Change
-		for _, b := range t.Benchmarks {
-			m := b.Headline()
-			if m != nil && m.Cells[run].Change != nil {
-				family = append(family, m.Cells[run].Change)
+		for _, h := range t.Headlines() {
+			if c := h.Cells[run].Change; c != nil {
+				family = append(family, c)
 			}
 		}
 		Correct(family)

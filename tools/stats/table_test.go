@@ -41,7 +41,7 @@ func TestMedianIntervalAndSpread(t *testing.T) {
 	require.Len(t, tab.Benchmarks, 1)
 	b := tab.Benchmarks[0]
 	assert.Equal(t, "A", b.Name, "GOMAXPROCS is no part of the name")
-	m := b.Headline()
+	m := b.Headlines()[0]
 	assert.Equal(t, "read-B/s", m.Unit)
 	c := m.Cells[0]
 	assert.Equal(t, 3.5, c.Summary.Center)
@@ -51,6 +51,24 @@ func TestMedianIntervalAndSpread(t *testing.T) {
 	one := b.Metric("read-p95-sec").Cells[0]
 	assert.True(t, math.IsInf(one.Summary.Hi, 1))
 	assert.True(t, math.IsNaN(one.CV))
+}
+
+// Reads that are as fast as before hide no loss of writes.
+func TestAMixHasTwoHeadlines(t *testing.T) {
+	var texts []string
+	for _, write := range []float64{10, 1} {
+		text := ""
+		for i := range 6 {
+			text += fmt.Sprintf("BenchmarkA/op=mixed 1 %d read-B/s %g write-B/s\n", 10+i, write*float64(10+i))
+			text += fmt.Sprintf("BenchmarkB 1 %d read-B/s %g write-B/s\n", 10+i, write*float64(10+i))
+		}
+		texts = append(texts, text)
+	}
+	var rows []string
+	for _, h := range build(t, texts...).Headlines() {
+		rows = append(rows, fmt.Sprint(h.Row(), " ", h.Cells[1].Change.Judged(Alpha)))
+	}
+	assert.Equal(t, []string{"A/op=mixed read 0", "A/op=mixed write -1", "B 0"}, rows)
 }
 
 func TestHolmOverHeadlines(t *testing.T) {
@@ -66,7 +84,7 @@ func TestHolmOverHeadlines(t *testing.T) {
 	tab := build(t, old, other)
 	const p = 0.0021645021645021645 // the least of six against six
 	for i := range 3 {
-		c := tab.Benchmarks[i].Headline().Cells[1].Change
+		c := tab.Benchmarks[i].Headlines()[0].Cells[1].Change
 		assert.InDelta(t, p, c.P, 1e-12)
 		assert.InDelta(t, 3*p, c.Adjusted, 1e-12)
 		assert.Equal(t, 1, c.Judged(Alpha))

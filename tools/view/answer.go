@@ -12,63 +12,71 @@ import (
 	"kvbench/tools/stats"
 )
 
-// The outcomes of the comparison of a headline metric, in the order of an answer. Only a significant
-// difference is "faster" or "slower". Another outcome is why a row is not judged (stats.Change.Unjudged):
-// an answer names the rows with too few trials, because readers take "no difference" for "equal".
+// The outcomes of the comparison of a headline. Only a significant difference is "faster" or "slower". Another
+// outcome is why a row is not judged (stats.Change.Unjudged): an answer names the rows with too few trials,
+// because readers take "no difference" for "equal".
 const (
-	faster    = "faster at"
-	slower    = "slower at"
-	different = "different at"
-	chance    = "no difference can be shown at"
-	absent    = "measured in only one of the two runs"
+	faster    = "faster"
+	slower    = "slower"
+	different = "different"
+	chance    = "no difference can be shown"
+	absent    = "measured in only one of the two"
 )
 
-// decided are the outcomes that answer which run is faster.
+// decided are the outcomes that answer which run is faster. They and chance come from a test of the row.
 var decided = []string{faster, slower, different}
 
-// mostNamed is the number of benchmarks that an answer names per outcome. The table has all of them.
+// mostNamed is the number of rows that an answer names per outcome. The table has all of them.
 const mostNamed = 6
 
-// answers says how each run but the first differs from the first run, over the headline metrics of all
-// benchmarks.
+// answers says how each run but the first differs from the first run, over the headlines of all benchmarks.
 func answers(t *stats.Table) (out []string) {
 	for run := 1; run < len(t.Runs); run++ {
-		names, all, shown := map[string][]string{}, 0, false
-		for _, b := range t.Headlines() {
-			outcome, name := compared(b, run), b.Name
+		rows, all := map[string][]string{}, 0 // by outcome
+		for _, h := range t.Headlines() {
+			outcome := compared(h, run)
 			if outcome == "" {
 				continue
 			}
-			if shown = shown || slices.Contains(decided, outcome); strings.HasSuffix(outcome, " at") {
-				name += " " + ratio(b.Headline().Cells[run].Change)
+			name := h.Row()
+			if tested(outcome) {
+				name += " " + ratio(h.Cells[run].Change)
 			}
-			names[outcome] = append(names[outcome], name)
+			rows[outcome] = append(rows[outcome], name)
 			all++
 		}
-		comparable := all - len(names[stats.NotLimited]) - len(names[absent])
-		text := fmt.Sprintf("%s against %s: %d of %s may be compared", t.Labels[run], t.Labels[0], comparable,
-			units.Plural(all, "row"))
-		switch {
-		case !shown:
-			text += "; none shows which run is faster"
-		case len(names[faster]) == comparable:
-			text += ", and " + t.Labels[run] + " is faster in all of them"
-		case len(names[slower]) == comparable:
-			text += ", and " + t.Labels[0] + " is faster in all of them"
-		}
-		for _, outcome := range slices.Concat(decided, []string{chance}, slices.Sorted(maps.Keys(names))) {
-			if list := names[outcome]; len(list) > 0 {
-				delete(names, outcome)
-				if !strings.HasSuffix(outcome, " at") {
-					outcome += ":"
-				}
-				text += "; " + outcome + " " + some(list)
-			}
-		}
-		out = append(out, text+".")
+		out = append(out, answer(rows, all, t.Labels[run], t.Labels[0]))
 	}
 	return out
 }
+
+// answer says how a run differs from the first one. rows are the names of all rows by outcome.
+func answer(rows map[string][]string, all int, run, first string) string {
+	comparable := all - len(rows[stats.NotLimited]) - len(rows[absent])
+	text := fmt.Sprintf("%s against %s: %d of %s may be compared", run, first, comparable, units.Plural(all, "row"))
+	switch {
+	case len(rows[faster])+len(rows[slower])+len(rows[different]) == 0:
+		text += "; none shows which run is faster"
+	case len(rows[faster]) == comparable:
+		text += ", and " + run + " is faster in all of them"
+	case len(rows[slower]) == comparable:
+		text += ", and " + first + " is faster in all of them"
+	}
+	for _, outcome := range slices.Concat(decided, []string{chance}, slices.Sorted(maps.Keys(rows))) {
+		list, joint := rows[outcome], ": "
+		if tested(outcome) {
+			joint = " at "
+		}
+		if len(list) > 0 {
+			text += "; " + outcome + joint + some(list)
+			delete(rows, outcome)
+		}
+	}
+	return text + "."
+}
+
+// tested reports whether an outcome comes from a test of the row.
+func tested(outcome string) bool { return outcome == chance || slices.Contains(decided, outcome) }
 
 // some joins the first mostNamed names of a list.
 func some(list []string) string {
@@ -78,13 +86,11 @@ func some(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// compared compares the headline metric of a run with the first run's. It returns "" if neither run has
-// values.
-func compared(b *stats.Benchmark, run int) string {
-	m := b.Headline()
-	c := m.Cells[run].Change
+// compared compares the headline of a run with the first run's. It returns "" if neither run has values.
+func compared(h stats.Headline, run int) string {
+	c := h.Cells[run].Change
 	switch {
-	case m.Cells[0].N()+m.Cells[run].N() == 0:
+	case h.Cells[0].N()+h.Cells[run].N() == 0:
 		return ""
 	case c == nil:
 		return absent
@@ -94,9 +100,9 @@ func compared(b *stats.Benchmark, run int) string {
 	switch c.Judged(stats.Alpha) {
 	case 0:
 		return chance
-	case m.Better:
+	case h.Better:
 		return faster
-	case -m.Better:
+	case -h.Better:
 		return slower
 	}
 	return different
@@ -115,37 +121,36 @@ func times(v float64) string {
 
 // Scale has the headlines of one unit. Their bars have one axis.
 type Scale struct {
-	Benchmarks []*stats.Benchmark
-	Ticks      []Tick // from 0 to the end of the axis
+	Headlines []stats.Headline
+	Ticks     []Tick // from 0 to the end of the axis
 }
 
 // End returns the end of the axis.
 func (s Scale) End() float64 { return s.Ticks[len(s.Ticks)-1].At }
 
 // scales returns the headlines by their units without direction: B/s for read-B/s and for write-B/s.
-func scales(headlines []*stats.Benchmark) (out []Scale) {
+func scales(headlines []stats.Headline) (out []Scale) {
 	var found []string
-	for _, b := range headlines {
-		name := b.Headline().Unit
-		unit := name[strings.LastIndex(name, "-")+1:]
+	for _, h := range headlines {
+		unit := h.Unit[strings.LastIndex(h.Unit, "-")+1:]
 		i := slices.Index(found, unit)
 		if i < 0 {
 			i = len(found)
 			found, out = append(found, unit), append(out, Scale{})
 		}
-		out[i].Benchmarks = append(out[i].Benchmarks, b)
+		out[i].Headlines = append(out[i].Headlines, h)
 	}
 	for i := range out {
-		out[i].Ticks = ticks(out[i].Benchmarks, found[i])
+		out[i].Ticks = ticks(out[i].Headlines, found[i])
 	}
 	return out
 }
 
 // ticks returns at most six round values from 0 to the first that no trial exceeds.
-func ticks(benchmarks []*stats.Benchmark, unit string) (list []Tick) {
+func ticks(headlines []stats.Headline, unit string) (list []Tick) {
 	most, round := 0.0, 1.0
-	for _, b := range benchmarks {
-		for _, c := range b.Headline().Cells {
+	for _, h := range headlines {
+		for _, c := range h.Cells {
 			most = max(most, slices.Max(append([]float64{0}, c.Values...)))
 		}
 	}

@@ -103,7 +103,7 @@ func interval(c *stats.Change) string {
 	if math.IsInf(hi-lo, 0) {
 		return units.Unknown
 	}
-	return times(lo) + " – " + times(hi)
+	return strings.TrimSuffix(times(lo), "×") + "–" + times(hi)
 }
 
 // Heads returns the cells of a table's header. A head is right-aligned if its column has a number.

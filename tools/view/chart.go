@@ -81,6 +81,10 @@ type Line struct {
 	Step   bool   `json:"step,omitempty"` // a value holds until the next point
 	X      Values `json:"x,omitempty"`
 	Y      Values `json:"y"`
+	Low    Values `json:"low,omitempty"` // the band behind the line: only on the page
+	High   Values `json:"high,omitempty"`
+
+	point string // what a point is, for the title of the chart
 }
 
 // Heat has counts of values over time. Columns are intervals of the X axis, which begins at 0. Rows are
@@ -144,7 +148,7 @@ func (c *Chart) inBytes() {
 	}
 	most := 1.0
 	for _, l := range c.Lines {
-		for _, v := range l.Y {
+		for _, v := range slices.Concat(l.Y, l.High) {
 			if v > most { // false for a gap (NaN)
 				most = v
 			}
@@ -152,7 +156,9 @@ func (c *Chart) inBytes() {
 	}
 	thousands := min(max(1, int(math.Log2(most)/10)), 4)
 	for _, l := range c.Lines {
-		floats.Scale(math.Ldexp(1, -10*thousands), l.Y)
+		for _, values := range []Values{l.Y, l.Low, l.High} {
+			floats.Scale(math.Ldexp(1, -10*thousands), values)
+		}
 	}
 	c.Y.Label = fmt.Sprintf(c.Y.Label, []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands])
 }

@@ -74,6 +74,11 @@ func draw(b *stats.Benchmark, subjects []subject, t *stats.Table) []Chart {
 		for _, s := range subjects {
 			c.add(t, s.run, f.lines(s)...)
 		}
+		for _, l := range c.Lines {
+			if !strings.Contains(c.Title, l.point) {
+				c.Title += "; " + l.point
+			}
+		}
 		c.inBytes()
 		charts = append(charts, c)
 	}

@@ -58,67 +58,78 @@ func (q *Quote) ofOne(records []*load.Record) {
 // compare adds the table of a run and the first run.
 func (q *Quote) compare(t *stats.Table, run int) {
 	s := report.Section{Topic: "quote", Columns: []report.Column{{Name: "benchmark"},
-		{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 % interval"},
-		{Name: "valid trials"}, {Name: t.Labels[run] + " is"}}}
+		{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 %"}, {Name: "valid"},
+		{Name: t.Labels[run] + " is"}}, Below: []string{"95 %: the interval of the ratio; valid: the trials " +
+		"that the storage limited; in brackets: why nothing is shown, or the rates must not be quoted"}}
 	var notes report.Notes
-	for _, b := range t.Headlines() {
-		outcome, m := compared(b, run), b.Headline()
+	for _, h := range t.Headlines() {
+		outcome := compared(h, run)
 		if outcome == "" {
 			continue
 		}
 		q.Decided = q.Decided || slices.Contains(decided, outcome)
-		row := []any{b.Name, Median(m.Cells[0], m.Unit, m.Cells).Text,
-			Median(m.Cells[run], m.Unit, m.Cells).Text}
-		if c := m.Cells[run].Change; outcome == absent || outcome == stats.NotLimited {
+		row := []any{h.Row()}
+		for _, c := range []stats.Cell{h.Cells[0], h.Cells[run]} {
+			row = append(row, Median(c, h.Unit, h.Cells).Text)
+		}
+		if c := h.Cells[run].Change; outcome == absent || outcome == stats.NotLimited {
 			row = append(row, units.Unknown, units.Unknown)
 		} else {
 			row = append(row, ratio(c), interval(c))
 		}
-		is := finding(m, run, outcome)
+		is, why := finding(h, run, outcome)
 		if outcome != absent {
-			is += notes.Add(append(caveats(b, 0), caveats(b, run)...)...)
+			why = slices.Concat(why, caveats(h, 0), caveats(h, run))
 		}
-		s.Rows = append(s.Rows, append(row, validCount(b, 0)+", "+validCount(b, run), is))
+		s.Rows = append(s.Rows, append(row, validCount(h.Benchmark, 0)+", "+validCount(h.Benchmark, run),
+			is+notes.Add(why...)))
 	}
-	if s.Below = notes.Lines(); len(notes) > 0 {
-		s.Below = append([]string{"faster and slower hold; the numbers in brackets say why the rates must not " +
-			"be quoted as the storage's:"}, s.Below...)
-	}
+	s.Below = append(s.Below, notes.Lines()...)
 	q.Tables = append(q.Tables, s)
 }
 
-// validCount returns the number of trials in which the storage was the limit: "4 of 6".
+// validCount returns the number of trials in which the storage was the limit: 4/6.
 func validCount(b *stats.Benchmark, run int) string {
 	valid, all := b.Valid(run)
 	if all == 0 {
 		return units.Unknown
 	}
-	return fmt.Sprintf("%d of %d", valid, all)
+	return fmt.Sprintf("%d/%d", valid, all)
 }
 
 // caveats returns why the headline of a run must not be quoted as the storage's.
-func caveats(b *stats.Benchmark, run int) []string {
-	if results := b.Results(run); stats.OnStorage(b.Name) && len(results) > 0 {
-		return report.Doubts(results, b.Headline().Label)
+func caveats(h stats.Headline, run int) []string {
+	if results := h.Results(run); stats.OnStorage(h.Name) && len(results) > 0 {
+		return report.Doubts(results, h.Label)
 	}
 	return nil
 }
 
-// finding says how a run compares with the first, and which number of trials would tell.
-func finding(m *stats.Metric, run int, outcome string) string {
-	if outcome != chance {
-		return strings.TrimSuffix(outcome, " at")
+// finding says how a run compares with the first one, and if nothing was found, why.
+func finding(h stats.Headline, run int, outcome string) (is string, why []string) {
+	switch {
+	case outcome == chance:
+		return "not shown", []string{wouldShow(h, run)}
+	case outcome == absent || outcome == stats.NotLimited:
+		return "not compared", []string{outcome}
+	case tested(outcome):
+		return outcome, nil
 	}
-	c, n := m.Cells[run].Change, min(m.Cells[0].N(), m.Cells[run].N())
-	s := c.Sight(m.Better, 0, stats.Alpha/2)
-	if enough := c.Enough(m.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
+	return "not shown", []string{outcome}
+}
+
+// wouldShow says which number of trials would show the difference, or which difference these trials would.
+func wouldShow(h stats.Headline, run int) string {
+	c, n := h.Cells[run].Change, min(h.Cells[0].N(), h.Cells[run].N())
+	s := c.Sight(h.Better, 0, stats.Alpha/2)
+	if enough := c.Enough(h.Better, n, math.Abs(s.Loss), stats.Alpha/2); enough > 0 {
 		return fmt.Sprintf("no difference shown; about %d trials of each could", enough)
 	}
 	return "no difference shown; one of " + units.Share.Text(s.Sees) + " would probably show"
 }
 
 // Text returns the quote for a terminal and for a mail in plain text.
-func (q Quote) Text() string { return q.print(report.Section.String, "") }
+func (q Quote) Text() string { return q.print(report.Section.Alone, "") }
 
 // Markdown returns the quote for a comment.
 func (q Quote) Markdown() string { return q.print(markdown, "- ") }
@@ -163,7 +174,7 @@ func whatRan(records []*load.Record, t *stats.Table) string {
 	if len(counts) > 1 {
 		trials = fmt.Sprintf("%d to %s", counts[0], trials)
 	}
-	text := fmt.Sprintf("%s of %s, %s of each", units.Plural(len(t.Runs), "run"),
+	text := fmt.Sprintf("%s of %s, %s of each", units.Plural(len(t.Runs), "result set"),
 		units.Plural(len(t.Benchmarks), "benchmark"), trials)
 	for i, run := range runs(records, t) {
 		places := slices.Concat(run.Facts.Values("device"), run.Facts.Values("cache directory"))
@@ -202,8 +213,10 @@ func preparation(t *stats.Table, run int) string {
 				}
 			}
 		}
-		if m := b.Headline(); m != nil && m.Cells[run].N() > 0 {
-			if rows++; isSteady(m.Cells[run].Values) {
+	}
+	for _, h := range t.Headlines() {
+		if c := h.Cells[run]; c.N() > 0 {
+			if rows++; isSteady(c.Values) {
 				steady++
 			}
 		}

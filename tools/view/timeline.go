@@ -1,7 +1,10 @@
 package view
 
 import (
+	"fmt"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
@@ -80,22 +83,40 @@ func (d timeline) seriesOf(r *result.Result) []series {
 	return list
 }
 
-// timelineFigures are the figures of the timelines. A point stands at the beginning of its interval.
+// timelineFigures are the figures of the timelines.
 func timelineFigures() (list []figure) {
 	for _, d := range timelines {
 		list = append(list, figure{d.title + " over time, median trial", overTime,
 			Axis{Label: d.label, Zero: true}, ofMedian(func(r *result.Result) (lines []Line) {
 				for _, s := range d.seriesOf(r) {
-					l := Line{Name: s.name, Step: s.step}
-					for i, v := range s.values {
-						l.add(float64(i)*float64(r.Timeline.IntervalNS)/1e9, v)
-					}
-					lines = append(lines, l)
+					lines = append(lines, smooth(s, r.Timeline.IntervalNS))
 				}
 				return lines
 			})})
 	}
 	return list
+}
+
+// mostSmooth is the largest number of points of a timeline. Most timelines have a hundred intervals, which is noise.
+const mostSmooth = 30
+
+// smooth returns the line of a series whose values are interval ns long. A point stands at the beginning of as
+// many intervals as keep the number of points readable, and has their mean. The band has their least and
+// largest values.
+func smooth(s series, interval int64) Line {
+	n := max(1, (len(s.values)+mostSmooth-1)/mostSmooth)
+	length, text := int64(n)*interval, units.Nanoseconds.Text
+	l := Line{Name: s.name, Step: s.step, point: "a point is " + text(length)}
+	for part := range slices.Chunk(s.values, n) {
+		l.add(float64(len(l.X))*float64(length)/1e9, stat.Mean(part, nil))
+		if n > 1 {
+			l.Low, l.High = append(l.Low, slices.Min(part)), append(l.High, slices.Max(part))
+		}
+	}
+	if n > 1 {
+		l.point = fmt.Sprintf("a point is the mean of %s, the band its least and most %s", text(length), text(interval))
+	}
+	return l
 }
 
 // Timeline returns the timeline of a result as a table: a row per interval, with its values and the

@@ -124,3 +124,19 @@ func TestTheLeastLoadThatIsEnough(t *testing.T) {
 		}
 	}
 }
+
+// A timeline of a hundred intervals is drawn with a point for each four of them, and the band of their values.
+func TestTimelinesAreSmooth(t *testing.T) {
+	values := make([]float64, 100)
+	for i := range values {
+		values[i] = float64(i)
+	}
+	l := smooth(series{name: "read", values: values, step: true}, 50e6)
+	assert.Len(t, l.X, 25)
+	assert.Equal(t, []float64{0.2, 5.5, 4, 7}, []float64{l.X[1], l.Y[1], l.Low[1], l.High[1]})
+	assert.Equal(t, "a point is the mean of 200 ms, the band its least and most 50 ms", l.point)
+	l = smooth(series{values: values[:mostSmooth]}, 1e9)
+	assert.Len(t, l.X, mostSmooth)
+	assert.Empty(t, l.Low)
+	assert.Equal(t, "a point is 1 s", l.point)
+}

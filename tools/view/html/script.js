@@ -70,7 +70,8 @@ function range(axis, numbers) {
 
 // ends are the ranges of both axes.
 function ends(spec, [at, ...columns]) {
-	const h = spec.heat, x = at.filter((_, i) => columns.some(c => c[i] != null)), y = columns.flat();
+	const h = spec.heat, x = at.filter((_, i) => columns.some(c => c[i] != null));
+	const y = [...columns, ...spec.series.map(s => s.high || [])].flat();
 	if (h) {
 		x.push(0, h.at.at(-1));
 		y.push(h.from[0], h.from.at(-1) * halfOctave);
@@ -150,6 +151,28 @@ function heat(u, h) {
 			if (!h.counts[i][k]) return;
 			const y0 = u.valToPos(low * halfOctave, "y", true), y1 = u.valToPos(low, "y", true);
 			ctx.globalAlpha = Math.max(0.1, dark(i, k) / most);
+			ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
+		});
+	});
+	ctx.restore();
+}
+
+// bands fill the range of the values that a point is the mean of.
+function bands(u, spec) {
+	const {ctx} = u, {left, top, width, height} = u.bbox;
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(left, top, width, height);
+	ctx.clip();
+	ctx.globalAlpha = 0.18;
+	let at;
+	spec.series.forEach((s, i) => {
+		at = s.x || at;
+		ctx.fillStyle = ink(s);
+		if (u.series[i + 1].show) s.high?.forEach((high, k) => {
+			if (high == null) return;
+			const [x0, x1] = [at[k], at[k + 1] ?? 2 * at[k] - at[k - 1]].map(x => u.valToPos(x, "x", true));
+			const [y0, y1] = [high, s.low[k]].map(y => u.valToPos(y, "y", true));
 			ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
 		});
 	});
@@ -262,7 +285,7 @@ function build(fig) {
 		legend: {live: true, markers: {width: 3,
 			dash: (u, i) => ["solid", "dashed", "dotted"][spec.series[i - 1]?.dash || 0], stroke: (u, i) => ink(spec.series[i - 1]), fill: () => "transparent"}},
 		hooks: {
-			drawClear: [u => spec.heat && heat(u, spec.heat)],
+			drawClear: [u => spec.heat ? heat(u, spec.heat) : bands(u, spec)],
 			setCursor: [u => {
 				host.classList.toggle("pointed", u.cursor.idx != null);
 				if (spec.heat) cellText.textContent = pointed(u, spec.heat);

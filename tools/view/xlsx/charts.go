@@ -3,6 +3,7 @@ package xlsx
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/xuri/excelize/v2"
 
@@ -47,6 +48,7 @@ func (b *book) charts(charts []view.Chart) {
 	b.landscape(dataSheet, true)
 	row := 0 // of dataSheet
 	for i, c := range charts[:min(len(charts), maxCharts)] {
+		c.Title, _, _ = strings.Cut(c.Title, ", the band") // which native charts do not have
 		n := c.Numbers()
 		if all := len(n.Series); all > maxSeries {
 			n.Series = n.Series[:maxSeries]
