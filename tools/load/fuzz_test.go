@@ -39,6 +39,9 @@ func seeds(f *testing.F) {
 			`{"schema_version":"2.0","status":"complete","summary":{"cache_stats":{"storage_read_p50_ms":1}},"histograms":{"a":{}},"timeline":{}}`))
 	f.Add(
 		[]byte(
+			`{"query_ttft_per_prompt":1,"query_round_time_per_prompt":"2","x":{"y":[1],"z":null}}`))
+	f.Add(
+		[]byte(
 			`{"requests_completed":1,"summary":{},"device_latency_tracing":{"qd_read":{"buckets":[{"range_us":[1,2],"count":3}]}}}`))
 }
 
@@ -48,7 +51,7 @@ func FuzzRead(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, _, _ := All([]string{"-"}, Options{Stdin: bytes.NewReader(data), Warn: func(error) {},
-			Bpftrace: true})
+			Bpftrace: true, Engines: new([]Engine)})
 		for _, r := range list {
 			r.Lookup("summary.cache_stats.x")
 			r.Parameter("x")
