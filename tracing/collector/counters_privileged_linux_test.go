@@ -37,7 +37,8 @@ func detached(t testing.TB, values map[string]any) *ebpf.Collection {
 	values[bpf.TraceVarProbed] = uint32(1)
 	require.NoError(t, configure(spec, nil, values))
 	for name, p := range spec.Programs {
-		if !strings.HasPrefix(name, "kv_") || strings.HasPrefix(name, "kv_sys") {
+		ofCalls := strings.HasPrefix(name, "kv_sys") || strings.HasPrefix(name, "kv_uring")
+		if !strings.HasPrefix(name, "kv_") || ofCalls {
 			delete(spec.Programs, name)
 			continue
 		}
