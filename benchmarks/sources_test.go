@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,6 +49,18 @@ func TestModelsWithStatesAreReported(t *testing.T) {
 	}
 	v.Bench.Load = params.LoadNone
 	assert.Empty(t, warningsOf(v))
+}
+
+// All keys without effect of a configuration of the Python benchmark are one warning.
+func TestKeysWithoutEffectAreOneWarning(t *testing.T) {
+	const config = "../kvbench/params/testdata/python.yaml"
+	v, err := resolved(t, "Synthetic", "-division=open", "-config="+config)
+	require.NoError(t, err)
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	assert.Equal(t, warnings{"without effect here: 21 keys of " + filepath.Join(dir, config) + " (in prefill_timing, " +
+		"eviction, gpu_backend, prefix_cache, conversation, autoscaler, saturation_detection); -help-parameters " +
+		"has the reasons"}, warningsOf(v))
 }
 
 // What cannot do what it is there for is refused with the parameters, before a window is lost.
