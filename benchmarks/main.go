@@ -40,7 +40,6 @@ type session struct {
 	alone  atomic.Bool  // no other rank: a user at the terminal waits for this process
 
 	skipped   []string                      // "BenchmarkX: why"
-	failures  []string                      // "BenchmarkX: why", of trials without a result
 	traces    map[string]*result.TraceFiles // by the path of a recording
 	ceiling   map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
 	lastOpt   int                           // the MLPerf option that ran last
@@ -192,6 +191,9 @@ func (s *session) run(m *testing.M) int {
 		return exitFailed
 	}
 	if s.clients.coordinates() && s.plan.time > shortRun {
+		if plan.scenario != nil {
+			plan.table(os.Stderr)
+		}
 		fmt.Fprintln(os.Stderr, strings.Join(s.summary(time.Now()), "\n"))
 	}
 	code := m.Run()
