@@ -99,6 +99,20 @@ drives: ## which of two drives is faster, in turns A B B A, and what you may quo
 	@$(GO) tool kvreport quote $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem; code=$$?; \
 		echo "the page with plots: $(DRIVES_OUT)/drives.html"; exit $$code
 
+# All scenarios of users in one run; after a failed trial the others run. SCENARIOS='gpu-only mlperf' selects some.
+SCENARIOS ?= $(sort $(filter-out drive drives,$(basename $(notdir $(wildcard benchmarks/scenarios/*.yaml)))))
+empty :=
+comma := ,
+.PHONY: scenarios
+scenarios: ## users on each tier and on several, autoscaling, MLPerf's load: a table, page and workbook (8 minutes): CACHE_DIR=DIR TIME=5s
+	@$(COMPILING)
+	@out=$(OUT)/$$(date +%Y%m%d-%H%M%S); $(GO) test ./benchmarks -run '^$$' -bench . -results-dir "$$out" \
+		-scenario $(subst $(empty) $(empty),$(comma),$(strip $(SCENARIOS))) \
+		$(if $(filter file,$(origin TIME)),,-benchtime $(TIME)) $(if $(COUNT),-count $(COUNT)) \
+		$(if $(CACHE_DIR),-cache-dir '$(CACHE_DIR)') $(ARGS); code=$$?; [ -d "$$out" ] || exit $$code; \
+	$(GO) tool kvreport html "$$out" -o "$$out/scenarios.html" && echo "page: $$out/scenarios.html" && \
+	$(GO) tool kvreport xlsx "$$out" -o "$$out/scenarios.xlsx" && echo "workbook: $$out/scenarios.xlsx" && exit $$code
+
 dist: ## static binaries for machines without Go: dist/linux-{amd64,arm64}/{kvbench.test,kvreport}
 	@set -e; for arch in $(DIST_ARCHS); do \
 		out=dist/linux-$$arch/kvbench.test; \
@@ -148,38 +162,18 @@ clean: ## remove dist/ (results of runs are kept)
 
 # The directory of the benchmarks' files, on the device to be measured. Empty = a temporary directory.
 CACHE_DIR ?=
-# Trials of each benchmark: 6 by default, in `make gate` 8 of each side. With fewer, no loss can be shown once several
-# numbers are compared; kvreport reports that.
+# Trials: of `make scenarios` one by default, of `make gate` 8 of each side. With fewer, no loss can be shown once
+# several numbers are compared; kvreport reports that.
 COUNT ?=
-OUT ?= kvbench-tiers
-
-# Parameters of `make tiers` and `make gate`: sizes of the open division that overload a drive, and windows long enough to
-# describe storage, unlike the quick division's. They are environment variables, because some do not apply to every
-# benchmark.
-SETTINGS ?= KVBENCH_DIVISION=open KVBENCH_MODEL=tiny-1b KVBENCH_NUM_USERS=16 KVBENCH_STORAGE_CAPACITY_GB=4
-# The window of each trial.
+OUT ?= kvbench-scenarios
+# The window of each trial, of `make scenarios` 30 s by default.
 TIME ?= 5s
 
-bench_flags = -run '^$$' -count $(or $(COUNT),6) -benchtime $(TIME) $(if $(CACHE_DIR),-cache-dir $(CACHE_DIR))
-
-# Each tier alone, all of them together, and a production mix: three runs of the suite and one page. After a failed trial
-# the others run.
-tiers_run = $(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -results-dir $(OUT)/results
-.PHONY: tiers
-tiers: ## each tier alone, all together and a production mix (20 minutes): kvbench-tiers/tiers.html and .xlsx
-	@$(COMPILING)
-	@set -ex; mkdir -p $(OUT); failed=; \
-	$(tiers_run) -bench '^Benchmark(StorageCeiling|Tier)$$' > $(OUT)/alone.txt || failed=1; \
-	$(tiers_run) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 > $(OUT)/together.txt || failed=1; \
-	$(tiers_run) -bench '^Benchmark(MultiTurn|Synthetic)$$' -cpu-mem-gb 0.5 > $(OUT)/mix.txt || failed=1; \
-	cat $(OUT)/alone.txt $(OUT)/together.txt $(OUT)/mix.txt > $(OUT)/tiers.txt; \
-	$(GO) tool kvreport html $(OUT)/tiers.txt -o $(OUT)/tiers.html; \
-	$(GO) tool kvreport xlsx $(OUT)/tiers.txt -o $(OUT)/tiers.xlsx; \
-	set +x; echo "open $(OUT)/tiers.html"; \
-	if [ -n "$$failed" ]; then echo "some trials failed: $(OUT)/tiers.txt says why; the page has the others"; exit 1; fi
-
-# `make gate`: the revision to compare with, the benchmarks, the allowed loss, and further flags of kvreport turns and gate.
+# `make gate`: the revision to compare with, the benchmarks, the allowed loss, further flags of kvreport turns and gate, and
+# parameters: sizes of the open division that overload a drive. They are environment variables, because some do not apply to
+# every benchmark.
 BASE ?= origin/main
+SETTINGS ?= KVBENCH_DIVISION=open KVBENCH_MODEL=tiny-1b KVBENCH_NUM_USERS=16 KVBENCH_STORAGE_CAPACITY_GB=4
 BENCH ?= ^BenchmarkStorageCeiling$$/op=(read|write|mixed)$$|^BenchmarkMaxStorageStress$$
 MAX_REGRESS ?= 5%
 FORMAT ?= text

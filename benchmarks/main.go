@@ -40,7 +40,6 @@ type session struct {
 	alone  atomic.Bool  // no other rank: a user at the terminal waits for this process
 
 	skipped   []string                      // "BenchmarkX: why"
-	failures  []string                      // "BenchmarkX: why", of trials without a result
 	traces    map[string]*result.TraceFiles // by the path of a recording
 	ceiling   map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
 	lastOpt   int                           // the MLPerf option that ran last
@@ -107,7 +106,7 @@ func Main(m *testing.M, suite Suite) int {
 	s := &session{set: set, suite: suite,
 		ceiling: map[string]plainio.Reached{}, unwritten: map[*result.Result]error{}, traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: typed("benchtime"),
-			Count: typed("count"), Scenarios: scenarios,
+			Count: typed("count"), Scenarios: scenarios, Machine: machine(),
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
 	s.meeting.Store(meeting)
 	// From here on the first signal ends the run in order: it writes the result and removes the files.
@@ -192,6 +191,9 @@ func (s *session) run(m *testing.M) int {
 		return exitFailed
 	}
 	if s.clients.coordinates() && (s.plan.time > shortRun || s.points[0].Simulated()) {
+		if plan.scenario != nil {
+			plan.table(os.Stderr)
+		}
 		fmt.Fprintln(os.Stderr, strings.Join(s.summary(time.Now()), "\n"))
 	}
 	code := m.Run()

@@ -131,15 +131,18 @@ func (s *session) epilogue() {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
 		}
 	}
-	if len(s.results) > 0 {
-		fmt.Fprint(os.Stderr, "\n", report.Quote(s.results).Alone())
+	table, rest := report.Scenarios(s.results)
+	if table != "" {
+		fmt.Fprint(os.Stderr, "\n", table)
+	}
+	if len(rest) > 0 {
+		fmt.Fprint(os.Stderr, "\n", report.Quote(rest).Alone())
 	}
 	// With several ranks, write the summary that MLPerf's tools read, after the last result.
 	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
 	list("warnings", report.Warnings(s.results))
-	list("failed benchmarks", slices.Compact(s.failures))
 	if s.ctx.Err() != nil {
 		list("not begun when the run was ended", s.notBegun())
 	}

@@ -241,27 +241,38 @@ func round(group []*line, n int) []*line {
 // write prints the plan: a row for each line of the output, the summary, then the skipped lines and the
 // parameters that have no effect.
 func (p *plan) write(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "benchmark\ttrials\twindow\ttime\twrites\ttiers\torder")
+	p.table(out)
 	notes := append([]string{""}, p.summary(time.Now())...)
 	for _, l := range p.lines {
 		if why := cmp.Or(l.v.Skip(), l.part.skip); why != "" {
 			notes = append(notes, "skipped: "+l.name()+" "+why)
-			continue
 		}
-		n, window := len(l.trials), params.Window{Length: l.window, Completions: l.v.Window.Completions}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%v%s\t%s\t%s\n", l.name(), n, window,
-			roughly(time.Duration(n)*l.time), l.writtenIs, units.Bytes.Text(int64(n)*l.written),
-			p.tiersOf(l.v), l.order())
-	}
-	if err := table.Flush(); err != nil {
-		return err
 	}
 	for _, name := range p.ignored {
 		notes = append(notes, "set, and ignored: "+name)
 	}
 	_, err := fmt.Fprintln(out, strings.Join(append(notes, "Nothing was run."), "\n"))
 	return err
+}
+
+// table prints a row for each line of the output that runs.
+func (p *plan) table(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "benchmark\ttrials\twindow\ttime\twrites\tusers\ttiers\torder")
+	for _, l := range p.lines {
+		if l.v.Skip() != "" || l.part.skip != "" {
+			continue
+		}
+		users := ""
+		if l.v.Bench.Load == params.LoadUsers {
+			users = strconv.Itoa(l.v.Users)
+		}
+		n, window := len(l.trials), params.Window{Length: l.window, Completions: l.v.Window.Completions}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%v%s\t%s\t%s\t%s\n", l.name(), n, window,
+			roughly(time.Duration(n)*l.time), l.writtenIs, units.Bytes.Text(int64(n)*l.written),
+			users, p.tiersOf(l.v), l.order())
+	}
+	_ = table.Flush()
 }
 
 // tiersOf returns the tiers of a point with their capacities.

@@ -13,6 +13,7 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
+	"kvbench/tracing/host"
 )
 
 // TestPatternsOfSweeps: the keys of a sweep stand in the names before the benchmark's own elements, and
@@ -127,7 +128,9 @@ func TestBuiltInScenarios(t *testing.T) {
 	require.NoError(t, err)
 	for _, file := range files {
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
-		s := &session{set: params.Register(flags), inputs: params.Inputs{Base: "/", Scenarios: scenarios}}
+		s := &session{set: params.Register(flags), inputs: params.Inputs{Base: "/", Scenarios: scenarios,
+			Machine: &params.Machine{Limits: host.Limits{Cores: 1, MemoryAvailable: 4 << 30},
+				Card: func() int64 { return 0 }, Capacity: func(*params.Values) int64 { return 4 << 30 }}}}
 		name := strings.TrimSuffix(file.Name(), ".yaml")
 		require.NoError(t, flags.Parse([]string{"-scenario", name}))
 		jobs, scenario, bad := s.selections()

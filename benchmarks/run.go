@@ -118,9 +118,10 @@ func (s *session) runLine(b *testing.B, l *line) {
 		l.trials = l.trials[:l.called]
 	}
 	if o.res == nil {
-		// No summary reports it, and standard output may be a file.
+		// The tables at the end report it: standard output may be a file.
 		if s.ctx.Err() == nil {
-			s.failures = append(s.failures, b.Name()+": "+o.err.Error())
+			s.results = append(s.results, &result.Result{Name: t.name, Benchmark: l.v.Bench.Name, Trial: t.number,
+				Status: result.StatusFailed, Error: o.err.Error()})
 		}
 		b.Fatal(o.err)
 	}

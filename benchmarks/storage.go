@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -19,6 +20,7 @@ import (
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
+	"kvbench/tracing/nvml"
 )
 
 // storageConfig returns the storage configuration of a trial. It sets what the parameters leave open:
@@ -165,6 +167,42 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Bytes, Floor: s.Floor})
 	}
 	return err
+}
+
+// machine returns what the word auto takes sizes from.
+func machine() *params.Machine {
+	return &params.Machine{Limits: host.ReadLimits(), Capacity: capacityToGive,
+		Card: sync.OnceValue(func() int64 {
+			cards, err := nvml.Cards()
+			if err != nil || len(cards) == 0 {
+				return 0
+			}
+			return units.OrZero(cards[0].MemoryBytes)
+		})}
+}
+
+// capacityToGive returns the bytes of the storage tier where they have to be given, else 0.
+func capacityToGive(v *params.Values) (bytes int64) {
+	if v.OnObjects() {
+		return 0
+	}
+	dirs := cacheDirs(v)
+	var on []host.Filesystem
+	sharing := sharers(v, dirs)
+	for i, dir := range dirs {
+		fs, err := space(v, dir)
+		if err != nil {
+			return 0 // chooseRoom reports it
+		}
+		on = append(on, fs)
+		if share := params.AutoCapacity(fs.Free / int64(sharing[i])); i == 0 || share < bytes {
+			bytes = share
+		}
+	}
+	if _, _, err := params.ChooseShares(dirs, on, sharing, 0, false); err == nil {
+		return 0
+	}
+	return bytes * int64(len(dirs))
 }
 
 // space returns the filesystem of dir. Its free space includes files that a killed run left in the

@@ -123,6 +123,8 @@ type Inputs struct {
 	// Stamp names the default results directory by the process's start and id, so that all of its
 	// benchmarks share one, or their trials could not be found together.
 	Stamp string
+	// Machine is what the word auto takes sizes from; nil: no parameter takes that word.
+	Machine *Machine
 	// CheckCacheDir refuses a directory in which the suite must not work, before anything is made;
 	// nil admits any.
 	CheckCacheDir func(dir string) error
@@ -217,6 +219,7 @@ func (r *resolver) settings(p *parameter) (list []setting) {
 // the next layer is taken, so that checks of other parameters against this one still make sense.
 func (r *resolver) decide(p *parameter) {
 	for _, s := range r.settings(p) {
+		s = r.ofMachine(p, s)
 		var err error
 		switch {
 		case s.text != "":

@@ -39,25 +39,47 @@ func (j *Job) point(name string) string {
 	return strings.Trim("job="+j.Name+"/"+name, "/")
 }
 
-// Scenario reads the scenario that a flag or a variable names. It returns nil without one.
+// Scenario reads the scenarios that a flag or a variable names, and joins their jobs. It returns nil without
+// one.
 func (s *Set) Scenario(in Inputs) (*Scenario, Violations) {
 	r := s.resolver(in, nil)
 	r.decide(find("scenario"))
-	name := r.v.Scenario
-	if name == "" {
+	if r.v.Scenario == "" {
 		return nil, r.bad
 	}
+	all := &Scenario{}
+	for i, name := range strings.Split(r.v.Scenario, ",") {
+		one, bad := readScenario(in, name)
+		r.bad = append(r.bad, bad...)
+		if one == nil || len(one.Jobs) == 0 {
+			continue
+		}
+		if i == 0 {
+			all.About, all.InTurn = one.About, one.InTurn
+		} else {
+			all.About = ""
+		}
+		all.Jobs = append(all.Jobs, one.Jobs...)
+		first, trials := all.Jobs[0].values["count"], one.Jobs[0].values["count"]
+		if in.Count == "" && !slices.EqualFunc(first, trials, func(a, b setting) bool { return a.text == b.text }) {
+			r.bad = append(r.bad, fmt.Sprintf("-scenario: must have one number of trials, and %s has another "+
+				"one than the first: give -count", name))
+		}
+	}
+	return all, r.bad
+}
+
+// readScenario reads a built-in scenario or a file.
+func readScenario(in Inputs, name string) (*Scenario, Violations) {
 	c := &configFile{path: "scenario " + name, kind: FromScenario, builtIn: true}
 	text, known := builtIn(in.Scenarios)[name]
 	if !known {
 		var err error
 		c.path, c.builtIn = absolute(in.Base, name), false
 		if text, err = readFile(c.path); err != nil {
-			bad := fmt.Sprintf("-scenario: cannot read %s: %v; built in are", c.path, err)
-			for _, row := range scenarioRows(in.Scenarios) {
-				bad += "\n  " + strings.Join(row, ": ")
-			}
-			return nil, Violations{bad}
+			names := slices.Sorted(maps.Keys(builtIn(in.Scenarios)))
+			return nil, Violations{fmt.Sprintf("-scenario: cannot read %s: %v%s (built in are %s)", c.path, err,
+				units.Suggestion(name, names), strings.Join(names, ", "))}
 		}
 	}
 	return c.scenario(text), c.bad

@@ -12,6 +12,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tracing/host"
 )
 
 // TestScripts runs the scripts of testdata/resolve: which values are in force, where they came
@@ -98,6 +100,8 @@ var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*=`)
 func scriptCommand(t *testing.T, line string) (in Inputs, args []string) {
 	t.Helper()
 	in.Base = "/base"
+	in.Machine = &Machine{Limits: host.Limits{Cores: 4, MemoryAvailable: 25 << 30}, Card: func() int64 { return 0 },
+		Capacity: func(v *Values) int64 { return int64(len(v.CacheDirs)) * 100 << 30 }}
 	var env []string
 	for _, word := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1) {
 		word = strings.Trim(word, "'")

@@ -46,6 +46,7 @@ const (
 	action  = "action"  // does something instead of a run
 	many    = "many"    // if a layer gives it more than once, the texts are one list by comma
 	idle    = "idle"    // a key without effect, for the reason that is its help
+	sized   = "sized"   // auto is what fits this machine, and auto/N one N-th of it: see Machine
 
 	// The closed division leaves it to the submitter with checkpoints: how requests come to the
 	// storage, and which files are read where (MLPerf Storage rules, "Checkpointing").

@@ -35,7 +35,7 @@ func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 		seen[p.name] = true
 		assert.NotEmpty(t, p.help, p.name)
 		assert.NotNil(t, p.kind.parse, p.name)
-		assert.Subset(t, []string{free, place, unswept, whole, goFlag, action, many, submitter}, p.traits, p.name)
+		assert.Subset(t, []string{free, place, unswept, whole, goFlag, action, many, sized, submitter}, p.traits, p.name)
 		for d, text := range p.def {
 			v := newValues("/base")
 			if text != "" && p.field != "" {

@@ -26,6 +26,7 @@ import (
 //	warnings                    those of this trial twice, and of a trial without any
 //	quote                       what may be quoted of trials, each a line: name, status, verdict, rate of
 //	                            reads or removals, more of the result
+//	scenarios                   the table of named jobs, of the same lines
 //
 // Lines of the input are keys of the result (golden.Changed), in this command alone but for result.
 func TestScripts(t *testing.T) {
@@ -42,6 +43,9 @@ func TestScripts(t *testing.T) {
 			switch d.Cmd {
 			case "quote":
 				return Quote(scriptTrials(t, base, d.Input)).Alone()
+			case "scenarios":
+				text, rest := Scenarios(scriptTrials(t, base, d.Input))
+				return fmt.Sprintf("%s%d others\n", text, len(rest))
 			case "result":
 				file := ""
 				if d.MaybeScanArgs(t, "file", &file); file != "" {

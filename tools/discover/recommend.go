@@ -77,8 +77,8 @@ func (h Hardware) storage(a *advice) {
 	} else if d.Root {
 		why = "the root filesystem, whose last bytes the system needs"
 	}
-	half := d.FreeBytes / 2 / gib
-	a.add(err != nil && half > 0, fmt.Sprintf("-storage-capacity-gb %d", half), "half of the "+
+	half := params.AutoCapacity(d.FreeBytes)
+	a.add(err != nil && half > 0, "-storage-capacity-gb "+units.FormatGiB(half), "half of the "+
 		"%s that are free; it must be given because %s is on %s", units.Bytes.Text(d.FreeBytes),
 		d.Path, why)
 	for _, dev := range h.Devices {
@@ -133,21 +133,23 @@ func (d Device) splits() bool {
 	return d.Queue.MaxSegments != nil && *d.Queue.MaxSegments*page < chunk
 }
 
-// tiers advises on the cpu and gpu tiers. The default is no such tier, because the benchmark measures
-// storage. Half of the available memory remains for buffers. All GPUs are assumed to equal the first.
+// tiers advises on the users and on the cpu and gpu tiers. The default is no such tier, because the benchmark
+// measures storage. All GPUs are assumed to equal the first.
 func (h Hardware) tiers(a *advice) {
-	spare := h.Memory.AvailableBytes / 2 / gib // in GiB
-	a.add(spare >= 1, fmt.Sprintf("-cpu-mem-gb %d", spare), "for a production mix: half of the "+
+	users := params.AutoUsers(h.CPU.AllowedCores)
+	a.add(users > 0, fmt.Sprintf("-num-users %d", users), "8 for each core, 16 to 300: with fewer a drive waits "+
+		"for users, and more of them only wait in the queue")
+	spare := params.AutoCPU(h.Memory.AvailableBytes)
+	a.add(spare > 0, "-cpu-mem-gb "+units.FormatGiB(spare), "for a production mix: half of the "+
 		"%s available (%s); 0, the default, sends everything to the storage",
 		units.Bytes.Text(h.Memory.AvailableBytes), h.Memory.AvailableBecause)
 	if len(h.GPUs) == 0 {
 		return
 	}
 	g := h.GPUs[0]
-	// The rest is for weights and activations.
 	bytes := units.OrZero(g.MemoryBytes)
 	a.add(g.MemoryBytes != nil,
-		fmt.Sprintf("-gpu-mem-gb %d -num-gpus %d", bytes*3/10/gib, len(h.GPUs)),
+		fmt.Sprintf("-gpu-mem-gb %s -num-gpus %d", units.FormatGiB(params.AutoGPU(bytes)), len(h.GPUs)),
 		"for a production mix: about 30 %% of the %s of each %s are left for KV when the "+
 			"model is loaded; change it to your model", units.Bytes.Text(bytes), g.Name)
 	// The gpu tier is simulated with a given link bandwidth: recommend the bandwidth of the slot.

@@ -1,0 +1,81 @@
+package params
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"kvbench/kvbench/units"
+	"kvbench/tracing/host"
+)
+
+// Machine is where auto takes the sizes of a load and its tiers from. kvreport discover recommends the same.
+type Machine struct {
+	Limits host.Limits
+	// Card returns the bytes of memory of a GPU, 0 = there is none.
+	Card func() int64
+	// Capacity returns the bytes of the storage tier that -storage-capacity-gb 0 would refuse to choose, else 0.
+	Capacity func(*Values) int64
+}
+
+const (
+	// With 8 users per core a virtual disk was always busy. More than 300 users only wait, as in the script of
+	// the Python benchmark.
+	usersPerCore, leastUsers, mostUsers = 8, 16, 300
+	// simulatedCard is the memory of the simulated GPU of a machine that has none: an H100's.
+	simulatedCard = 80 << 30
+	// fillRate is the rate in bytes/s at which a tier in memory should be full within the window: a larger
+	// one would show nothing of the tier below it.
+	fillRate = 1 << 30
+)
+
+// AutoUsers returns the number of users for a number of cores.
+func AutoUsers(cores float64) int { return min(max(int(usersPerCore*cores), leastUsers), mostUsers) }
+
+// AutoCPU returns the bytes of the cpu tier: half of the available memory. The rest is for buffers.
+func AutoCPU(available int64) int64 { return available / 2 / units.GiB * units.GiB }
+
+// AutoGPU returns the bytes of the gpu tier: about 30 % of a card. The rest is for weights and activations.
+func AutoGPU(card int64) int64 { return card * 3 / 10 / units.GiB * units.GiB }
+
+// AutoCapacity returns the bytes of the storage tier where -storage-capacity-gb has to be given: half of the
+// free space, because filling it to 95 % harms other users.
+func AutoCapacity(free int64) int64 { return free / 2 / units.GiB * units.GiB }
+
+// ofMachine replaces auto by the size that fits this machine, and auto/N by one N-th of it.
+func (r *resolver) ofMachine(p *parameter, s setting) setting {
+	word, part, _ := strings.Cut(s.text, "/")
+	n, err := strconv.ParseInt(cmp.Or(part, "1"), 10, 64)
+	m := r.in.Machine
+	if !p.has(sized) || word != "auto" || err != nil || n < 1 || m == nil {
+		return s
+	}
+	s.origin.Where += ", " + s.text
+	for _, name := range []string{"benchtime", "ranks", "local-ranks"} {
+		if _, decided := r.v.given[name]; !decided {
+			r.decide(find(name))
+		}
+	}
+	v := *r.v
+	v.LocalRanks = max(1, cmp.Or(max(0, v.LocalRanks), v.Ranks))
+	most := int64(v.Window.Length.Seconds() * fillRate)
+	memory := func(bytes int64) string {
+		const step = units.GiB / 8
+		if most > 0 {
+			bytes = min(bytes, most)
+		}
+		return units.FormatGiB(bytes / n / step * step)
+	}
+	switch p.name {
+	case "num-users":
+		s.text = strconv.FormatInt(max(1, int64(AutoUsers(m.Limits.Cores))/n), 10)
+	case "gpu-mem-gb":
+		s.text = memory(AutoGPU(cmp.Or(m.Card(), simulatedCard)))
+	case "cpu-mem-gb":
+		available, _ := m.Limits.Available()
+		s.text = memory(AutoCPU(available) / int64(v.LocalRanks))
+	case "storage-capacity-gb":
+		s.text = units.FormatGiB(m.Capacity(&v) / n)
+	}
+	return s
+}
