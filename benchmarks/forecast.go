@@ -257,10 +257,17 @@ func (p *plan) summary(now time.Time) (lines []string) {
 	if n := len(lines) - most; n > 0 {
 		lines = append(lines[:most], fmt.Sprintf("and in %s", units.Plural(n, "other place")))
 	}
-	memory := slices.DeleteFunc(p.runs(), func(l *line) bool { return !l.v.NoStorage() })
-	if n := len(memory); n > 0 {
+	memory, inTiers := 0, []string{}
+	for _, l := range p.runs() {
+		if l.v.NoStorage() {
+			memory++
+			inTiers = append(inTiers, p.tiersOf(l.v))
+		}
+	}
+	if memory > 0 {
 		lines = append(lines, fmt.Sprintf("%s without a storage tier (%s), evicted entries are dropped, no "+
-			"cache directory is used", units.Plural(n, "benchmark"), p.tiersOf(memory[0].v)))
+			"cache directory is used", units.Plural(memory, "benchmark"),
+			strings.Join(slices.Compact(inTiers), "; ")))
 	}
 	lines = append(lines, p.opening()...)
 	if len(p.storage) > 0 {

@@ -90,6 +90,9 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		}
 		c.Use.Chunk = int(tiers.AlignUp(max(1, (c.Layout.Bytes+n-1)/n), buffer.PageSize))
 	}
+	if v.NoStorage() { // prompts are cut into the engine's objects, but there are no files
+		c.Layout, c.Engine = tiers.Layout{}, kvbench.EngineFiles{Tails: c.Engine.Tails}
+	}
 	return c, nil
 }
 

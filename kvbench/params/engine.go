@@ -130,7 +130,7 @@ func (v *Values) layoutSettings() map[string]string {
 	if l.Direct {
 		set["io"] = "direct"
 	}
-	if l.Buckets {
+	if l.Buckets && !v.NoStorage() {
 		set["evict"] = "bucket"
 	}
 	return set

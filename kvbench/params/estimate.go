@@ -285,7 +285,8 @@ func (v *Values) CheckFit(capacity int64) Violations {
 	whole := v.Sizer().Bytes(workloads.PopulationTokens)
 	if each := whole * workloads.PopulationPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
 		return refuse(each*int64(v.Users), "decode-only reads %d entries of %d tokens of each of %d users "+
-			"(or -num-users at most %d)", workloads.PopulationPerUser, workloads.PopulationTokens, v.Users, capacity/each)
+			"(or -num-users at most %d)", workloads.PopulationPerUser, workloads.PopulationTokens, v.Users,
+			capacity/each)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func firstTokens(r *result.Result) (s Section) {
 		return s
 	}
 	if f.Found.Requests > 0 {
-		s.put("", foundParts(f))
+		s.put("", foundParts(r))
 	}
 	s.put("", pace(r))
 	s.put("", saved(f))
@@ -61,7 +61,7 @@ const enoughLoads, loadsForMedian = 6, 20
 // of what a tier could have found below which it was too small for an answer.
 const agreed, foundLeast = 0.95, 0.05
 
-// Worth answers in one sentence whether loading from the storage was worth it, "" without a cost of
+// Worth answers in one sentence whether loading from the slowest tier was worth it, "" without a cost of
 // computing.
 func Worth(r *result.Result) string {
 	answer, why := worth(r)
@@ -81,7 +81,8 @@ func worth(r *result.Result) (answer, why string) {
 	p, s, d := &f.Found, &f.Sums, &r.DeviceCounters
 	n := p.Requests
 	if small := tooSmall(r); small != "" {
-		return unknown, ", because the storage tier of " + bytes(r.StorageCapacity()) +
+		tier := slowest(r)
+		return unknown, ", because the " + tier.Level + " tier of " + bytes(units.OrZero(tier.CapacityBytes)) +
 			" is too small (kvreport datasize says how large): " + small
 	}
 	if n < enoughLoads || n < loadsForMedian && p.Worth != 0 && p.Worth != n {
@@ -129,7 +130,24 @@ func alone(r *result.Result) float64 {
 		units.OrZero(d.ReadBytes)+units.OrZero(d.WriteBytes), d.AppReadBytes+d.AppWriteBytes))
 }
 
-// tooSmall returns why the storage tier was too small for an answer, "" if it was not. A wait for capacity
+// slowest returns the tier that evicts to no other one: the storage tier if there is one.
+func slowest(r *result.Result) result.Tier {
+	if len(r.Tiers) == 0 {
+		return result.Tier{Level: "storage"}
+	}
+	return r.Tiers[len(r.Tiers)-1]
+}
+
+// loaded is what requests did that found most of their prompt in the slowest tier.
+func loaded(r *result.Result) string {
+	from := "storage"
+	if r.IO.Mode == result.IOMemory {
+		from = slowest(r).Level + " tier"
+	}
+	return "loaded mostly from the " + from
+}
+
+// tooSmall returns why the slowest tier was too small for an answer, "" if it was not. A wait for capacity
 // changes how many requests load at once, which makes a storage look faster, and evictions make it slower. A
 // common prefix stays in a tier of any size. What no cache has counts only where it is known.
 func tooSmall(r *result.Result) string {
@@ -138,8 +156,7 @@ func tooSmall(r *result.Result) string {
 		return fmt.Sprintf("workers waited for capacity for %s of the time in which they did not wait "+
 			"for the GPU", percent(room))
 	}
-	evicts := func(t result.Tier) bool { return t.Level == "storage" && t.Evicted.Entries > 0 }
-	if p := r.Prompt; p != nil && slices.ContainsFunc(r.Tiers, evicts) {
+	if p := r.Prompt; p != nil && slowest(r).Evicted.Entries > 0 {
 		could, found := int64(0), int64(0)
 		for kind, n := range p.ByKind {
 			if kind != "new" && kind != "system" {
@@ -191,10 +208,10 @@ func tooFewLoads(r *result.Result) string {
 	}
 	if n == 0 && above == 0 && r.FirstToken.Requests > 0 {
 		return "no completed request loaded anything: use " + fewer +
-			"a longer window, or a larger storage tier"
+			"a longer window, or a larger " + slowest(r).Level + " tier"
 	}
-	text := fmt.Sprintf("%s loaded mostly from the storage, and %d are needed: ",
-		units.Plural(n, "completed request"), loadsForMedian)
+	text := fmt.Sprintf("%s %s, and %d are needed: ", units.Plural(n, "completed request"), loaded(r),
+		loadsForMedian)
 	if above > n {
 		return fmt.Sprintf("%s%s loaded mostly from the tiers above it; use less memory (-cpu-mem-gb)",
 			text, count(above))
@@ -204,11 +221,12 @@ func tooFewLoads(r *result.Result) string {
 }
 
 // foundParts reports for how many requests loading was faster than computing, and from which length on.
-func foundParts(f *result.FirstToken) string {
+func foundParts(r *result.Result) string {
+	f := r.FirstToken
 	p := &f.Found
-	text := fmt.Sprintf("of %s that loaded mostly from the storage, loading was faster for %s "+
-		"(%s, with %s of their tokens)", units.Plural(p.Requests, "completed request"), count(p.Worth),
-		percent(p.WorthRatio), percent(p.WorthTokenRatio))
+	text := fmt.Sprintf("of %s that %s, loading was faster for %s (%s, with %s of their tokens)",
+		units.Plural(p.Requests, "completed request"), loaded(r), count(p.Worth), percent(p.WorthRatio),
+		percent(p.WorthTokenRatio))
 	if p.LostNS > 0 && p.NeededBytesPerS != nil {
 		text += fmt.Sprintf("; computing where that is faster would save each of them %s",
 			ns(p.LostNS/p.Requests))

@@ -177,8 +177,8 @@ func (r *Result) Imitated() (engine string, its, others []string) {
 		if p.Name == "engine" && p.Value != "none" {
 			engine = fmt.Sprint(p.Value)
 		}
-		if !slices.Contains(ofEngines, p.Name) {
-			continue
+		if !slices.Contains(ofEngines, p.Name) || r.IO.Mode == IOMemory && p.Name != "object-tokens" {
+			continue // without a storage tier prompts are cut into its objects, and there are no files
 		}
 		from, _, _ := strings.Cut(p.Origin, " ")
 		text := fmt.Sprintf("%s %v", p.Name, p.Value)
