@@ -23,5 +23,5 @@
 //
 // While a checkpoint is written, each accelerator has one goroutine that writes its files in order, and
 // one goroutine per write in flight. The producers are goroutines for all accelerators. All of these end
-// with the checkpoint.
+// with the checkpoint. With Config.Before the producers end before its time starts.
 package checkpoint
