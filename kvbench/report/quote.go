@@ -43,9 +43,12 @@ func Quote(results []*result.Result) Section {
 			if numbers := notes.Add(Doubts(trials[name], unit)...); numbers != "" {
 				quote = "no" + numbers
 			}
+			verdict, _, several := strings.Cut(Verdicts(trials[name]), ", ")
+			if several {
+				verdict += " …"
+			}
 			median, span, spread := values(trials[name], unit)
-			s.add(name, metricOf(unit)+queueDepth(trials[name]), median, span, spread, quote,
-				mostLimits(trials[name]))
+			s.add(name, metricOf(unit)+queueDepth(trials[name]), median, span, spread, quote, verdict)
 		}
 		s.Below = append(s.Below, answers(name, trials[name])...)
 	}
@@ -197,22 +200,11 @@ func values(trials []*result.Result, unit string) (median, span string, spread *
 	return median, bare(least) + "–" + bare(most), units.Ratio(most-least, middle)
 }
 
-// Verdicts counts what limited the trials of one benchmark: "2 of 3 storage-limited, 1 of 3 failed".
-func Verdicts(trials []*result.Result) string { return strings.Join(verdicts(trials), ", ") }
-
-// mostLimits is what limited the most trials, with "…" if others have another verdict.
-func mostLimits(trials []*result.Result) string {
-	list := verdicts(trials)
-	if len(list) > 1 {
-		return list[0] + " …"
-	}
-	return list[0]
-}
-
-// verdicts counts each verdict of the trials, the most frequent one first.
-func verdicts(trials []*result.Result) (list []string) {
+// Verdicts counts what limited the trials of one benchmark, the most frequent first: "2 of 3 storage-limited,
+// 1 of 3 failed".
+func Verdicts(trials []*result.Result) string {
 	counts := map[string]int{}
-	var kinds []string
+	var kinds, list []string
 	for _, r := range trials {
 		kind := cmp.Or(r.Harness.Verdict.Kind, "without verdict")
 		if r.Status != result.StatusComplete {
@@ -226,7 +218,7 @@ func verdicts(trials []*result.Result) (list []string) {
 	for _, kind := range kinds {
 		list = append(list, fmt.Sprintf("%d of %d %s", counts[kind], len(trials), kind))
 	}
-	return list
+	return strings.Join(list, ", ")
 }
 
 // Doubts is the rule of what may be quoted, for all documents: the reasons why a metric of one benchmark
