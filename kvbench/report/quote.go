@@ -44,7 +44,7 @@ func Quote(results []*result.Result) Section {
 				quote = "no" + numbers
 			}
 			verdict, _, several := strings.Cut(Verdicts(trials[name]), ", ")
-			if several {
+			if verdict = strings.Replace(verdict, " of ", "/", 1); several {
 				verdict += " …"
 			}
 			median, span, spread := values(trials[name], unit)
@@ -171,7 +171,7 @@ func queueDepth(trials []*result.Result) (text string) {
 	for i, r := range trials {
 		this := ""
 		if ofOneSize(r) {
-			this = fmt.Sprintf(", QD %d", r.Workload.Workers)
+			this = fmt.Sprintf(" QD%d", r.Workload.Workers)
 		}
 		if i > 0 && this != text {
 			return ""
