@@ -227,13 +227,17 @@ func Verdicts(trials []*result.Result) string {
 // if the trials differ by at most 20 %. A reason may be in the list more than once.
 func Doubts(trials []*result.Result, unit string) (list []string) {
 	for _, r := range trials {
-		if r.Status != result.StatusComplete {
+		switch {
+		case r.Status != result.StatusComplete:
 			why, _, _ := strings.Cut(cmp.Or(r.Error, "ended by "+r.EndedBy), "\n")
 			list = append(list, r.Status+" trial: "+why)
 			continue
-		}
-		if text := noMeasurement(r); text != "" {
-			return append(list, text)
+		case r.Division == result.DivisionQuick:
+			return append(list, "the quick division shows that everything works, with small models and "+
+				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters")
+		case r.Simulation != nil:
+			return append(list, "simulated: the numbers describe the model of a device, no storage; without "+
+				"-simulate-device and -io-trace-log a run measures")
 		}
 		list = append(list, doubtsOf(r, unit)...)
 		if r.Checkpoint != nil {
@@ -252,19 +256,6 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 			"other programs", units.Share.Text(quotedSpread), longer(trials[0])))
 	}
 	return list
-}
-
-// noMeasurement returns why a trial measured no storage, "" if it did.
-func noMeasurement(r *result.Result) string {
-	switch {
-	case r.Division == result.DivisionQuick:
-		return "the quick division shows that everything works, with small models and windows: " +
-			"-division open -benchtime 60s, or -division closed for MLPerf's parameters"
-	case r.Simulation != nil:
-		return "simulated: the numbers describe the model of a device, no storage; without " +
-			"-simulate-device and -io-trace-log a run measures"
-	}
-	return ""
 }
 
 // doubtsOf are the reasons against quoting a complete trial.
