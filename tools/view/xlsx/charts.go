@@ -2,8 +2,8 @@ package xlsx
 
 import (
 	"fmt"
-	"strings"
 	"slices"
+	"strings"
 
 	"github.com/xuri/excelize/v2"
 
