@@ -296,9 +296,9 @@ func (p *plan) tiersOf(v *params.Values) string {
 func (l *line) order() string {
 	switch {
 	case l.follows:
-		return "each reads what a trial of the line above wrote"
+		return "reads the line above"
 	case l.v.Bench.Name == result.BenchmarkEngines && len(l.group) > 1:
-		return fmt.Sprintf("one trial of each of %d engines in turn, in random order", len(l.group))
+		return "in turn, at random"
 	}
 	return ""
 }

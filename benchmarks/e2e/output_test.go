@@ -234,7 +234,7 @@ func TestGoTestJSON(t *testing.T) {
 	assert.Contains(t, text, "skipped benchmarks\n  BenchmarkBurstGPT: needs -burst-trace-path\n")
 	_, epilogue, found := strings.Cut(text, "\nPASS\n")
 	assert.True(t, found)
-	assert.Contains(t, epilogue, "\nquote       benchmark ", "the summary comes last")
+	assert.Contains(t, epilogue, "\nquote\n  benchmark ", "the summary comes last")
 	for line := range strings.Lines(epilogue) {
 		assert.NotRegexp(t, pairLine, line, "benchfmt reads no configuration there")
 	}

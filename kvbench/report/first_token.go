@@ -78,25 +78,12 @@ func worth(r *result.Result) (answer, why string) {
 		return "", ""
 	}
 	const unknown = "cannot tell whether loading is worth it"
-	p, s, d := &f.Found, &f.Sums, &r.DeviceCounters
-	n := p.Requests
-	if small := tooSmall(r); small != "" {
-		tier := slowest(r)
-		return unknown, ", because the " + tier.Level + " tier of " + bytes(units.OrZero(tier.CapacityBytes)) +
-			" is too small (kvreport datasize says how large): " + small
+	if why := noAnswer(r); why != "" {
+		return unknown, ", because " + why
 	}
-	if n < enoughLoads || n < loadsForMedian && p.Worth != 0 && p.Worth != n {
-		return unknown, ", because " + tooFewLoads(r)
-	}
-	loaded, needed := units.OrZero(p.LoadBytesPerS), units.OrZero(p.NeededBytesPerS)
-	show, factor := units.BytesPerSec.InOneUnit(loaded, needed), number(needed/loaded)+" times too slow"
-	if loaded >= needed {
-		factor = number(loaded/needed) + " times as fast"
-	}
-	rates := fmt.Sprintf(": a request loads at %s and needs %s to beat an idle %s (%s); loading was faster "+
-		"for %s of %s", show(loaded), show(needed), cmp.Or(f.Prefill.GPU, "GPU"), factor, count(p.Worth),
-		units.Plural(n, "request"))
-	share, server := units.OrZero(p.WorthRatio), server(r)
+	s, d := &f.Sums, &r.DeviceCounters
+	loaded, needed := units.OrZero(f.Found.LoadBytesPerS), units.OrZero(f.Found.NeededBytesPerS)
+	share, server, rates := units.OrZero(f.Found.WorthRatio), server(r), loadingRates(f)
 	faster, busy := share >= agreed && loaded > needed, server > 1
 	switch {
 	case (faster || busy) && d.ServedFromCache != nil && *d.ServedFromCache:
@@ -117,6 +104,34 @@ func worth(r *result.Result) (answer, why string) {
 		return unknown, ", because another process used the device (measure while it does not)" + rates
 	}
 	return "loading is not worth it here", rates
+}
+
+// noAnswer returns why a trial cannot tell whether loading is worth it, "" if it can.
+func noAnswer(r *result.Result) string {
+	if small := tooSmall(r); small != "" {
+		tier := slowest(r)
+		return "the " + tier.Level + " tier of " + bytes(units.OrZero(tier.CapacityBytes)) +
+			" is too small (kvreport datasize says how large): " + small
+	}
+	p := &r.FirstToken.Found
+	if n := p.Requests; n < enoughLoads || n < loadsForMedian && p.Worth != 0 && p.Worth != n {
+		return tooFewLoads(r)
+	}
+	return ""
+}
+
+// loadingRates compares the rate at which a request loads with the rate that beats computing.
+func loadingRates(f *result.FirstToken) string {
+	p := &f.Found
+	loaded, needed := units.OrZero(p.LoadBytesPerS), units.OrZero(p.NeededBytesPerS)
+	factor := number(needed/loaded) + " times too slow"
+	if loaded >= needed {
+		factor = number(loaded/needed) + " times as fast"
+	}
+	show := units.BytesPerSec.InOneUnit(loaded, needed)
+	return fmt.Sprintf(": a request loads at %s and needs %s to beat an idle %s (%s); loading was faster for "+
+		"%s of %s", show(loaded), show(needed), cmp.Or(f.Prefill.GPU, "GPU"), factor, count(p.Worth),
+		units.Plural(p.Requests, "request"))
 }
 
 // alone is the rate at which a request would load if the device had moved the bytes of this run only, 0

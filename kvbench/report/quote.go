@@ -43,9 +43,12 @@ func Quote(results []*result.Result) Section {
 			if numbers := notes.Add(Doubts(trials[name], unit)...); numbers != "" {
 				quote = "no" + numbers
 			}
+			verdict, _, several := strings.Cut(Verdicts(trials[name]), ", ")
+			if verdict = strings.Replace(verdict, " of ", "/", 1); several {
+				verdict += " …"
+			}
 			median, span, spread := values(trials[name], unit)
-			s.add(name, metricOf(unit)+queueDepth(trials[name]), median, span, spread, quote,
-				mostLimits(trials[name]))
+			s.add(name, metricOf(unit)+queueDepth(trials[name]), median, span, spread, quote, verdict)
 		}
 		s.Below = append(s.Below, answers(name, trials[name])...)
 	}
@@ -168,7 +171,7 @@ func queueDepth(trials []*result.Result) (text string) {
 	for i, r := range trials {
 		this := ""
 		if ofOneSize(r) {
-			this = fmt.Sprintf(", QD %d", r.Workload.Workers)
+			this = fmt.Sprintf(" QD%d", r.Workload.Workers)
 		}
 		if i > 0 && this != text {
 			return ""
@@ -197,22 +200,11 @@ func values(trials []*result.Result, unit string) (median, span string, spread *
 	return median, bare(least) + "–" + bare(most), units.Ratio(most-least, middle)
 }
 
-// Verdicts counts what limited the trials of one benchmark: "2 of 3 storage-limited, 1 of 3 failed".
-func Verdicts(trials []*result.Result) string { return strings.Join(verdicts(trials), ", ") }
-
-// mostLimits is what limited the most trials, with "…" if others have another verdict.
-func mostLimits(trials []*result.Result) string {
-	list := verdicts(trials)
-	if len(list) > 1 {
-		return list[0] + " …"
-	}
-	return list[0]
-}
-
-// verdicts counts each verdict of the trials, the most frequent one first.
-func verdicts(trials []*result.Result) (list []string) {
+// Verdicts counts what limited the trials of one benchmark, the most frequent first: "2 of 3 storage-limited,
+// 1 of 3 failed".
+func Verdicts(trials []*result.Result) string {
 	counts := map[string]int{}
-	var kinds []string
+	var kinds, list []string
 	for _, r := range trials {
 		kind := cmp.Or(r.Harness.Verdict.Kind, "without verdict")
 		if r.Status != result.StatusComplete {
@@ -226,7 +218,7 @@ func verdicts(trials []*result.Result) (list []string) {
 	for _, kind := range kinds {
 		list = append(list, fmt.Sprintf("%d of %d %s", counts[kind], len(trials), kind))
 	}
-	return list
+	return strings.Join(list, ", ")
 }
 
 // Doubts is the rule of what may be quoted, for all documents: the reasons why a metric of one benchmark
@@ -235,13 +227,19 @@ func verdicts(trials []*result.Result) (list []string) {
 // if the trials differ by at most 20 %. A reason may be in the list more than once.
 func Doubts(trials []*result.Result, unit string) (list []string) {
 	for _, r := range trials {
-		if r.Status != result.StatusComplete {
+		switch {
+		case r.Status != result.StatusComplete:
 			why, _, _ := strings.Cut(cmp.Or(r.Error, "ended by "+r.EndedBy), "\n")
 			list = append(list, r.Status+" trial: "+why)
 			continue
-		}
-		if text := noMeasurement(r); text != "" {
-			return append(list, text)
+		case r.IO.Mode == result.IOMemory:
+			return append(list, "tiers in memory were measured, no storage")
+		case r.Division == result.DivisionQuick:
+			return append(list, "the quick division shows that everything works, with small models and "+
+				"windows: -division open -benchtime 60s, or -division closed for MLPerf's parameters")
+		case r.Simulation != nil:
+			return append(list, "simulated: the numbers describe the model of a device, no storage; without "+
+				"-simulate-device and -io-trace-log a run measures")
 		}
 		list = append(list, doubtsOf(r, unit)...)
 		if r.Checkpoint != nil {
@@ -260,21 +258,6 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 			"other programs", units.Share.Text(quotedSpread), longer(trials[0])))
 	}
 	return list
-}
-
-// noMeasurement returns why a trial measured no storage, "" if it did.
-func noMeasurement(r *result.Result) string {
-	switch {
-	case r.IO.Mode == result.IOMemory:
-		return "tiers in memory were measured, no storage"
-	case r.Division == result.DivisionQuick:
-		return "the quick division shows that everything works, with small models and windows: " +
-			"-division open -benchtime 60s, or -division closed for MLPerf's parameters"
-	case r.Simulation != nil:
-		return "simulated: the numbers describe the model of a device, no storage; without " +
-			"-simulate-device and -io-trace-log a run measures"
-	}
-	return ""
 }
 
 // doubtsOf are the reasons against quoting a complete trial.

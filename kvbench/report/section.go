@@ -189,14 +189,15 @@ func (s *Section) trim(from int) {
 // the first line, which all sections of a summary share.
 func (s Section) String() string { return s.text(12, math.MaxInt) }
 
-// Alone is a section that stands alone as text. Its margin is as wide as its topic, and its table is at most
-// 100 columns wide: where it would be wider, names are broken after a slash or space.
+// Alone is a section that stands alone as text, below a line with its topic. Its table is at most 100 columns
+// wide: where it would be wider, names are broken after a slash or space.
 func (s Section) Alone() string {
-	margin := 0
-	if s.Topic != "" {
-		margin = len(s.Topic) + 2
+	if s.Topic == "" {
+		return s.text(0, 100)
 	}
-	return s.text(margin, 100-margin)
+	topic := s.Topic + "\n"
+	s.Topic = ""
+	return topic + s.text(2, 98)
 }
 
 // text is the section as text, with a margin and a table of at most so many columns.
@@ -223,8 +224,8 @@ func (s Section) text(margin, most int) string {
 	return b.String()
 }
 
-// leastName is the width of the first column in a table that is too wide, as for op=write/size=4KiB.
-const leastName = 18
+// leastName is the width of the first column in a table that is too wide, as for StorageCeiling/.
+const leastName = 16
 
 // table returns the lines of the table. A column is as wide as its widest cell. The first column is
 // aligned left, the others right. Without rows there is no heading.

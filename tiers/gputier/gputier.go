@@ -37,18 +37,24 @@ type device interface {
 var Cards = sync.OnceValues(func() (list []Card, err error) {
 	n, err := count()
 	for i := range n {
-		d, failed := open(i)
-		if failed != nil {
-			return nil, failed
-		}
-		c, failed := d.card()
-		if err = errors.Join(failed, d.close()); err != nil {
+		c, err := describe(i)
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, c)
 	}
 	return list, err
 })
+
+// describe opens a card and closes it again.
+func describe(i int) (Card, error) {
+	d, err := open(i)
+	if err != nil {
+		return Card{}, err
+	}
+	c, err := d.card()
+	return c, errors.Join(err, d.close())
+}
 
 // Tier is a gpu tier.
 type Tier struct {

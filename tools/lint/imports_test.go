@@ -79,7 +79,7 @@ var mayImport = map[string]string{
 		"kvbench/result tracing/...",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/report kvbench/merge tracing",
-	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge",
+	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge kvbench/report",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +

@@ -138,7 +138,7 @@ var headlines = []string{"read-B/s", "write-B/s", "sec/op"}
 // Headlines returns the metrics by which a benchmark is judged, of those that its first run has. It is one,
 // but of plain I/O that reads and writes together it is both rates.
 func (b *Benchmark) Headlines() (list []*Metric) {
-	both := strings.Contains(b.Name, "/op=mixed")
+	both := strings.Contains(b.Name, "/op=mixed") || strings.Contains(b.Name, "/op=churn")
 	for run := range b.Trials {
 		for _, unit := range headlines {
 			m := b.Metric(unit)

@@ -60,7 +60,8 @@ func TestAMixHasTwoHeadlines(t *testing.T) {
 		text := ""
 		for i := range 6 {
 			text += fmt.Sprintf("BenchmarkA/op=mixed 1 %d read-B/s %g write-B/s\n", 10+i, write*float64(10+i))
-			text += fmt.Sprintf("BenchmarkB 1 %d read-B/s %g write-B/s\n", 10+i, write*float64(10+i))
+			text += fmt.Sprintf("BenchmarkC 1 %d read-B/s %g write-B/s\n", 10+i, write*float64(10+i))
+			text += fmt.Sprintf("BenchmarkB/op=churn 1 %d read-B/s %g write-B/s\n", 10+i, write*float64(10+i))
 		}
 		texts = append(texts, text)
 	}
@@ -68,7 +69,8 @@ func TestAMixHasTwoHeadlines(t *testing.T) {
 	for _, h := range build(t, texts...).Headlines() {
 		rows = append(rows, fmt.Sprint(h.Row(), " ", h.Cells[1].Change.Judged(Alpha)))
 	}
-	assert.Equal(t, []string{"A/op=mixed read 0", "A/op=mixed write -1", "B 0"}, rows)
+	assert.Equal(t, []string{"A/op=mixed read 0", "A/op=mixed write -1", "C 0",
+		"B/op=churn read 0", "B/op=churn write -1"}, rows)
 }
 
 func TestHolmOverHeadlines(t *testing.T) {
