@@ -165,7 +165,7 @@ func metrics(trials []*result.Result) (list []string) {
 // ofOneSize reports whether a load has requests of one size, a number of them in flight.
 func ofOneSize(r *result.Result) bool { return r.PlainIO != nil && r.PlainIO.BlockBytes > 0 }
 
-// queueDepth returns the queue depth of requests of one size, without which their rate and latency mean nothing.
+// queueDepth returns the queue depth of requests of one size, without which rate and latency mean nothing.
 // The name of the benchmark has the size. It returns "" for other loads, and if the trials differ.
 func queueDepth(trials []*result.Result) (text string) {
 	for i, r := range trials {

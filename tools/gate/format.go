@@ -176,8 +176,8 @@ func (r *Report) remarks() []string {
 		list = append(list, "blind: "+r.remedy(blindest, 0))
 	}
 	if len(r.Family) > 0 {
-		list = append(list, fmt.Sprintf("detects: the smallest loss that 4 of 5 such gates tell from none, at "+
-			"p = %.2g", r.level()))
+		list = append(list, fmt.Sprintf("detects: the smallest loss that 4 of 5 such gates tell from none, "+
+			"at p = %.2g", r.level()))
 	}
 	return list
 }

@@ -211,7 +211,8 @@ func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err err
 		return false, 0, err
 	}
 	if ctx.Err() != nil {
-		return false, 0, fmt.Errorf("interrupted in run %s; what was measured until then is in %s", where, t.Dir)
+		return false, 0, fmt.Errorf("interrupted in run %s; what was measured until then is in %s", where,
+			t.Dir)
 	}
 	left := ""
 	if runs := 2*t.Count - run - 1; runs > 0 {

@@ -53,7 +53,8 @@ func answers(t *stats.Table) (out []string) {
 // answer says how a run differs from the first one. rows are the names of all rows by outcome.
 func answer(rows map[string][]string, all int, run, first string) string {
 	comparable := all - len(rows[stats.NotLimited]) - len(rows[absent])
-	text := fmt.Sprintf("%s against %s: %d of %s may be compared", run, first, comparable, units.Plural(all, "row"))
+	text := fmt.Sprintf("%s against %s: %d of %s may be compared", run, first, comparable,
+		units.Plural(all, "row"))
 	switch {
 	case len(rows[faster])+len(rows[slower])+len(rows[different]) == 0:
 		text += "; none shows which run is faster"

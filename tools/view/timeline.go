@@ -97,7 +97,7 @@ func timelineFigures() (list []figure) {
 	return list
 }
 
-// mostSmooth is the largest number of points of a timeline. Most timelines have a hundred intervals, which is noise.
+// mostSmooth is the largest number of points of a timeline. A hundred intervals, as most have, are noise.
 const mostSmooth = 30
 
 // smooth returns the line of a series whose values are interval ns long. A point stands at the beginning of as
@@ -114,7 +114,8 @@ func smooth(s series, interval int64) Line {
 		}
 	}
 	if n > 1 {
-		l.point = fmt.Sprintf("a point is the mean of %s, the band its least and most %s", text(length), text(interval))
+		l.point = fmt.Sprintf("a point is the mean of %s, the band its least and most %s", text(length),
+			text(interval))
 	}
 	return l
 }
