@@ -17,7 +17,7 @@ import (
 // delay until no earlier row can come.
 var mooncake = blockFormat{
 	name: "Mooncake", sign: `JSON lines with "hash_ids"`, extension: ".jsonl",
-	doc: "[Mooncake](https://github.com/kvcache-ai/Mooncake) JSON lines; `input_tokens`, `output_tokens`, " +
+	doc: "Mooncake JSON lines; `input_tokens`, `output_tokens`, " +
 		"`created_time` as AIPerf writes them; `session_id` and `delay` | 512 tokens, or the row's " +
 		"`block_size` | one file | ms",
 	sharedKeys: []string{"hash_ids", "input_length", "output_length", "timestamp"},
@@ -116,7 +116,7 @@ func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) 
 // by its id and the block before it.
 var bailian = blockFormat{
 	name: "Bailian", sign: `JSON lines with "chat_id"`, extension: ".jsonl",
-	doc: "[Bailian](https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon) JSON lines | 16 tokens | " +
+	doc: "Bailian JSON lines | 16 tokens | " +
 		"one file; the same id after other blocks is another block | s",
 	keys: []string{"chat_id", "parent_chat_id"},
 	open: func(path, scope string) (Reader, error) {
