@@ -14,18 +14,19 @@ import (
 	"kvbench/workloads/users"
 )
 
-// The most rows of a data set that are read before a run, which takes seconds at most. The tokens of texts
-// have to be counted.
+// The most rows of a data set that are read before a run, so that it takes seconds at most. Texts take
+// longer, because their tokens have to be counted.
 const surveyedRows, surveyedTexts = 100_000, 10_000
 
-// population describes what the trials of a point draw their requests from. It asks the source that a trial
-// has. It returns nil without requests, and for a data set that cannot be read: the trial reports the error.
+// population describes the users or the data set from which the trials of a point draw their requests. It
+// returns nil for a point without requests. It also returns nil for a data set that cannot be read, because
+// the trial reports the error.
 func population(v *params.Values) *result.Population {
 	if v.Skip() != "" || v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
 		return nil
 	}
 	whole := *v
-	whole.TraceStart = 0 // no rows are passed over
+	whole.TraceStart = 0 // the population includes the rows that a trial skips
 	src, err := source(&whole)
 	if err != nil {
 		return nil
@@ -57,7 +58,7 @@ func population(v *params.Values) *result.Population {
 		if all && v.MaxConversations == 0 {
 			p.Rows = rows
 		}
-		if p.Partial = !all; alone < p.Contexts { // else nothing shows which requests belong together
+		if p.Partial = !all; alone < p.Contexts { // else no row names its conversation
 			delete(names, "")
 			p.Conversations = int64(len(names)) + alone
 		}
@@ -65,7 +66,7 @@ func population(v *params.Values) *result.Population {
 	return p
 }
 
-// populate finds the populations of all points. Points with the same data set have the same one.
+// populate finds the populations of all points. Points with the same data set share a population.
 func (p *plan) populate() {
 	known := map[string]*result.Population{}
 	for _, v := range p.points {
@@ -78,8 +79,8 @@ func (p *plan) populate() {
 	}
 }
 
-// opening returns what is known of the loads before the run, as the summaries of the trials have it. Where
-// benchmarks differ, a line begins with their names.
+// opening returns the facts about the loads that are known before the run, as the trials' summaries word
+// them. If benchmarks differ in a topic, each of its lines begins with the names of benchmarks.
 func (p *plan) opening() (lines []string) {
 	var facts []report.Line
 	names := map[report.Line][]string{} // of benchmarks
@@ -114,15 +115,15 @@ func (p *plan) opening() (lines []string) {
 	return lines
 }
 
-// describe adds to a result's workload what its requests are drawn from, the features in force that a user
-// may expect to be on or off, and the simulated server.
+// describe adds to a result's workload its population, the GPUs of the simulated server, and the features in
+// force. It lists only features that a user may expect to be on or off.
 func (p *plan) describe(v *params.Values, w *result.Workload) {
 	if v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
 		return
 	}
 	w.Population, w.GPUs, w.GPUBytes = p.populations[v], v.GPUs, v.GPUBytes
 	turns := v.Bench.Load == params.LoadUsers || w.Population != nil && w.Population.Conversations > 0
-	sequences := v.OfSessions() || v.Bench.Blocks() // of blocks, which begin as others do
+	sequences := v.OfSessions() || v.Bench.Blocks() // of blocks with common prefixes
 	cost, _ := v.Cost()
 	inForce := func(off string, disabled bool) bool { return v.Applies(off) && !disabled }
 	put := func(on bool, name string) {

@@ -16,19 +16,19 @@ import (
 
 // pipeline moves the bytes of checkpoints from producers to the tier. A producer fills a free buffer
 // with a chunk. A writer of the chunk's line writes it. The buffer is free again when the tier has
-// completed the write. With buffers for all chunks of a checkpoint, prepare fills them before the writes.
+// completed the write. If there are buffers for all chunks, prepare can fill them before the writes.
 type pipeline struct {
 	clock     clock.Clock
 	fill      func(buf []byte, o tiers.Object, off int64)
 	chunk     int64
 	producers int
 	writers   int  // per line
-	before    bool // prepare generates the chunks, not start
+	before    bool // prepare generates the chunks, before start
 	lines     []*line
 	free      chan *slot // free buffers, each with the chunk to generate; has capacity for all
 
-	// The work and the waits over all checkpoints: first ns, summed over threads, then the time in
-	// which at least one of them is in progress.
+	// Over all checkpoints: the first line has sums over the threads in ns. The second has the times in
+	// which at least one thread was at it.
 	generation, producerWait, writerWait atomic.Int64
 	generating, io, closing              clock.Busy
 	chunks                               atomic.Int64
@@ -41,11 +41,10 @@ type slot struct {
 	buf   tiers.Buffer
 	o     tiers.Object
 	chunk int64   // its number in the file
-	full  []*slot // of the file, see line
+	full  []*slot // the generated chunks of its file, see line
 	io    tiers.IO
 	back  chan struct{}
-	// stuck: the tier has not completed the request and owns the buffer.
-	stuck bool
+	stuck bool // the tier has not completed the request and owns the buffer
 }
 
 // line writes the files of one accelerator, one file at a time. All lines share the producers.
@@ -67,7 +66,7 @@ type line struct {
 	mu     sync.Mutex
 	change *sync.Cond         // wakes the waits for a chunk: a chunk is generated, or ctx has ended
 	full   []*slot            // generated chunks by number, until they are written
-	ready  map[string][]*slot // full of each file, by its key, if all were generated before
+	ready  map[string][]*slot // full of each file, by its key, if prepare has generated all
 	begun  []bool             // by number: whether an object store has read from the chunk
 }
 
@@ -84,8 +83,8 @@ func (p *pipeline) add(buffers []tiers.Buffer) {
 	p.lines = append(p.lines, l)
 }
 
-// start starts the producers of a checkpoint. end ends them. Until then a producer without a buffer
-// waits, also after its last one: with many buffers this is the only wait.
+// start starts the producers of a checkpoint. end ends them. A producer without a buffer waits until then,
+// also after the last chunk. With many buffers this is its only wait.
 func (p *pipeline) start(ctx context.Context) (end func()) {
 	buffers := 0
 	for _, l := range p.lines {
@@ -163,8 +162,8 @@ func (p *pipeline) prepare(ctx context.Context, filesOf func(line int) []tiers.O
 // Chunks returns the number of chunks of a file.
 func Chunks(size, chunk int64) int64 { return (size + chunk - 1) / chunk }
 
-// begin gives the line's buffers to the producers for a file that was not generated before. stop has to be
-// called at the file's end.
+// begin makes o the current file. Unless prepare has generated the file, begin gives the line's buffers to
+// the producers. stop has to be called at the file's end.
 func (l *line) begin(ctx context.Context, o tiers.Object) (chunks int64, stop func() bool) {
 	chunks = Chunks(o.Size, l.p.chunk)
 	full, ready := l.ready[o.Key]
@@ -174,7 +173,7 @@ func (l *line) begin(ctx context.Context, o tiers.Object) (chunks int64, stop fu
 		l.given.Store(0)
 		full = make([]*slot, chunks)
 	}
-	l.mu.Lock() // a late attempt for the object before may call Fill
+	l.mu.Lock() // an abandoned attempt for the previous object may still call Fill
 	l.o, l.ctx, l.parts = o, ctx, 0
 	l.full, l.begun = full, make([]bool, chunks)
 	l.mu.Unlock()
@@ -198,7 +197,7 @@ func (l *line) give(s *slot) {
 	}
 }
 
-// take waits for a generated chunk. It returns nil if the chunk has already been written. Callers hold mu.
+// take waits until a chunk is generated. It returns nil if the chunk is already written. Callers hold mu.
 func (l *line) take(chunk int64) (*slot, error) {
 	from := l.p.clock.Now()
 	for l.full[chunk] == nil && !l.begun[chunk] && l.ctx.Err() == nil {

@@ -9,23 +9,24 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Machine is where auto takes the sizes of a load and its tiers from. kvreport discover recommends the same.
+// Machine has the facts from which auto chooses the sizes of a load and its tiers. kvreport discover
+// recommends the same sizes.
 type Machine struct {
 	Limits host.Limits
-	// Card returns the bytes of memory of a GPU, 0 = there is none.
+	// Card returns the bytes of memory of a GPU, 0 without one.
 	Card func() int64
-	// Capacity returns the bytes of the storage tier that -storage-capacity-gb 0 would refuse to choose, else 0.
+	// Capacity returns the bytes of the storage tier where -storage-capacity-gb 0 would be refused, else 0.
 	Capacity func(*Values) int64
 }
 
 const (
-	// With 8 users per core a virtual disk was always busy. More than 300 users only wait, as in the script of
-	// the Python benchmark.
+	// With 8 users per core a virtual disk was always busy. More than 300 users only wait. The script of the
+	// Python benchmark has the same limit.
 	usersPerCore, leastUsers, mostUsers = 8, 16, 300
 	// simulatedCard is the memory of the simulated GPU of a machine that has none: an H100's.
 	simulatedCard = 80 << 30
-	// fillRate is the rate in bytes/s at which a tier in memory should be full within the window: a larger
-	// one would show nothing of the tier below it.
+	// fillRate limits a tier in memory to the bytes that this rate, in bytes/s, fills within the window. A
+	// larger tier would not overflow, and the tier below it would have no load.
 	fillRate = 1 << 30
 )
 
@@ -38,8 +39,8 @@ func AutoCPU(available int64) int64 { return available / 2 / units.GiB * units.G
 // AutoGPU returns the bytes of the gpu tier: about 30 % of a card. The rest is for weights and activations.
 func AutoGPU(card int64) int64 { return card * 3 / 10 / units.GiB * units.GiB }
 
-// AutoCapacity returns the bytes of the storage tier where -storage-capacity-gb has to be given: half of the
-// free space, because filling it to 95 % harms other users.
+// AutoCapacity returns the bytes of the storage tier where -storage-capacity-gb has to be given. It is half
+// of the free space: the usual 95 % would harm other users.
 func AutoCapacity(free int64) int64 { return free / 2 / units.GiB * units.GiB }
 
 // ofMachine replaces auto by the size that fits this machine, and auto/N by one N-th of it.
@@ -51,7 +52,7 @@ func (r *resolver) ofMachine(p *parameter, s setting) setting {
 		return s
 	}
 	s.origin.Where += ", " + s.text
-	for _, name := range []string{"benchtime", "ranks", "local-ranks"} {
+	for _, name := range []string{"benchtime", "ranks", "local-ranks"} { // the sizes below depend on them
 		if _, decided := r.v.given[name]; !decided {
 			r.decide(find(name))
 		}

@@ -27,7 +27,7 @@ type Blocks struct {
 	level    cache.Level
 	fileSize int64
 	files    []region
-	readable []tiers.Object // the files if Op is Read
+	readable []tiers.Object // the written files if Op is Read, else none
 	states   []workerState
 }
 
@@ -44,7 +44,7 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 	return r.start(ctx)
 }
 
-// Forecast: writes overwrite the files until the window is over.
+// Forecast implements [Routine]. Writes overwrite the files until the window is over.
 func (r *Blocks) Forecast() kvbench.Forecast {
 	f := kvbench.Forecast{Fill: r.Footprint, Room: r.Footprint}
 	if r.Op == tiers.Write {
@@ -96,7 +96,8 @@ func (r *Blocks) Report(res *result.Result) {
 
 // region is an open file.
 type region struct {
-	lanes []tiers.Submitter // with a descriptor each, if they read: the kernel counts its users
+	// Of a read file each has a descriptor, because lanes would contend for the kernel's count of its users.
+	lanes []tiers.Submitter
 	close func() error
 }
 
@@ -104,18 +105,18 @@ type region struct {
 const mostReaders = 1024
 
 // fill writes the files in requests of fieldFill bytes, whatever the block size. Small requests would be
-// slow, and one request of 16 MiB takes 3 s on a slow drive. Without a time limit fieldFillers requests
-// are in flight in as many files. With a time limit the first file has fieldFirst requests in flight.
-// Later batches have as many requests in flight as the storage writes in 250 ms.
+// slow, and one request of 16 MiB takes 3 s on a slow drive. Without a time limit a batch has fieldFillers
+// files and as many requests in flight. With a time limit the first batch is one file with fieldFirst
+// requests in flight. Later batches have as many requests in flight as the storage writes in 250 ms.
 const (
 	fieldFill    = 1 << 20
 	fieldFillers = 16
 	fieldFirst   = 4
 )
 
-// lay sets the size of the files, for requests of up to most bytes. The files stay open, like a slot
-// file of an engine's cache. Writes overwrite written blocks, so they change no metadata, and no flush
-// follows them. lay returns an error for an object store and for buffered files.
+// lay chooses the size of the files, for requests of up to most bytes. It returns an error for an object
+// store and for buffered files. The files stay open, like a slot file of an engine's cache. Requests
+// overwrite blocks that fill has written, so they change no metadata, and no flush follows them.
 func (r *Blocks) lay(b *Bench, most int64) error {
 	level, err := b.Level(tiers.Storage)
 	if err != nil {
@@ -172,8 +173,8 @@ func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration)
 	return errors.Join(err, l.free())
 }
 
-// batch writes files concurrently, piece by piece in turns. whole reports whether all files are
-// complete. Otherwise batch removes them.
+// batch writes files concurrently: a piece of each file in turn. whole reports whether all files were
+// complete before the time limit. If not, batch removes them.
 func (r *Blocks) batch(ctx context.Context, l *lease, files, streams int,
 	until time.Duration) (whole bool, err error) {
 	objects, made := make([]tiers.Object, files), make([]tiers.Writer, files)
@@ -251,8 +252,8 @@ func (r *Blocks) open(ctx context.Context, w tiers.Writer, o tiers.Object, lanes
 	return p, nil
 }
 
-// over is a context that has ended. With it the final flush, which is not measured, waits only for
-// tiers.Grace.
+// over is a context that has ended. With it the final flush waits for at most tiers.Grace, because nothing
+// measures that flush.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -269,7 +270,7 @@ func (r *Blocks) close() (err error) {
 }
 
 // anywhere returns a function that makes requests of a lane at random offsets, aligned to the request
-// size. *n is the number of draws so far. The function makes no request when until returns true.
+// size. *n counts the draws. The function makes no further request once until returns true.
 func (r *Blocks) anywhere(lane int, draws users.Stream, n *int64, request int64,
 	until func() bool) transfer.Next {
 	places, stamps := int(r.fileSize/request), r.newStamper()

@@ -16,8 +16,8 @@ import (
 )
 
 // mover reads and writes objects of one tier chunk by chunk, with one request in flight per buffer. It
-// uses no cache and no transfer, generates no data except for a stamp, and verifies nothing. On a tier
-// without files a request is a whole object, or one part at a time if the tier splits large objects.
+// uses neither the cache nor the cache's transfer. It generates no data except for a stamp, and verifies
+// nothing. On a tier without files a request is a whole object, or a part if the tier splits large objects.
 type mover struct {
 	bench *Bench
 	tier  tiers.Tier
@@ -44,9 +44,9 @@ func newMover(b *Bench, l cache.Level) (*mover, error) {
 	return m, nil
 }
 
-// largest returns the largest size of an object in bytes. A file has the size of an entry of thousands
-// of tokens. An object of a store is smaller, because its bytes count only when the whole object has
-// completed.
+// largest returns the largest size of an object in bytes. For a file it is the size of an entry of
+// thousands of tokens. For an object of a store it is less, because the bytes count only when the whole
+// object has completed.
 func (m *mover) largest() int64 {
 	if m.plain == nil {
 		return 8 << 20
@@ -62,9 +62,9 @@ func (m *mover) request(size int64) int64 {
 	return m.chunk
 }
 
-// buffers returns n buffers of a size with incompressible data. They are not from the run's pool,
-// because the number of workers is not known yet. For a tier that stores no bytes the buffers have no
-// memory.
+// buffers returns n buffers of a size with incompressible data. They have a pool of their own, because the
+// run's pool was made before the number of workers was known. For a tier that stores no bytes the buffers
+// have no memory.
 func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) {
 	l := &lease{bufs: make([]leased, n)}
 	l.users.Store(1)
@@ -113,8 +113,8 @@ func (m *mover) report(res *result.Result) {
 	}
 }
 
-// lease has the buffers of streams until the last request has completed. A device that does not answer
-// may write into a buffer long after the caller has returned.
+// lease keeps the buffers of streams until the last request has completed, because a device that does not
+// answer may still write into a buffer long after the caller has returned.
 type lease struct {
 	pool  *buffer.Pool // nil for a tier that stores no bytes
 	bufs  []leased
@@ -162,14 +162,14 @@ func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next tran
 // holds reports whether the tier stores bytes.
 func (m *mover) holds() bool { return m.tier.Traits().Holds }
 
-// evenly returns a key for the n-th object of a name, such that the objects go to the directories of a
-// tier in turn. A hash spreads few objects badly: of sixteen files it may put ten into one of two
-// directories, and that directory would limit the rate.
+// evenly returns a key for the n-th object of a name, such that a tier's directories get the objects in
+// turn. A hash spreads few objects badly: of sixteen files it may put ten into one of two directories, and
+// that directory would limit the rate.
 func evenly(files tiers.Files, name string, n int64) string {
 	key := fmt.Sprint(name, n)
-	many, some := files.(interface{ Home(key string) (at, of int) })
-	for try := 1; some; try++ {
-		if at, of := many.Home(key); int64(at) == n%int64(of) {
+	homes, ok := files.(interface{ Home(key string) (at, of int) })
+	for try := 1; ok; try++ {
+		if at, of := homes.Home(key); int64(at) == n%int64(of) {
 			break
 		}
 		key = fmt.Sprint(name, n, ".", try)
@@ -231,7 +231,7 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	if err != nil {
 		return err
 	}
-	late := m.tier.Traits().CountsAtCommit
+	late := m.tier.Traits().CountsAtCommit // the flush counts all bytes
 	moved := int64(0)
 	io := m.io(0, o)
 	next := transfer.Sequence(f, io, o.Size, m.newStamper().stampBlocks)
@@ -258,14 +258,14 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	return nil
 }
 
-// stamper has unique numbers for one worker. It reserves many at a time, because workers share the
-// mover's counter.
+// stamper gives one worker unique numbers. It reserves many at a time, because all workers share the mover's
+// counter.
 type stamper struct {
 	m          *mover
 	next, last uint64
 }
 
-// stampsReserved is how many numbers a stamper reserves: for 64 MiB.
+// stampsReserved is how many numbers a stamper reserves at a time: those for 64 MiB.
 const stampsReserved = 16384
 
 func (m *mover) newStamper() *stamper { return &stamper{m: m, next: 1} }

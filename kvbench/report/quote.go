@@ -14,19 +14,19 @@ import (
 // The limits of what may be quoted. They are conventions.
 const (
 	quotedTrials = 3                // fewer do not show the spread
-	quotedSpread = 0.2              // the largest (most - least) ÷ median
+	quotedSpread = 0.2              // the largest (max − min) ÷ median
 	quotedWindow = 10 * time.Second // a drive's own cache can serve a shorter window
 	quotedDevice = 0.95             // the least share of the bytes that the device moved
 )
 
-// Quotable is in the column quote of a row that may be quoted.
+// Quotable is the text in the column quote of a row that may be quoted.
 const Quotable = "yes"
 
 const foundUnit = "found-tok/s"
 
-// Quote is the table of what may be quoted, with a row for each benchmark and metric over all trials. Below
-// the table is a sentence for each reason against quoting some of the rows, with what the user can do.
-// Without the table a reader might quote one trial, or a rate that the storage did not limit.
+// Quote is the table of what may be quoted. It has a row for each benchmark and metric over all trials. Each
+// sentence below the table is a reason against quoting some rows, with what the user can do. Without the
+// table a reader might quote one trial, or a rate that the storage did not limit.
 func Quote(results []*result.Result) Section {
 	s := Section{Title: "What You May Quote", Topic: "quote", Columns: []Column{{Name: "benchmark"},
 		{Name: "metric"}, {Name: "median"}, {Name: "min–max"}, {Name: "spread", Unit: units.Share},
@@ -56,8 +56,8 @@ func Quote(results []*result.Result) Section {
 	return s
 }
 
-// answers returns whether loading was worth it in the trials of one benchmark: a line for each answer, with
-// how many trials gave it and the reason of the typical one of these.
+// answers returns whether loading was worth it in the trials of one benchmark. It has a line for each answer:
+// how many trials gave it, and the reason that the typical one of them gave.
 func answers(name string, trials []*result.Result) (lines []string) {
 	with := map[string][]*result.Result{}
 	var order []string
@@ -81,7 +81,7 @@ func answers(name string, trials []*result.Result) (lines []string) {
 	return lines
 }
 
-// Notes are sentences below a table, each once, to which its cells refer by number.
+// Notes are different sentences below a table. Cells of the table refer to them by number.
 type Notes []string
 
 // Add adds sentences and returns the reference to them, such as " (1, 3)". It is "" without sentences.
@@ -140,9 +140,9 @@ func found(trials []*result.Result) float64 {
 	return median
 }
 
-// metrics returns the quoted units that a benchmark has: of requests of one size their number and latency, of
-// engines the tokens that they found, and of others the rates. A benchmark without numbers has one row,
-// without a metric.
+// metrics returns the units of a benchmark that the table quotes. Requests of one size have their rate and
+// latency, engines have the tokens that they found, and other benchmarks have rates of bytes or removals. A
+// benchmark without numbers has one row, without a metric.
 func metrics(trials []*result.Result) (list []string) {
 	quoted := []string{"read-B/s", "write-B/s", "freed-B/s", "removals/s"}
 	switch first := trials[0]; {
@@ -165,8 +165,8 @@ func metrics(trials []*result.Result) (list []string) {
 // ofOneSize reports whether a load has requests of one size, a number of them in flight.
 func ofOneSize(r *result.Result) bool { return r.PlainIO != nil && r.PlainIO.BlockBytes > 0 }
 
-// queueDepth returns the queue depth of requests of one size, without which rate and latency mean nothing.
-// The name of the benchmark has the size. It returns "" for other loads, and if the trials differ.
+// queueDepth returns the queue depth of requests of one size, because rate and latency mean nothing without
+// it. The name of the benchmark has the size. It returns "" for other loads, and if the trials differ.
 func queueDepth(trials []*result.Result) (text string) {
 	for i, r := range trials {
 		this := ""
@@ -182,7 +182,8 @@ func queueDepth(trials []*result.Result) (text string) {
 }
 
 // values returns the median of the complete trials, the least and the largest value, and their distance ÷
-// median. The texts have one unit, or 980 MiB/s looks larger than 1.02 GiB/s: it is that of the median.
+// median. Rates have the unit of the largest value, because 980 MiB/s looks larger than 1.02 GiB/s. span
+// omits the unit if it is the median's.
 func values(trials []*result.Result, unit string) (median, span string, spread *float64) {
 	_, values := known(trials, unit)
 	middle, ok := units.Median(values)
@@ -193,7 +194,7 @@ func values(trials []*result.Result, unit string) (median, span string, spread *
 	show := units.OfLine(unit, most)
 	_, of, _ := strings.Cut(show(middle), " ")
 	bare := func(v float64) string { return strings.TrimSuffix(show(v), " "+of) }
-	median = strings.TrimSuffix(show(middle), " "+unit) // found-tok/s is the metric's name
+	median = strings.TrimSuffix(show(middle), " "+unit) // the metric's name has found-tok/s already
 	if len(values) == 1 {
 		return median, units.Unknown, nil
 	}
@@ -221,10 +222,10 @@ func Verdicts(trials []*result.Result) string {
 	return strings.Join(list, ", ")
 }
 
-// Doubts is the rule of what may be quoted, for all documents: the reasons why a metric of one benchmark
-// must not be quoted as the storage's. There are none if at least three trials, all of them complete and
-// not simulated, were limited by the storage in windows of at least 10 s, if the device moved the bytes, and
-// if the trials differ by at most 20 %. A reason may be in the list more than once.
+// Doubts is the rule of what may be quoted, for all documents. It returns the reasons why a metric of one
+// benchmark must not be quoted as the storage's. There are none under these conditions: there are at least
+// three trials, all complete and none simulated. The storage limited them, in windows of at least 10 s. The
+// device moved the bytes. The trials differ by at most 20 %. A reason may be in the list more than once.
 func Doubts(trials []*result.Result, unit string) (list []string) {
 	for _, r := range trials {
 		switch {
@@ -260,7 +261,7 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 	return list
 }
 
-// doubtsOf are the reasons against quoting a complete trial.
+// doubtsOf returns the reasons against quoting a complete trial.
 func doubtsOf(r *result.Result, unit string) (list []string) {
 	add := func(when bool, text string) {
 		if when {
@@ -286,7 +287,7 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 	return list
 }
 
-// doubtsOfCheckpoint are the reasons against quoting checkpoints.
+// doubtsOfCheckpoint returns the further reasons against quoting checkpoints.
 func doubtsOfCheckpoint(r *result.Result, unit string) (list []string) {
 	c := r.Checkpoint
 	if c.Scale > 1 {
@@ -303,7 +304,7 @@ func doubtsOfCheckpoint(r *result.Result, unit string) (list []string) {
 	return list
 }
 
-// unmoved reports whether a cache took a part of a direction's bytes.
+// unmoved reports whether a cache took a part of the bytes in the direction of a unit.
 func unmoved(r *result.Result, unit string) bool {
 	ratio, reads := r.DeviceCounters.WriteRatio, !strings.HasPrefix(unit, "write")
 	if reads {
@@ -313,15 +314,15 @@ func unmoved(r *result.Result, unit string) bool {
 		reads && r.Network.Short()
 }
 
-// longer returns the flag for a window that is twice as long, of a minute at least.
+// longer returns the flag for a window of twice the length, and of at least a minute.
 func longer(r *result.Result) string {
 	return "-benchtime " + units.FormatDuration(max(time.Minute,
 		2*time.Duration(units.OrZero(r.NominalWindowNS))))
 }
 
-// Limited returns what limited a trial, and what to change, "" if it was the storage. A removal is limited
-// by discards, which it measures. Requests of one size, checkpoints and engines have a number in flight that
-// belongs to the benchmark, so that latency may be their limit.
+// Limited returns what limited a trial, and what to change. It returns "" for the storage, and for two other
+// limits: discards may limit a removal, because it measures them. Latency may limit requests of one size,
+// checkpoints and engines, because their number in flight belongs to the benchmark.
 func Limited(r *result.Result) string {
 	v := r.Harness.Verdict
 	_, advice, _ := strings.Cut(v.Reason, ": ")

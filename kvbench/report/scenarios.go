@@ -9,9 +9,9 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Scenarios is the table of the named jobs of scenarios, with a row for each name over its trials: the typical
-// trial, and what limited them. It fits 100 columns. rest are the results of other benchmarks. The text is
-// "" if all of them are.
+// Scenarios is the table of the named jobs of scenarios. A row has the typical trial of a benchmark line,
+// and what limited its trials. The table fits 100 columns. rest are all other results. The text is "" if the
+// table has no row.
 func Scenarios(results []*result.Result) (text string, rest []*result.Result) {
 	s := Section{Columns: columns("scenario", units.Number, "req/s", units.Nanoseconds, "p50", "p95",
 		units.BytesPerSec, "read", "write", units.Share, "hits", "tiers, %", "limit")}
@@ -28,13 +28,13 @@ func Scenarios(results []*result.Result) (text string, rest []*result.Result) {
 		}
 		r := Typical(trials[name])
 		read, write := r.StorageTraffic()
-		row := []any{job, r.Requests.RequestsPerSecond, r.Latency.Request.EndToEnd.P50,
-			r.Latency.Request.EndToEnd.P95, read.BytesPerSecond, write.BytesPerSecond, nil, readFrom(r),
-			limits(trials[name], &notes)}
+		var hits any
 		if r.Prompt != nil {
-			row[6] = r.Prompt.HitRatio
+			hits = r.Prompt.HitRatio
 		}
-		s.add(row...)
+		s.add(job, r.Requests.RequestsPerSecond, r.Latency.Request.EndToEnd.P50,
+			r.Latency.Request.EndToEnd.P95, read.BytesPerSecond, write.BytesPerSecond, hits, readFrom(r),
+			limits(trials[name], &notes))
 	}
 	if len(s.Rows) == 0 {
 		return "", rest
@@ -44,7 +44,7 @@ func Scenarios(results []*result.Result) (text string, rest []*result.Result) {
 	return s.Alone(), rest
 }
 
-// jobOf returns the name of the job of a scenario that has a line, "" if it has none.
+// jobOf returns the job in the name of a benchmark line, "" if the line is of no scenario.
 func jobOf(name string) string {
 	_, job, _ := strings.Cut(name, "/job=")
 	job, _, _ = strings.Cut(job, "/")
@@ -68,7 +68,8 @@ func readFrom(r *result.Result) string {
 	return strings.Join(shares, "/")
 }
 
-// limits returns what limited trials in one word where it was the same, and the reasons of those that failed.
+// limits returns each kind of limit of the trials once. A trial that is not complete has its status as the
+// kind, and the reason for it becomes a note.
 func limits(trials []*result.Result, notes *Notes) string {
 	var reasons, kinds []string
 	for _, r := range trials {

@@ -17,7 +17,7 @@ func duration(ns float64) string {
 	return units.Nanoseconds.Text(int64(ns))
 }
 
-// moved returns the start of each reason, with the rate of the run.
+// moved returns the text with which each reason begins: the rate of the run.
 func (e *evidence) moved() string {
 	if e.IO.Mode == result.IOMemory {
 		var all int64
@@ -91,8 +91,8 @@ func (e *evidence) discardReason() string {
 	return text
 }
 
-// cpuReason returns the reason of a CPU-limited run. If the process's share of busy time is the reason,
-// the text lists its parts, largest first.
+// cpuReason returns the reason of a CPU-limited run. If the workers' busy time in this process is the
+// reason, the text lists its parts, the largest first.
 func (e *evidence) cpuReason() string {
 	cpu := e.cpuTime()
 	switch {
@@ -119,8 +119,8 @@ func (e *evidence) cpuTime() string {
 		number(e.cores()), workers)
 }
 
-// inMemoryTiers returns what took the largest part of the workers' busy time in a run without a storage
-// tier.
+// inMemoryTiers returns the verdict on a run without a storage tier: what took the largest part of the
+// workers' busy time.
 func (e *evidence) inMemoryTiers() (kind, reason string) {
 	b := &e.Harness.Busy
 	memory, waits := e.of(b.OtherTiersNS+b.ClearingNS), e.of(b.WriteLimitNS+b.WriterNS)
@@ -137,7 +137,7 @@ func (e *evidence) inMemoryTiers() (kind, reason string) {
 	return kind, fmt.Sprintf("the largest parts of the workers' busy time are %s; %s", e.parts(), e.cpuTime())
 }
 
-// parts returns the parts of the workers' busy time that are no storage, the largest first.
+// parts returns the parts of the workers' busy time outside the storage, the largest first.
 func (e *evidence) parts() string {
 	b := &e.Harness.Busy
 	type part struct {
@@ -165,7 +165,7 @@ func (e *evidence) parts() string {
 	return strings.Join(list, ", ")
 }
 
-// missing returns which number the last two rules need and do not have, "" if they have all numbers.
+// missing returns which number the last two rules lack, "" if they have all numbers.
 func (e *evidence) missing() string {
 	switch {
 	case e.Simulation != nil && e.Simulation.Device == nil:
@@ -183,7 +183,7 @@ func (e *evidence) missing() string {
 	return "the latency at queue depth 1 before the window is missing: " + why
 }
 
-// took returns a text that compares the latency with the unloaded latency.
+// took returns a comparison of the latency with the unloaded latency.
 func (e *evidence) took() string {
 	if e.slowdown == nil {
 		return "no I/O request waited for another one"

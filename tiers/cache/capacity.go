@@ -13,15 +13,15 @@ import (
 // level is one tier with its account of bytes. Guarded by the cache's lock.
 //
 // plan finds capacity for a new entry in all levels in one step: it chooses the victims of each level
-// and claims the bytes that the next level needs for them. Claims become reservations (part of used) in
-// FIFO order, as soon as the bytes are free: after a deletion, or when a demotion has removed the old
-// replica. At every moment
+// and claims the bytes that the next level needs for them. Claims become reservations, which are part of
+// used, in FIFO order, as soon as the bytes are free. Bytes become free after a deletion, and when a
+// demotion has removed the old replica. At every moment
 //
 //	used                     <= limit     capacity is never exceeded
 //	used - leaving + claimed <= limit     every claim can be met when the victims have left
 //
-// where one entry that is alone may exceed limit (see largest), and used is exactly the sum of the
-// replicas in the tier and the reservations.
+// Used is exactly the sum of the replicas in the tier and the reservations. One entry that is alone may
+// exceed limit, see largest.
 type level struct {
 	Level
 	index int // in Cache.levels
@@ -32,7 +32,7 @@ type level struct {
 	largest int64
 	extent  int64 // largest number of bytes of adjacent objects that move together, 0 = none
 	order   evict.Order
-	groups  evict.Grouper // order, if its victims leave in groups
+	groups  evict.Grouper // order if its victims leave in groups, else nil
 
 	used     int64 // bytes of replicas, including leaving ones, and of reservations
 	reserved int64 // the part of used that has no replica yet
@@ -90,8 +90,8 @@ type move struct {
 	drop bool // the bytes are deleted, and the entry has a replica in another level
 }
 
-// targets has the levels in which an entry is going to get bytes: in, to which it will belong, and copy,
-// for its copy. Either may be nil.
+// targets has the levels that are going to hold an entry: in, to which the entry will belong, and copy, for
+// its copy. Either may be nil.
 type targets struct{ in, copy *level }
 
 // each calls do with each level.
@@ -104,7 +104,8 @@ func (a targets) each(do func(*level)) {
 	}
 }
 
-// place returns the first level from i on that may hold an entry. The last level may hold any entry.
+// place returns the index of the first level, from i on, that may hold an entry. The last level may hold any
+// entry.
 func (c *Cache) place(e *Entry, i int) int {
 	for ; i < len(c.levels)-1; i++ {
 		if e.size <= c.levels[i].largest && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
@@ -138,8 +139,8 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 	to.each(func(l *level) { s.need[l.index] += e.size })
 	for s.at = 0; s.at < len(c.levels); s.at++ {
 		l := c.levels[s.at]
-		// If the victims do not fit even into an empty level (such as a cpu tier larger than the
-		// storage below), the first victims go further down.
+		// The victims may not fit even into an empty level, for example if the cpu tier is larger than the
+		// storage. Then the first victims go further down.
 		for k := 0; k < len(s.moves) && s.need[s.at] > l.limit; k++ {
 			if m := &s.moves[k]; m.to == s.at {
 				m.to, m.drop = c.below(m.e, s.at+1)
@@ -162,8 +163,8 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 	for i, l := range c.levels {
 		l.claimed += s.need[i]
 	}
-	// Lower levels first: if an entry's copy leaves, the entry above cannot be dropped for it. Victims
-	// reach the next level in the order in which they were chosen.
+	// Lower levels first: an entry can only be dropped if its copy below stays. The sort is stable, so that
+	// victims reach the next level in the order in which they were chosen.
 	slices.SortStableFunc(s.moves, func(a, b move) int { return b.at - a.at })
 	for _, m := range s.moves {
 		c.commitMove(&m)
@@ -223,9 +224,9 @@ func (c *Cache) choose(it *evict.Item) (more bool) {
 	return s.short > 0 || l.groups != nil
 }
 
-// below returns the level, from i on, to which a victim of a higher level goes. It returns
-// len(Cache.levels) if that is the last level and has a copy of the entry or does not admit it. drop
-// reports that it has a copy.
+// below returns the index of the level, from i on, to which a victim of a higher level goes. It is
+// len(Cache.levels) if the victim would go to the last level, and that level has a copy of it (drop) or
+// does not admit it.
 func (c *Cache) below(e *Entry, i int) (to int, drop bool) {
 	gone := len(c.levels)
 	to = c.place(e, i)
@@ -239,7 +240,7 @@ func (c *Cache) below(e *Entry, i int) (to int, drop bool) {
 func (c *Cache) admits(e *Entry) bool {
 	switch c.policy.Place {
 	case WriteThrough, Selective:
-		return false // the policy has copied the entry already, or does not want it there
+		return false // the policy has copied the entry to the last level already, or keeps it out
 	}
 	return int(e.asked) >= c.policy.After
 }
@@ -253,7 +254,7 @@ func (c *Cache) beginDemotion(e *Entry, to *level) {
 	e.in.order.Add(e.item(to))
 }
 
-// leave ends a writer's use of the write limit and admits the next writer.
+// leave gives back a writer's place in the write limit and admits the next writer.
 func (c *Cache) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,8 +265,8 @@ func (c *Cache) leave() {
 // queue is a FIFO queue of waiters. Guarded by the cache's lock.
 type queue []*waiter
 
-// waiter is one wait. With e it waits for a plan of capacity. With in it waits for free bytes of a
-// level, which turn a claim into a reservation. Otherwise it waits for the write limit. It is a struct
+// waiter is one wait. If e is set, it waits for a plan of capacity. If in is set, it waits for free bytes
+// of a level, which turn a claim into a reservation. Otherwise it waits for the write limit. It is a struct
 // and not a function, so that the common case of no wait allocates nothing.
 type waiter struct {
 	e      *Entry
@@ -299,8 +300,8 @@ func (c *Cache) serveQueue(q *queue) {
 	}
 }
 
-// await waits in a queue until the condition of want holds. After an error the condition was not
-// applied.
+// await waits in a queue until serves has completed want. After an error it has changed nothing: there is
+// no plan, no reservation and no place.
 func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

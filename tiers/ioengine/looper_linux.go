@@ -15,7 +15,7 @@ import (
 	"kvbench/tiers/ioengine/ring"
 )
 
-// queue is the part of a ring that a looper uses. Tests have a fake.
+// queue has the methods of a ring that a looper uses. Tests use a fake.
 type queue interface {
 	Next() *ring.Request
 	Enter(wait int) error
@@ -26,12 +26,14 @@ type queue interface {
 
 // turnOver is how long a ring's thread runs before it yields to the scheduler.
 //
-// The runtime's monitor preempts a goroutine that has not been scheduled for 10 ms, even if it has
-// made thousands of short system calls. After that it polls every 20 us: a timer and two context
-// switches each time, next to requests that take 20 us themselves. Measured on one core, 4 KiB, one
-// in flight on a loop device in memory, five seconds: 35,000 polls without yields and 900 with them;
-// CPU per request 18.9 and 11 us. With long rounds the thread must yield before a round: 16 requests
-// of 1 MiB in flight at a disk on two cores, rounds of 3.4 ms, took 0.037 ns of CPU a byte with a
+// The runtime's monitor preempts a goroutine that runs for 10 ms without a yield, even if it has made
+// thousands of short system calls. After a preemption the monitor polls every 20 us. Each poll costs a
+// timer and two context switches, as often as requests that take 20 us themselves. Measured on one
+// core, 4 KiB, one in flight on a loop device in memory, five seconds: 35,000 polls without yields and
+// 900 with them; CPU per request 18.9 and 11 us.
+//
+// A thread with long rounds must yield before the round that would pass the limit. Measured with 16
+// requests of 1 MiB in flight at a disk, two cores, rounds of 3.4 ms: 0.037 ns of CPU a byte with a
 // yield after the 8 ms, and 0.024 with a yield before (medians of four).
 const turnOver = 8 * time.Millisecond
 
@@ -43,13 +45,13 @@ const turnOver = 8 * time.Millisecond
 // requests/s at 4.1 to 4.4 us of CPU with one call for all completed requests, 71 to 79 thousand at
 // 4.6 to 6.0 us with two requests per call. With 128 in flight there was no difference.
 //
-// The call that submits the last batch does not wait for completions either: a sleeping thread wakes
-// late, and the device may complete a request soon. Reads of 4 KiB, 8 in flight at a loop device
-// whose worker ran on the other core: 178 thousand requests/s at 4.1 us if that call waited, 212 at
-// 3.8 if only the next call waited, when no request had completed by then (medians of seven,
-// alternating; fio's io_uring 204 and 3.9). With the worker on the same core it costs 2 %. If
-// completions are further apart than soon, the extra call finds none, for example with 16 reads of
-// 1 MiB in flight at a disk, 390 us apart.
+// The call that submits the last batch does not wait for completions either. A sleeping thread wakes
+// late, and the device may complete a request soon. The next call waits if no request has completed by
+// then. Measured with reads of 4 KiB, 8 in flight at a loop device whose worker ran on the other core:
+// 178 thousand requests/s at 4.1 us of CPU if the first call waited, 212 at 3.8 if only the next one
+// waited (medians of seven, alternating; fio's io_uring 204 and 3.9). With the worker on the same core
+// the extra call costs 2 %. If completions are further apart than soon, the extra call would find none,
+// so the first call waits. For example, 16 reads of 1 MiB in flight at a disk complete 390 us apart.
 const (
 	batchPart = 16
 	soon      = 50 * time.Microsecond
@@ -62,7 +64,7 @@ const wakeUp = ^uint64(0)
 type onRing struct {
 	ring  *looper
 	whole whole
-	going bool // it is in service, perhaps after a part
+	going bool // it is in service; a part of it may be complete
 	waits bool // it returned EAGAIN: the kernel would have blocked
 }
 
@@ -85,8 +87,8 @@ type looper struct {
 
 	mu       sync.Mutex
 	inbox    []*Op
-	calls    []func()
-	ops      [ringEntries]*Op // the kernel has them; changed by the thread alone
+	calls    []func()         // to run on the thread
+	ops      [ringEntries]*Op // the kernel has them; only the thread changes the array
 	inFlight int              // submitted and not done
 	closed   bool
 	over     chan struct{} // closed when the thread has ended
@@ -112,14 +114,14 @@ type looper struct {
 
 // run is the thread's main function.
 func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
-	// Never unlocked: the thread ends with the goroutine, and with it the kernel's state for it.
+	// Never unlocked, so that the thread and its state in the kernel end with the goroutine.
 	runtime.LockOSThread()
 	var err error
 	l.over = make(chan struct{})
 	defer close(l.over)
 	if l.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 		if l.q, l.mode, err = open(); err != nil {
-			_ = unix.Close(l.wakeFD) // each trial tries again where io_uring is refused
+			_ = unix.Close(l.wakeFD) // else each trial on a system without io_uring leaks one
 		}
 	}
 	if err != nil {
@@ -153,7 +155,7 @@ func (l *looper) round() (more bool) {
 	}
 	l.ring()
 	l.mu.Lock()
-	for len(l.calls) > 0 { // before requests that were submitted after them
+	for len(l.calls) > 0 { // first, because requests in the inbox may depend on them
 		calls := l.calls
 		l.calls = nil
 		l.mu.Unlock()
@@ -170,7 +172,7 @@ func (l *looper) round() (more bool) {
 	begun, all := l.begin()
 	wait := 0
 	over := l.closed && l.inFlight == 0
-	// With several short requests in flight it first reaps those that have completed meanwhile.
+	// After it has submitted several short requests it does not wait, see soon.
 	if !over && all && (begun == 0 || l.inFlight == 1 || l.lap > soon) {
 		wait = 1
 		l.sleeps.Store(true)
@@ -186,7 +188,7 @@ func (l *looper) round() (more bool) {
 	return true
 }
 
-// ring submits a read of wakeFD, which completes when wake writes to it.
+// ring submits a read of wakeFD, unless one is in flight. The read completes when wake writes to wakeFD.
 func (l *looper) ring() {
 	if l.armed {
 		return
@@ -198,8 +200,8 @@ func (l *looper) ring() {
 	}
 }
 
-// begin puts requests into the submission queue, at most one batch. It returns how many, and whether
-// no request is left that has a free entry. Callers hold mu.
+// begin puts waiting requests into the submission queue, at most one batch. It returns how many, and
+// whether these were all that the free entries allow. Callers hold mu.
 func (l *looper) begin() (begun int, all bool) {
 	if len(l.waiting) == 0 {
 		return 0, true
@@ -259,7 +261,7 @@ func (l *looper) fill(q *ring.Request, op *Op) {
 	if i, ok := l.registered(op.Buf, p); ok {
 		q.Op, q.Buffer = q.Op-ring.Read+ring.ReadFixed, uint16(i)
 	}
-	if op.kernel.waits || l.e.inline { // it would block: let a kernel thread execute it
+	if op.kernel.waits || l.e.inline { // it would block this thread: a kernel thread executes it
 		q.Flags |= ring.FlagAsync
 	}
 }
@@ -270,7 +272,7 @@ func (l *looper) registered(b tiers.Buffer, p []byte) (i int, ok bool) {
 		return 0, false
 	}
 	for i = int(b.Slot) - 1; i < len(l.buffers) && l.buffers[i] != nil; i++ {
-		at := address(p) - address(l.buffers[i]) // wraps around for smaller ones
+		at := address(p) - address(l.buffers[i]) // wraps around if p is before the buffer
 		if at < uint64(len(l.buffers[i])) {
 			return i, at+uint64(len(p)) <= uint64(len(l.buffers[i]))
 		}
@@ -298,7 +300,7 @@ func (l *looper) reap() {
 		l.e.completed(op)
 		op.done()
 	}
-	for i, op := range l.back { // a request may also be submitted again by the Done of another one
+	for i, op := range l.back { // after all calls of Done: one may submit the request of another again
 		if op.chained() {
 			op.anew()
 			l.waiting = append(l.waiting, op)

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// psync makes one blocking system call per request, on the thread of a worker goroutine. There are as
-// many workers as the largest number of requests that were ever in flight; the number of buffers
-// limits it.
+// psync makes one blocking system call per request, on the thread of a worker goroutine. It has as many
+// workers as there were requests in flight at most. The number of buffers limits the requests in flight.
 type psync struct {
 	ledger
 	call func(*Op) (moved int, err error)
@@ -25,8 +24,8 @@ type psync struct {
 	workers []*worker
 }
 
-// worker is a goroutine that executes requests one after the other. Its lock is its own, because one
-// lock of all workers limited sixteen processors to 0.5 million requests/s.
+// worker is a goroutine that executes requests one after the other. It has its own lock, because one
+// lock for all workers limited sixteen processors to 0.5 million requests/s.
 type worker struct {
 	mu        sync.Mutex
 	inService *Op      // nil: none
@@ -62,9 +61,9 @@ func (e *psync) Register([]byte) (int32, error) { return 0, nil }
 // Unregister does nothing.
 func (e *psync) Unregister(int32) {}
 
-// Submit passes the request to an idle worker, or starts one. A request that its own Done submits
-// again stays on the worker that called Done: a chain of requests in one buffer needs no wake-ups,
-// which cost more CPU than the calls.
+// Submit passes the request to an idle worker, or starts a worker. A request that its own Done submits
+// again stays on the worker that called Done, because the wake-up of another worker costs more CPU than
+// the system call.
 func (e *psync) Submit(op *Op) {
 	if op.chain() {
 		return
@@ -77,7 +76,7 @@ func (e *psync) Submit(op *Op) {
 	}
 }
 
-// execute makes a worker, which executes requests, first op, until the engine is closed.
+// execute is the main function of a worker. It executes requests until the engine is closed, op first.
 func (e *psync) execute(op *Op) {
 	w := &worker{}
 	e.mu.Lock()
@@ -145,7 +144,7 @@ func (e *psync) Close(ctx context.Context) error {
 
 // perform executes a request with system calls.
 func perform(op *Op) (moved int, err error) {
-	sync := unix.Fsync
+	flush := unix.Fsync
 	switch op.Kind {
 	case Read, Write:
 		switch {
@@ -158,10 +157,10 @@ func perform(op *Op) (moved int, err error) {
 		}
 		return transfer(op, 0, unix.Pread, unix.Pwrite)
 	case DataSync:
-		sync = syncData
+		flush = syncData
 	}
 	for {
-		if err := sync(op.FD); err != unix.EINTR {
+		if err := flush(op.FD); err != unix.EINTR {
 			return 0, err
 		}
 	}
@@ -169,8 +168,7 @@ func perform(op *Op) (moved int, err error) {
 
 // transfer moves the bytes of a request after the first moved ones, with as many calls as it takes.
 // It returns how many bytes have been moved, including the first ones.
-func transfer(op *Op, moved int, read, write func(fd int, p []byte, off int64) (int, error)) (n int,
-	err error) {
+func transfer(op *Op, moved int, read, write func(fd int, p []byte, off int64) (int, error)) (int, error) {
 	call := read
 	if op.Kind == Write {
 		call = write

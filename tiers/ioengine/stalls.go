@@ -51,8 +51,8 @@ func (s *Stalls) add(stuck Stuck) {
 	s.Longest = s.Longest[:min(len(s.Longest), mostStalls)]
 }
 
-// ledger records an engine's calls, and its stalls that have completed. Each engine keeps its
-// requests in flight itself, because they are many.
+// ledger records an engine's calls in service, and the stalls that have completed. The requests in
+// flight are too many for it: each engine keeps its own.
 type ledger struct {
 	now   func() time.Duration
 	calls [16]calls
@@ -61,8 +61,8 @@ type ledger struct {
 	late Stalls // completed
 }
 
-// calls are some of the calls in service. A call is in any of them, so that callers on many processors
-// rarely wait for each other.
+// calls are some of the calls in service. A call chooses one of several calls at random, so that callers
+// on many processors rarely wait for each other's lock.
 type calls struct {
 	mu        sync.Mutex
 	inService map[*Stuck]struct{}
@@ -93,7 +93,7 @@ func (l *ledger) Call(what, where string, f func() error) error {
 	return f()
 }
 
-// stuck appends the calls that are older.
+// stuck appends the calls that have been in service for longer than older.
 func (l *ledger) stuck(dst []Stuck, older time.Duration) []Stuck {
 	now := l.now()
 	for i := range l.calls {

@@ -24,19 +24,19 @@ import (
 // new, new, old; the next block begins with the new side. Linear drift within a block cancels out, and
 // drift between blocks affects no comparison.
 type Turns struct {
-	Names     [2]string // of the sides, and of their files; for a gate Sides
+	Names     [2]string // of the sides and of their files; for a gate they are Sides
 	Commands  [2]string // shell commands; each run prints one trial per benchmark
 	Count     int       // runs of each side; if odd, the last block has one run of each
 	Dir       string    // directory for the outputs, such as old.txt and old.log
-	Options   Options   // of the gate that follows, to report early what it cannot show
-	StopEarly bool      // end when the gate will hardly decide
+	Options   Options   // of the gate after the runs, to report early what it cannot show
+	StopEarly bool      // end if a forecast shows that the gate will hardly decide
 	Say       func(string)
 
 	began time.Time
 }
 
-// ErrFew reports that Count is too small to show anything. Run returns it before the first run, after
-// the first run of a side, or, with StopEarly, after a forecast.
+// ErrFew reports that Count is too small to show anything. Run returns it before the first run or after
+// the first run of a side. With StopEarly it also returns it after a forecast.
 var ErrFew = errors.New("not enough samples")
 
 // Sides are the names of the sides of a gate, also of their files.
@@ -88,19 +88,19 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 	return failed, nil
 }
 
-// check returns an error if more runs would be in vain, as far as a run shows that: the first one of a side,
-// and the last one of every second block.
+// check returns an error if the last run shows that more runs would be in vain. It checks after the first
+// run of each side and after every second block.
 func (t *Turns) check(run, results int) error {
 	_, side := blockOf(run)
 	switch {
 	case run < 2 && results == 0:
 		return fmt.Errorf("the first run of the %s side printed no result: nothing is to be compared; see %s",
 			t.Names[side], t.file(side, "log"))
-	case run < 2: // the metrics are known
+	case run < 2: // the output shows how many metrics there are
 		if r := t.judge(side, side); r != nil {
 			return t.enough(max(1, r.Tested))
 		}
-	case run%8 == 7 && run+1 < 2*t.Count: // two blocks have at least stats.LeastSamples runs of a side
+	case run%8 == 7 && run+1 < 2*t.Count: // two blocks have stats.LeastSamples runs of a side
 		return t.forecast(run + 1)
 	}
 	return nil
@@ -109,8 +109,8 @@ func (t *Turns) check(run, results int) error {
 // file returns the path of a file of a side.
 func (t *Turns) file(side int, ext string) string { return filepath.Join(t.Dir, t.Names[side]+"."+ext) }
 
-// enough returns ErrFew if Count is too small to show a loss of so many metrics, or of sides with names
-// a difference in either direction.
+// enough returns ErrFew if Count is too small to show a loss in any of so many metrics. Sides other than
+// those of a gate need more runs, because a difference in either direction counts.
 func (t *Turns) enough(metrics int) error {
 	alpha := t.Options.Alpha
 	if t.Names != Sides {
@@ -123,8 +123,8 @@ func (t *Turns) enough(metrics int) error {
 		Needs(metrics, alpha, true))
 }
 
-// judge returns the report of a gate of the outputs so far, nil if there is none. The gate itself reports
-// errors.
+// judge returns the report of a gate on the outputs so far, nil after an error. The gate itself reports that
+// error later.
 func (t *Turns) judge(old, new int) *Report {
 	o := t.Options
 	if t.Names != Sides { // the settings in which two drives differ
@@ -139,8 +139,8 @@ func (t *Turns) judge(old, new int) *Report {
 	return r
 }
 
-// forecast says what Count runs of each side will show at the noise of the runs so far. With StopEarly it
-// returns ErrFew if they will hardly decide a gate.
+// forecast says what Count runs of each side will show if they are as noisy as the runs so far. With
+// StopEarly it returns ErrFew if they will hardly decide a gate.
 func (t *Turns) forecast(done int) error {
 	r := t.judge(oldSide, newSide)
 	if r == nil {
@@ -167,7 +167,7 @@ func (t *Turns) forecast(done int) error {
 		text += "; " + r.remedy(row, 2*time.Since(t.began)/time.Duration(done))
 	}
 	for _, failed := range r.Rows {
-		if failed.Verdict == Failed { // the probability is of the other trials
+		if failed.Verdict == Failed { // the probability does not include it
 			text += fmt.Sprintf("; %s: %s", failed.Bench, r.whole(failed))
 		}
 	}
@@ -181,7 +181,7 @@ func (t *Turns) forecast(done int) error {
 // resultLine matches the line of a benchmark with a value.
 var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
 
-// rateOf matches the name and the first rate of a result line: bytes read from the storage, or written to it.
+// rateOf matches the name and the first rate of a result line: of bytes read or written.
 var rateOf = regexp.MustCompile(`(?m)^Benchmark(\S*?)(?:-\d+)?\s.*?\s(\S+) (?:read|write)-B/s`)
 
 // shownRates lists the rates of a run's results, in brackets.
@@ -226,7 +226,7 @@ func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err err
 		return false, results, nil
 	}
 	shown := ""
-	if t.Names != Sides { // a gate's reader waits for its answer
+	if t.Names != Sides { // of a gate only the verdict counts
 		shown = shownRates(out)
 	}
 	t.Say(fmt.Sprintf("%s: %s in %v%s%s", where, units.Plural(results, "result"), took, left, shown))
@@ -249,8 +249,8 @@ func (t *Turns) execute(ctx context.Context, side int) (out, log string, err err
 	return stdout.String(), stderr.String(), err
 }
 
-// reason returns why a command failed: the error of a failed trial's summary, or the last line of the
-// log. It skips lines in parentheses, which refer to another place.
+// reason returns why a command failed: the last error in the summary of a trial, or the last line of the
+// log. It skips lines in parentheses, because they only refer to another place.
 func reason(log string) (last string) {
 	failed := ""
 	for line := range strings.Lines(log) {

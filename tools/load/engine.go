@@ -14,12 +14,12 @@ import (
 	"kvbench/kvbench/merge"
 )
 
-// Engine is a result of the own benchmark of an inference engine. kvbench ran nothing of it.
+// Engine is a result of an inference engine's own benchmark, which kvbench did not run.
 type Engine struct {
 	File    string
 	Program string
 	Model   string
-	Numbers [len(EngineNumbers)]any // float64, or nil if the file does not say
+	Numbers [len(EngineNumbers)]any // float64, or nil if the file has no such number
 	Others  string                  // all other values of the file
 }
 
@@ -30,9 +30,9 @@ var EngineNumbers = [...]string{"requests", "requests/s", "tokens/s", "generated
 // FirstTime is the index of the first of EngineNumbers that is a time.
 const FirstTime = 4
 
-// engines are the programs whose results are read: the keys that only their files have, the key of the
-// model, the keys of EngineNumbers, and the unit of times. The programs were read at vLLM 0.13 and at
-// LMCache's revision of July 2026.
+// engines are the programs whose results are read. keys are in all files of the program, and together in no
+// file of another program. model is the key of the model, and numbers are the keys of EngineNumbers. unit is
+// the unit of times. The keys are those of vLLM 0.13 and of LMCache's revision of July 2026.
 var engines = []struct {
 	program, keys, model string
 	numbers              [len(EngineNumbers)]string
@@ -43,7 +43,7 @@ var engines = []struct {
 			"mean_ttft_ms", "median_ttft_ms", "p99_ttft_ms"}, ms},
 	{"vllm bench throughput", "num_requests total_num_tokens requests_per_second tokens_per_second", "",
 		[...]string{"num_requests", "requests_per_second", "tokens_per_second", "", "", "", ""}, ms},
-	// Its tokens are those that were generated, not those of the prompts.
+	// Its tokens are the generated tokens, without the prompts.
 	{"validate_lmcache.sh", "backend num_prompts total_tokens requests_per_second tokens_per_second", "",
 		[...]string{"num_prompts", "requests_per_second", "", "tokens_per_second", "", "", ""}, ms},
 	{"lmcache bench engine", "results.successful_requests results.output_throughput", "config.model",
@@ -53,7 +53,7 @@ var engines = []struct {
 		[...]string{"", "", "", "", "query_ttft_per_prompt", "", ""}, 1000 * ms},
 }
 
-// engineResults reads the results of a file that is none of kvbench. A file of vllm bench serve
+// engineResults reads the results of a file that kvbench did not write. A file of vllm bench serve
 // -append-result has several.
 func (r *reader) engineResults(data []byte, name string) error {
 	values := json.NewDecoder(bytes.NewReader(data))
@@ -116,7 +116,7 @@ func engineResult(tree map[string]any) (e Engine, err error) {
 		strings.Join(sought, ", "))
 }
 
-// flatten adds the values of a tree by dotted key. It adds of a list how many values it has.
+// flatten adds the values of a tree by dotted key. Of a list it adds only the number of values.
 func flatten(to map[string]any, prefix string, tree map[string]any) {
 	for key, v := range tree {
 		switch v := v.(type) {

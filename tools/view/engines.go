@@ -11,16 +11,16 @@ import (
 	"kvbench/tools/stats"
 )
 
-// ours are the units of our lines that have the meaning of one of load.EngineNumbers, and the factor to
-// its unit.
+// ours pairs a unit of kvbench's benchmark lines with the one of load.EngineNumbers that has the same
+// meaning. scale converts a value to the unit of that number.
 var ours = []struct {
 	unit, number string
 	scale        float64
 }{{"req/s", "requests/s", 1}, {"tok/s", "generated tokens/s", 1}, {"ttft-mean-sec", "TTFT mean", 1e9},
 	{"ttft-p50-sec", "TTFT p50", 1e9}}
 
-// Engines is a table of the results of inference engines' own benchmarks, followed by the medians of our
-// benchmarks that complete requests. It is empty if there are no such results.
+// Engines is a table of the results of inference engines' own benchmarks, followed by the medians of those
+// kvbench benchmarks that complete requests. It is empty if list is empty.
 func Engines(list []load.Engine, t *stats.Table) report.Section {
 	if len(list) == 0 {
 		return report.Section{}
@@ -51,7 +51,7 @@ func Engines(list []load.Engine, t *stats.Table) report.Section {
 		s.Rows = append(s.Rows, append(append(names, numbers...), others))
 	}
 	for _, e := range list {
-		// Files of several runs often have one name: their directories have others.
+		// Files of several runs often have the same name, but in different directories.
 		file := filepath.Join(filepath.Base(filepath.Dir(e.File)), filepath.Base(e.File))
 		row(file, e.Program, e.Model, e.Numbers[:], e.Others)
 	}

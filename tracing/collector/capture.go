@@ -9,7 +9,7 @@ import (
 	"kvbench/tracing"
 )
 
-// The directions of requests, as in the programs.
+// The directions of requests. The BPF programs have the same numbers.
 const (
 	dirRead  = 0
 	dirWrite = 1
@@ -48,7 +48,7 @@ func (c *Collector) build(w *window) (*tracing.Trace, error) {
 	}
 	p.LeadNS, p.TailNS = w.margins()
 	p.UnobservedNS += w.lost.unobserved
-	// Several lost completions at a time count several times in UnobservedNS: then the sum is too large.
+	// Lost completions at the same time count several times in UnobservedNS: then gaps may exceed the window.
 	gaps := int64(float64(p.IdleNS) / max(p.Seen(), seeingMin))
 	p.IdleNS = p.LeadNS + p.TailNS
 	p.IdleKnown = p.Seen() > seeingMin && p.IdleNS+gaps <= p.WindowNS
@@ -63,8 +63,8 @@ func (c *Collector) build(w *window) (*tracing.Trace, error) {
 	return t, nil
 }
 
-// margins are the times before the first dispatch and after the last completion, if nothing was in
-// flight then.
+// margins returns the times before the first dispatch and after the last completion. A time is 0 if a
+// request was in flight in it.
 func (w *window) margins() (lead, tail int64) {
 	span := func(from, to uint64) int64 { return int64(max(to, from) - from) }
 	if w.after.first == 0 && w.before.inFlight == [2]int64{} {
@@ -79,10 +79,10 @@ func (w *window) margins() (lead, tail int64) {
 	return lead, tail
 }
 
-// A request with a lost completion counts as in flight until the trace finds it: at a later dispatch, when it
-// is the oldest request in flight, or when its address is reused. A depth that may be more than
-// excessTolerated too high is left out. Lost completions hide gaps, but the visible gaps are right: their sum
-// is scaled up, if at least seeingMin of the window had visible gaps.
+// A request with a lost completion counts as in flight until the trace finds the loss. It finds it at a
+// later dispatch, if the request is the oldest in flight or its address is used again. A depth that may be
+// more than excessTolerated too high is left out. Lost completions hide gaps, but the visible gaps are
+// right. Their sum is scaled up to the whole window, if gaps were visible in more than seeingMin of it.
 const (
 	excessTolerated = 5 // percent
 	seeingMin       = 0.5
@@ -116,7 +116,8 @@ func (c *Collector) judge(t *tracing.Trace) {
 		p.Warn("lost completions hide when nothing was in flight: the idle time is left out")
 		t.Idle, p.Gaps = tracing.Histogram{}, 0
 	}
-	// A request that completes while an edge is read may be in flight at the edge and counted before it.
+	// A request may complete while the counters of a window's edge are read. Then it may count as in flight
+	// at the edge and as completed before it.
 	n := p.Read.Imbalance() + p.Write.Imbalance()
 	warn(max(n, -n) > int64(4*runtime.NumCPU()), "issued and completed requests differ by %d", n)
 	l := &p.Losses
