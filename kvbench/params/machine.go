@@ -65,7 +65,7 @@ func (r *resolver) ofMachine(p *parameter, s setting) setting {
 		if most > 0 {
 			bytes = min(bytes, most)
 		}
-		return units.FormatGiB(bytes / n / step * step)
+		return units.FormatGiB(max(step, bytes/n/step*step)) // 0 would be no tier
 	}
 	switch p.name {
 	case "num-users":
@@ -76,7 +76,10 @@ func (r *resolver) ofMachine(p *parameter, s setting) setting {
 		available, _ := m.Limits.Available()
 		s.text = memory(AutoCPU(available) / int64(v.LocalRanks))
 	case "storage-capacity-gb":
-		s.text = units.FormatGiB(m.Capacity(&v) / n)
+		// There is no N-th part of the default: auto/N is refused then.
+		if size := m.Capacity(&v); size > 0 || n == 1 {
+			s.text = units.FormatGiB(size / n)
+		}
 	}
 	return s
 }

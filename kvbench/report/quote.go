@@ -306,7 +306,12 @@ func doubtsOfCheckpoint(r *result.Result, unit string) (list []string) {
 
 // unmoved reports whether a cache took a part of the bytes in the direction of a unit.
 func unmoved(r *result.Result, unit string) bool {
-	ratio, reads := r.DeviceCounters.WriteRatio, !strings.HasPrefix(unit, "write")
+	if r.Removal != nil { // it moves only the filesystem's own bytes
+		return false
+	}
+	read, _ := r.StorageTraffic()
+	reads := strings.HasPrefix(unit, "read") || !strings.HasPrefix(unit, "write") && read.Bytes > 0
+	ratio := r.DeviceCounters.WriteRatio
 	if reads {
 		ratio = r.DeviceCounters.ReadRatio
 	}
