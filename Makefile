@@ -78,7 +78,7 @@ bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directo
 
 # The path of a new user: does it work here (bench), one drive, which of two drives.
 .PHONY: drive drives
-drive: ## one drive: plain I/O, the knee and MLPerf option 1, three times, and what you may quote (11 minutes): CACHE_DIR=DIR
+drive: ## one drive: plain I/O, the knee and MLPerf option 1, three times, and what you may quote (10 minutes): CACHE_DIR=DIR
 	@[ -n "$(CACHE_DIR)" ] || { echo "make drive CACHE_DIR=DIR: which directory, on the drive to be measured?" >&2; exit 2; }
 	@$(COMPILING)
 	@$(GO) test ./benchmarks -run '^$$' -bench . -scenario drive -cache-dir '$(CACHE_DIR)' $(ARGS)
