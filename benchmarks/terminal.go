@@ -1,9 +1,7 @@
 package benchmarks
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -55,18 +53,16 @@ func (s *session) begins(t *trial, called *line) {
 	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), n, len(s.runs()), t.line.name())
 }
 
-// comparedRun is a run of kvreport turns. of is 0 if this process is none.
+// comparedRun is a run of kvreport turns, which describes it in the variable KVREPORT_RUN. of is 0 if this process
+// is none.
 type comparedRun struct {
 	number, of int
-	each       time.Duration // mean time of the runs so far, 0 = unknown
+	before     time.Duration // time of the runs before it
 	side       string        // its name
 }
 
-// readComparedRun reads the variable KVREPORT_RUN, in which kvreport turns describes a run.
 func readComparedRun(text string) (r comparedRun) {
-	if n, _ := fmt.Sscan(text, &r.number, &r.of, &r.each, &r.side); n < 4 {
-		return comparedRun{}
-	}
+	_, _ = fmt.Sscan(text, &r.number, &r.of, &r.before, &r.side)
 	return r
 }
 
@@ -74,10 +70,6 @@ func readComparedRun(text string) (r comparedRun) {
 // that wipes the line. If no I/O completes for long, a line of its own shows it, also in the log of kvreport turns.
 func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 	const clear = "\r\x1b[K"
-	var tty io.Writer = io.Discard
-	if s.tty != nil {
-		tty = s.tty
-	}
 	l, head, silent := &liveLine{}, s.headOf(t), false
 	return func(now kvbench.Snapshot) {
 		if now.Silent > 0 && !silent {
@@ -86,10 +78,9 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 				text += fmt.Sprintf(" (run %d of %d)", s.compared.number, s.compared.of)
 				fmt.Fprintln(os.Stderr, text)
 			}
-			fmt.Fprint(tty, clear+text+"\n")
+			_, _ = s.tty.WriteString(clear + text + "\n")
 		}
-		silent = now.Silent > 0
-		if s.tty == nil {
+		if silent = now.Silent > 0; s.tty == nil {
 			return
 		}
 		columns, _, err := term.GetSize(int(s.tty.Fd()))
@@ -115,8 +106,8 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 			}
 			line += ", " + part
 		}
-		fmt.Fprintf(tty, clear+"%.*s", columns, line+left)
-	}, func() { fmt.Fprint(tty, clear) }
+		_, _ = fmt.Fprintf(s.tty, clear+"%.*s", columns, line+left)
+	}, func() { _, _ = s.tty.WriteString(clear) } // an error without a terminal
 }
 
 // headOf returns the function that makes the ends of the live line of a trial that begins now, in so many
@@ -126,15 +117,17 @@ func (s *session) headOf(t *trial) func(columns int) (start, end string) {
 	begun := time.Now()
 	this, after, n := s.remaining(t)
 	lines, trials := len(s.runs()), len(t.trials)
-	run, which := "", ""
-	several := lines*trials > 1
+	run, which, several := "", "", lines*trials > 1 || s.compared.of > 0
 	if trials > 1 {
 		which = fmt.Sprintf(" trial %d/%d", slices.Index(t.trials, t)+1, trials)
 	}
 	if r := s.compared; r.of > 0 {
 		run = fmt.Sprintf("run %d of %d (%s: %s): ", r.number, r.of, r.side, units.Shorten(cacheDir(t.v), 24))
-		after += time.Duration(r.of-r.number) * cmp.Or(r.each, s.plan.time)
-		several = true
+		each := s.plan.time
+		if r.number > 1 {
+			each = r.before / time.Duration(r.number-1)
+		}
+		after += time.Duration(r.of-r.number) * each
 	} else if lines > 1 {
 		run = fmt.Sprintf("%d/%d ", n, lines)
 	}

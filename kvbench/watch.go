@@ -76,15 +76,14 @@ func (t *trial) redraw() {
 	for _, stuck := range t.stuck(ioengine.StallAfter) {
 		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
 	}
-	if s.StuckFor >= silentAfter {
-		// A load submits a request whenever one completes: if the youngest is old, none has completed.
-		s.Silent = s.StuckFor
+	// A load submits a request whenever one completes: if the youngest is old, none has completed.
+	if s.Silent = s.StuckFor; s.StuckFor >= silentAfter {
 		for _, r := range t.stuck(0) {
 			s.Silent = min(s.Silent, r.For)
 		}
-		if s.Silent < silentAfter {
-			s.Silent = 0
-		}
+	}
+	if s.Silent < silentAfter {
+		s.Silent = 0
 	}
 	t.cfg.Progress(s)
 }

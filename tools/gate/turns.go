@@ -240,16 +240,13 @@ func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err err
 }
 
 // execute runs the command of a side and returns what it prints. The variable KVREPORT_RUN gives the live line
-// of the benchmarks the number of the run, the number of runs, their mean time so far in ns, and the side.
+// of the benchmarks the number of the run, the number of runs, the time of the runs before it in ns, and the side.
 func (t *Turns) execute(ctx context.Context, run, side int) (out, log string, err error) {
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	each := time.Since(t.began) / time.Duration(max(1, run))
-	if run == 0 {
-		each = 0
-	}
-	cmd.Env = append(os.Environ(), fmt.Sprintf("KVREPORT_RUN=%d %d %d %s", run+1, 2*t.Count, each, t.Names[side]))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("KVREPORT_RUN=%d %d %d %s", run+1, 2*t.Count, time.Since(t.began),
+		t.Names[side]))
 	if t.Names != Sides { // the old program of a gate may not know the parameter -name
 		cmd.Env = append(cmd.Env, "KVBENCH_NAME="+t.Names[side])
 	}
