@@ -191,12 +191,14 @@ func shown(out string) (dir, lines string) {
 	records = slices.DeleteFunc(records, func(rec *load.Record) bool { return rec.Result == nil })
 	width := 0
 	for _, rec := range records {
-		dir = ": " + units.Shorten(path.Dir(rec.Result.IO.CacheDir), 30) // above rank_N
+		if rank := rec.Result.IO.CacheDir; rank != "" { // else several clients
+			dir = ": " + units.Shorten(path.Dir(rank), 30)
+		}
 		width = max(width, len(rec.Result.Name))
 		rec.Result.Warnings = nil
 	}
 	for _, rec := range records {
-		lines += "\n  " + units.Shorten(report.TrialLine(rec.Result, width), columns-2)
+		lines += fmt.Sprintf("\n  %.*s", columns-2, report.TrialLine(rec.Result, width))
 	}
 	return dir, lines
 }
@@ -226,14 +228,18 @@ func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err err
 		left = fmt.Sprintf(", %s left", minutes(time.Duration(runs)*mean))
 	}
 	results = len(resultLine.FindAllString(out, -1))
-	if ran != nil {
-		t.Say(fmt.Sprintf("%s): FAILED after %v with %s: %v%s; see %s%s", where, took,
-			units.Plural(results, "result"), ran, reason(log), t.file(side, "log"), left))
-		return false, results, nil
-	}
 	dir, lines := "", ""
 	if t.Names != Sides { // of a gate only the verdict counts
 		dir, lines = shown(out)
+	}
+	if ran != nil {
+		why := ""
+		if !strings.Contains(lines, "FAILED: ") { // else the line of the trial has the reason
+			why = reason(log)
+		}
+		t.Say(fmt.Sprintf("%s%s): FAILED after %v with %s: %v%s; see %s%s%s", where, dir, took,
+			units.Plural(results, "result"), ran, why, t.file(side, "log"), left, lines))
+		return false, results, nil
 	}
 	t.Say(fmt.Sprintf("%s%s): %s in %v%s%s", where, dir, units.Plural(results, "result"), took, left, lines))
 	return true, results, nil
