@@ -227,29 +227,17 @@ func (at *place) text(dirs string) string {
 	return text
 }
 
-// early explains windows that a full footprint ends too early for a quote, in one text for all lines that are alike.
-func (p *plan) early() (texts []string) {
-	names := map[string][]string{}
-	for _, l := range p.runs() {
-		if l.short == 0 {
-			continue
-		}
-		tier := p.storage[l.v].StorageBytes
-		more := fmt.Sprintf("\n  half of the tier is full after about %s; a window of %s needs -storage-capacity-gb %s\n  "+
-			"for each GiB/s that the drive writes", roughly(l.short), units.FormatDuration(report.QuotedWindow),
-			units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
-		if on := filesystems(l.v); p.storage[l.v].FreeFloor > 0 && len(on) > 0 {
-			more += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),
-				units.Bytes.Text(on[0].Free-tier), units.Bytes.Text(on[0].Free))
-		}
-		if !slices.Contains(names[more], l.benchmark()) {
-			names[more] = append(names[more], l.benchmark())
-		}
+// early explains a window that a full footprint ends too early for a quote.
+func (p *plan) early(l *line) string {
+	tier := p.storage[l.v].StorageBytes
+	text := fmt.Sprintf("too short to quote is the window of %s\n  half of the tier is full after about %s; a window of %s needs "+
+		"-storage-capacity-gb %s\n  for each GiB/s that the drive writes", l.benchmark(), roughly(l.short),
+		units.FormatDuration(report.QuotedWindow), units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
+	if on := filesystems(l.v); p.storage[l.v].FreeFloor > 0 && len(on) > 0 {
+		text += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),
+			units.Bytes.Text(on[0].Free-tier), units.Bytes.Text(on[0].Free))
 	}
-	for _, more := range slices.Sorted(maps.Keys(names)) {
-		texts = append(texts, "too short to quote is the window of "+strings.Join(names[more], ", ")+more)
-	}
-	return texts
+	return text
 }
 
 // directories returns the number of cache directories of a sweep: kvreport turns runs the benchmarks in each.
@@ -323,7 +311,12 @@ func (p *plan) summary(now time.Time) (lines []string) {
 			"cache directory is used", units.Plural(memory, "benchmark"),
 			strings.Join(slices.Compact(inTiers), "; ")))
 	}
-	lines = append(append(lines, p.early()...), p.opening()...)
+	for _, l := range p.runs() {
+		if l.short > 0 && !slices.Contains(lines, p.early(l)) {
+			lines = append(lines, p.early(l))
+		}
+	}
+	lines = append(lines, p.opening()...)
 	if len(p.storage) > 0 {
 		lines = append(lines, "results in "+p.points[0].ResultsDir)
 	}
