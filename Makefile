@@ -87,13 +87,15 @@ drive: ## one drive: plain I/O, the knee and MLPerf option 1, three times, and w
 A_NAME ?= a
 B_NAME ?= b
 DRIVES_OUT ?= kvbench-drives
-drive_turn = '$(1)=$(DRIVES_OUT)/bench.test -scenario drives -results-dir $(DRIVES_OUT)/$(1) -cache-dir $(2) $(ARGS)'
-drives: ## which of two drives is faster, in turns A B B A, and what you may quote (12 minutes; COUNT=6 runs of each): A=DIR B=DIR
+# A compiled binary has Go's own flags with a prefix.
+drive_args = -scenario drives $(patsubst -benchtime%,-test.benchtime%,$(ARGS))
+drive_turn = '$(1)=$(DRIVES_OUT)/bench.test -results-dir $(DRIVES_OUT)/$(1) -cache-dir $(2) $(drive_args)'
+drives: ## which of two drives is faster, in turns A B B A, and what you may quote (12 minutes; COUNT=6 runs of each, the fewest): A=DIR B=DIR
 	@[ -n "$(A)" ] && [ -n "$(B)" ] || { echo "make drives A=DIR B=DIR: which directories, on the drives to be compared?" >&2; exit 2; }
 	@$(COMPILING)
 	@mkdir -p $(DRIVES_OUT) && $(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o $(DRIVES_OUT)/bench.test ./benchmarks
-	@for dir in '$(A)' '$(B)'; do echo "One of $(or $(COUNT),6) runs in $$dir:"; plan=$$($(DRIVES_OUT)/bench.test -dry-run \
-		-scenario drives -cache-dir "$$dir" $(ARGS)) || exit; echo "$$plan" | sed '/^results in/d; /^Nothing was run/d'; done
+	@plan=$$($(DRIVES_OUT)/bench.test -dry-run -test.count $(or $(COUNT),6) -sweep 'cache-dir=$(A),$(B)' $(drive_args)) && \
+		echo "$$plan" | sed '/^results in/d; /^Nothing was run/d'
 	@$(GO) tool kvreport turns -count $(or $(COUNT),6) -out $(DRIVES_OUT) $(call drive_turn,$(A_NAME),$(A)) $(call drive_turn,$(B_NAME),$(B)) || [ $$? = 1 ]
 	@$(GO) tool kvreport html $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem -o $(DRIVES_OUT)/drives.html
 	@$(GO) tool kvreport quote $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem; code=$$?; \

@@ -11,6 +11,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
@@ -47,6 +48,8 @@ type estimate struct {
 	written   int64         // bytes, to the storage tier
 	writtenIs certainty
 	room      int64 // bytes in the storage tier at a time
+	// short is the time after which a full footprint ends the window too early for a quote, 0 = it does not.
+	short time.Duration
 }
 
 // lasts returns the time in which bytes move at a rate in bytes/s.
@@ -85,6 +88,9 @@ func ofLoad(v *params.Values, load kvbench.Workload, capacity int64) estimate {
 		window = m
 	}
 	e := estimate{timeIs: about, window: phase.Window, writtenIs: about}
+	if f.WriteShare > 0 && window < report.QuotedWindow && phase.Window >= report.QuotedWindow {
+		e.short = window
+	}
 	switch {
 	case counted:
 		e.timeIs = atLeast
@@ -202,7 +208,7 @@ func madeBy(v *params.Values) string {
 func (at *place) text(dirs string) string {
 	text := fmt.Sprintf("in %s (%s): needs up to %s", dirs, strings.Join(at.names, ", "),
 		units.Bytes.Text(at.room))
-	total, joint := int64(0), " of "
+	total, joint := int64(0), " of the "
 	for _, fs := range at.on {
 		text += joint + units.Bytes.Text(fs.Free) + " free"
 		joint = " and "
@@ -210,19 +216,42 @@ func (at *place) text(dirs string) string {
 			total += fs.Total
 		}
 	}
+	text += map[bool]string{true: ", leaves its files", false: ", removes its files at the end"}[at.stay]
 	if at.written == 0 {
-		text += ", writes an unknown number of bytes"
-	} else {
-		text += fmt.Sprintf(", writes %s%s", at.writtenIs, units.Bytes.Text(at.written))
+		return text + "\n  writes an unknown number of bytes"
 	}
+	text += fmt.Sprintf("\n  writes %s%s in all", at.writtenIs, units.Bytes.Text(at.written))
 	if share := math.Round(100*float64(at.written)/float64(total)) / 100; total > 0 && share > 0 {
-		text += fmt.Sprintf(" (%s drive writes of %s)", units.Number.Text(share), units.Bytes.Text(total))
+		text += fmt.Sprintf(", %s drive writes: the filesystem has %s", units.Number.Text(share), units.Bytes.Text(total))
 	}
-	if at.stay {
-		return text + ", leaves its files"
-	}
-	return text + ", removes its files at the end"
+	return text
 }
+
+// early explains a window that a full footprint ends too early for a quote.
+func (p *plan) early(l *line) string {
+	tier := p.storage[l.v].StorageBytes
+	text := fmt.Sprintf("too short to quote is the window of %s\n  half of the tier is full after about %s; a window of %s needs "+
+		"-storage-capacity-gb %s\n  for each GiB/s that the drive writes", l.benchmark(), roughly(l.short),
+		units.FormatDuration(report.QuotedWindow), units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
+	if on := filesystems(l.v); p.storage[l.v].FreeFloor > 0 && len(on) > 0 {
+		text += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),
+			units.Bytes.Text(on[0].Free-tier), units.Bytes.Text(on[0].Free))
+	}
+	return text
+}
+
+// directories returns the number of cache directories of a sweep: kvreport turns runs the benchmarks in each.
+func (p *plan) directories() int {
+	for _, axis := range p.points[0].Sweep {
+		if axis.Key == "cache-dir" {
+			return len(axis.Values)
+		}
+	}
+	return 1
+}
+
+// benchmark returns the name of a line without the point of its sweep.
+func (l *line) benchmark() string { return strings.Trim(l.v.Bench.Name+"/"+l.part.name, "/") }
 
 // summary returns the lines that a user reads before a run: trials and time, room and bytes in each place,
 // and where the results are. No line has a colon after its first word, see epilogue.
@@ -233,8 +262,20 @@ func (p *plan) summary(now time.Time) (lines []string) {
 		window = max(window, l.v.Window.Length)
 	}
 	text := units.Plural(trials, "trial") + " of " + units.Plural(len(p.runs()), "benchmark")
+	var names []string
+	if n := len(p.runs()) / p.directories(); n < len(p.runs()) {
+		text = units.Plural(trials/n, "run") + " of " + units.Plural(n, "benchmark")
+		for _, l := range p.runs() {
+			if name := "  " + l.benchmark(); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
 	if window > 0 {
 		text += " with windows of up to " + units.FormatDuration(window)
+		if len(names) > 0 && window < report.QuotedWindow {
+			text += " (too short to quote)"
+		}
 	}
 	if n := p.points[0].Ranks; n > 1 {
 		text += fmt.Sprintf(", each on %d ranks", n)
@@ -257,6 +298,7 @@ func (p *plan) summary(now time.Time) (lines []string) {
 	if n := len(lines) - most; n > 0 {
 		lines = append(lines[:most], fmt.Sprintf("and in %s", units.Plural(n, "other place")))
 	}
+	lines = slices.Insert(lines, 1, names...)
 	memory, inTiers := 0, []string{}
 	for _, l := range p.runs() {
 		if l.v.NoStorage() {
@@ -268,6 +310,11 @@ func (p *plan) summary(now time.Time) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s without a storage tier (%s), evicted entries are dropped, no "+
 			"cache directory is used", units.Plural(memory, "benchmark"),
 			strings.Join(slices.Compact(inTiers), "; ")))
+	}
+	for _, l := range p.runs() {
+		if l.short > 0 && !slices.Contains(lines, p.early(l)) {
+			lines = append(lines, p.early(l))
+		}
 	}
 	lines = append(lines, p.opening()...)
 	if len(p.storage) > 0 {

@@ -100,19 +100,22 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 		}
 		return strings.Join(p.summary(now), "\n")
 	}
+	const short = "too short to quote is the window of StorageCeiling/op=write\n" +
+		"  half of the tier is full after about 2 s; a window of 10s needs -storage-capacity-gb 20\n" +
+		"  for each GiB/s that the drive writes"
 	p := foreseen(t, "StorageCeiling", "-keep-files -ranks=3")
 	dir := cacheDir(p.points[0])
 	assert.Equal(t, "10 trials of 5 benchmarks with windows of up to 600s, each on 3 ranks, about 42m, until "+
-		"14:44\nin "+dir+" (rank_*): needs up to 12 GiB of 210 GiB free, writes about 1.84 TiB (0.92 drive "+
-		"writes of 2 TiB), leaves its files\nresults in /r", text(p))
+		"14:44\nin "+dir+" (rank_*): needs up to 12 GiB of the 210 GiB free, leaves its files\n  writes about 1.84 TiB in "+
+		"all, 0.92 drive writes: the filesystem has 2 TiB\n"+short+"\n"+strings.Replace(short, "write", "mixed", 1)+"\nresults in /r", text(p))
 
 	p = foreseen(t, "Checkpoint", "-checkpoint-writes=1 -checkpoint-reads=1 -checkpoint-scale=1/64")
 	dir = cacheDir(p.points[0])
 	p.time = 20 * time.Hour
 	p.lines[0].trials = p.lines[0].trials[:1]
 	assert.Equal(t, "3 trials of 2 benchmarks with windows of up to 600s, about 20h0m, until Sat 10:02\nin "+dir+
-		" (ckpt_8b): needs up to 1.64 GiB of 210 GiB free, writes 3.27 GiB, "+
-		"removes its files at the end\nresults in /r", text(p))
+		" (ckpt_8b): needs up to 1.64 GiB of the 210 GiB free, "+
+		"removes its files at the end\n  writes 3.27 GiB in all\nresults in /r", text(p))
 	p.lines[0].skip = "is skipped"
 	assert.True(t, strings.HasPrefix(text(p), "2 trials of 1 benchmark with"))
 
@@ -120,13 +123,33 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 		p.places[fmt.Sprint("/mnt/", n)] = &place{}
 	}
 	assert.Contains(t, text(p), "\nin /mnt/1 (): needs")
-	assert.Contains(t, text(p), " at the end\nand in 3 other places\nresults")
+	assert.Contains(t, text(p), " bytes\nand in 3 other places\nresults")
 
 	p = foreseen(t, "Engines", "-block-trace-path=../testdata/mooncake-small.jsonl")
 	dir = cacheDir(p.points[0])
 	assert.Equal(t, "10 trials of 5 benchmarks with windows of up to 600s, at most 1h40m, until 15:42\nin "+dir+
-		" (rank_0): needs up to 4 GiB of 210 GiB free, writes about 5.86 TiB (2.93 drive writes of 2 TiB), "+
-		"removes its files at the end\n"+strings.Join(p.opening(), "\n")+"\nresults in /r", text(p))
+		" (rank_0): needs up to 4 GiB of the 210 GiB free, removes its files at the end\n  writes about 5.86 TiB "+
+		"in all, 2.93 drive writes: the filesystem has 2 TiB\n"+strings.Join(p.opening(), "\n")+"\nresults in /r", text(p))
+
+	// A comparison of two directories runs each benchmark in both. A tier can be small because some space stays free.
+	a, b := t.TempDir(), t.TempDir()
+	v, err := resolved(t, "StorageCeiling", "-division=open", "-results-dir=/r", "-sweep=cache-dir="+a+","+b)
+	require.NoError(t, err)
+	bench, err := readPattern("-bench", "StorageCeiling/.*/op=write")
+	require.NoError(t, err)
+	p = newPlan()
+	p.points = v.Points
+	for _, point := range v.Points {
+		p.storage[point] = kvbench.StorageConfig{StorageBytes: 4 << 30, FreeFloor: 9 << 30, CacheDir: cacheDir(point)}
+	}
+	p.add(v, suite, bench, nil)
+	p.schedule(2)
+	p.foresee(&session{})
+	assert.Regexp(t, "^4 runs of 1 benchmark with windows of up to 600s, about 43 s, until 14:03\n"+
+		"  StorageCeiling/op=write\nin "+a+" .*\n  writes 4 GiB in all.*\nin "+b+" .*\n  writes 4 GiB in all.*\n"+
+		"too short to quote is the window of StorageCeiling/op=write\n"+
+		"  half of the tier is full after about 2 s; a window of 10s needs -storage-capacity-gb 20\n"+
+		"  for each GiB/s that the drive writes\n  the tier has 4 GiB, because .* of the .* free stay free\nresults in /r$", text(p))
 
 	p = foreseen(t, "Synthetic", "-simulate-device=read=1GiB/s,write=1GiB/s -storage-capacity-gb=4")
 	assert.Equal(t, "2 trials of 1 benchmark with windows of up to 600s\n"+strings.Join(p.opening(), "\n")+

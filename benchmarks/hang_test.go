@@ -32,12 +32,12 @@ func TestWaitingForAFilesystem(t *testing.T) {
 	}{
 		"soon": {answers: time.Second, took: time.Second},
 		"silent": {answers: 4500 * time.Millisecond, took: 4500 * time.Millisecond,
-			shown: []string{"a disk 2s", "a disk 3s", "a disk 4s"}},
+			shown: []string{"a disk 2 s", "a disk 3 s", "a disk 4 s"}},
 		"busy": {answers: time.Minute, busy: 59 * time.Second, limit: 3 * time.Second,
 			took: time.Minute},
 		"signal": {answers: time.Hour, ends: time.Second, took: time.Second, err: errSignal},
 		"io-timeout": {answers: time.Hour, limit: 3 * time.Second, took: 3*time.Second + 2*lookEvery,
-			shown: []string{"a disk 2s", "a disk 3s"}, err: kvbench.ErrUnanswered},
+			shown: []string{"a disk 2 s", "a disk 3 s"}, err: kvbench.ErrUnanswered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -44,6 +44,7 @@ type session struct {
 	ceiling   map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
 	lastOpt   int                           // the MLPerf option that ran last
 	tty       *os.File                      // the controlling terminal, nil without one
+	compared  comparedRun                   // this run of kvreport turns
 	removal   workdir.Removal               // removal of the current trial's files
 	running   atomic.Bool                   // a trial runs and has no result yet
 	unsaved   atomic.Pointer[result.Result] // the result of the current trial until it is written
@@ -103,7 +104,7 @@ func Main(m *testing.M, suite Suite) int {
 	if flagValue("bench") == "" && !help {
 		return unitTests(m, set)
 	}
-	s := &session{set: set, suite: suite,
+	s := &session{set: set, suite: suite, compared: readComparedRun(os.Getenv("KVREPORT_RUN")),
 		ceiling: map[string]plainio.Reached{}, unwritten: map[*result.Result]error{}, traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: typed("benchtime"),
 			Count: typed("count"), Scenarios: scenarios, Machine: machine(),

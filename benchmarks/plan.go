@@ -241,8 +241,11 @@ func round(group []*line, n int) []*line {
 // write prints the plan: a row for each line of the output, the summary, then the skipped lines and the
 // parameters that have no effect.
 func (p *plan) write(out io.Writer) error {
-	p.table(out)
-	notes := append([]string{""}, p.summary(time.Now())...)
+	notes := p.summary(time.Now())
+	if p.directories() == 1 {
+		p.table(out)
+		notes = append([]string{""}, notes...)
+	}
 	for _, l := range p.lines {
 		if why := cmp.Or(l.v.Skip(), l.part.skip); why != "" {
 			notes = append(notes, "skipped: "+l.name()+" "+why)
@@ -258,7 +261,7 @@ func (p *plan) write(out io.Writer) error {
 // table prints a row for each line of the output that runs.
 func (p *plan) table(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "benchmark\ttrials\twindow\ttime\twrites\tusers\ttiers\torder")
+	fmt.Fprintln(table, "benchmark\ttrials\twindow\ttime\twrites\tusers\ttiers")
 	for _, l := range p.lines {
 		if l.v.Skip() != "" || l.part.skip != "" {
 			continue
@@ -268,7 +271,7 @@ func (p *plan) table(out io.Writer) {
 			users = strconv.Itoa(l.v.Users)
 		}
 		n, window := len(l.trials), params.Window{Length: l.window, Completions: l.v.Window.Completions}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%v%s\t%s\t%s\t%s\n", l.name(), n, window,
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%v%s\t%s\t%s%s\n", l.name(), n, window,
 			roughly(time.Duration(n)*l.time), l.writtenIs, units.Bytes.Text(int64(n)*l.written),
 			users, p.tiersOf(l.v), l.order())
 	}
@@ -292,13 +295,13 @@ func (p *plan) tiersOf(v *params.Values) string {
 	return strings.Join(tiers, ", ")
 }
 
-// order returns a description of the order of a line's trials, "" if they run one after the other.
+// order returns a cell with the order of a line's trials, "" if they run one after the other.
 func (l *line) order() string {
 	switch {
 	case l.follows:
-		return "reads the line above"
+		return "\treads the line above"
 	case l.v.Bench.Name == result.BenchmarkEngines && len(l.group) > 1:
-		return "in turn, at random"
+		return "\tin turn, at random"
 	}
 	return ""
 }

@@ -45,20 +45,23 @@ func population(v *params.Values) *result.Population {
 	case interface {
 		Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, all bool)
 	}:
-		most, names, alone := int64(surveyedRows), map[string]bool{}, int64(0)
+		names := map[string]bool{}
+		most, alone := int64(surveyedRows), int64(0)
 		if v.Bench.Name == "ShareGPT" {
 			most = surveyedTexts
 		}
 		rows, all := src.Survey(most, func(row *formats.Row, conversation string) {
 			p.Add(row.Context, row.Generate)
-			if names[conversation] = true; conversation == "" {
+			names[conversation] = true
+			if conversation == "" {
 				alone++
 			}
 		})
 		if all && v.MaxConversations == 0 {
 			p.Rows = rows
 		}
-		if p.Partial = !all; alone < p.Contexts { // else no row names its conversation
+		p.Partial = !all
+		if alone < p.Contexts { // else no row names its conversation
 			delete(names, "")
 			p.Conversations = int64(len(names)) + alone
 		}
@@ -85,7 +88,8 @@ func (p *plan) opening() (lines []string) {
 	var facts []report.Line
 	names := map[report.Line][]string{} // of benchmarks
 	for _, l := range p.runs() {
-		in, name := runInfo(l.v, 0), l.v.Bench.Name
+		name := l.v.Bench.Name
+		in := runInfo(l.v, 0)
 		p.describe(l.v, &in.Workload)
 		in.Model.RankBytesPerToken = in.Sizer.One().Bytes(1)
 		in.Derive()
@@ -106,6 +110,7 @@ func (p *plan) opening() (lines []string) {
 			if len(of) > 1 {
 				text = strings.Join(names[fact], ", ") + ": " + text
 			}
+			text = strings.ReplaceAll(text, "; ", "\n            ") // else it is wider than a terminal
 			lines = append(lines, fmt.Sprintf("%-11s %s", topic, text))
 		}
 		if rest := len(of) - most; rest > 0 {
@@ -121,7 +126,8 @@ func (p *plan) describe(v *params.Values, w *result.Workload) {
 	if v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
 		return
 	}
-	w.Population, w.GPUs, w.GPUBytes = p.populations[v], v.GPUs, v.GPUBytes
+	w.Population = p.populations[v]
+	w.GPUs, w.GPUBytes = v.GPUs, v.GPUBytes
 	turns := v.Bench.Load == params.LoadUsers || w.Population != nil && w.Population.Conversations > 0
 	sequences := v.OfSessions() || v.Bench.Blocks() // of blocks with common prefixes
 	cost, _ := v.Cost()

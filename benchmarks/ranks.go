@@ -385,6 +385,7 @@ func add(now *kvbench.Snapshot, other kvbench.Snapshot) {
 	now.Queued, now.InFlight = now.Queued+other.Queued, now.InFlight+other.InFlight
 	now.Done, now.DoneTotal = now.Done+other.Done, now.DoneTotal+other.DoneTotal
 	now.Stuck, now.StuckFor = now.Stuck+other.Stuck, max(now.StuckFor, other.StuckFor)
+	now.Silent = min(now.Silent, other.Silent)
 }
 
 func (c *clients) lastShown() []byte {

@@ -53,56 +53,90 @@ func (s *session) begins(t *trial, called *line) {
 	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), n, len(s.runs()), t.line.name())
 }
 
-// live returns the progress function of one trial, which does nothing without a terminal, and the
-// function that wipes the line.
+// comparedRun is a run of kvreport turns, which describes it in the variable KVREPORT_RUN. of is 0 if this process
+// is none.
+type comparedRun struct {
+	number, of int
+	before     time.Duration // time of the runs before it
+	side       string        // its name
+}
+
+func readComparedRun(text string) (r comparedRun) {
+	_, _ = fmt.Sscan(text, &r.number, &r.of, &r.before, &r.side)
+	return r
+}
+
+// live returns the progress function of one trial, which shows the live line at a terminal, and the function
+// that wipes the line. If no I/O completes for long, a line of its own shows it, also in the log of kvreport turns.
 func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
-	if s.tty == nil {
-		return func(kvbench.Snapshot) {}, func() {}
-	}
 	const clear = "\r\x1b[K"
-	l, head := &liveLine{}, s.headOf(t)
+	l, head, silent := &liveLine{}, s.headOf(t), false
 	return func(now kvbench.Snapshot) {
+		if now.Silent > 0 && !silent {
+			text := fmt.Sprintf("no I/O completed in %s for %s", strings.Join(cacheDirs(t.v), ", "), short(now.Silent))
+			if s.compared.of > 0 {
+				text += fmt.Sprintf(" (run %d of %d)", s.compared.number, s.compared.of)
+				fmt.Fprintln(os.Stderr, text)
+			}
+			_, _ = s.tty.WriteString(clear + text + "\n")
+		}
+		if silent = now.Silent > 0; s.tty == nil {
+			return
+		}
 		columns, _, err := term.GetSize(int(s.tty.Fd()))
 		if err != nil || columns < 20 {
 			columns = 80
 		}
 		columns-- // a line that wraps cannot be overwritten
 		line, more := l.text(now)
+		left := ""
 		switch {
 		case s.ctx.Err() == nil:
-			line = head(columns-utf8.RuneCountInString(line)) + line
-		case !t.v.Simulated() && !t.v.NoStorage(): // else there are no files
+			var start string
+			start, left = head(columns - utf8.RuneCountInString(", "+line))
+			if line = start + ", " + line; utf8.RuneCountInString(line+left) > columns {
+				left = ""
+			}
+		case !t.v.Simulated() && !t.v.NoStorage() && s.compared.of == 0: // else there are no files, or no second Ctrl-C
 			line += ", again Ctrl-C leaves the files"
 		}
 		for _, part := range more {
-			if utf8.RuneCountInString(line+", "+part) > columns {
+			if utf8.RuneCountInString(line+", "+part+left) > columns {
 				break
 			}
 			line += ", " + part
 		}
-		_, _ = fmt.Fprintf(s.tty, clear+"%.*s", columns, line)
-	}, func() { _, _ = s.tty.WriteString(clear) }
+		_, _ = fmt.Fprintf(s.tty, clear+"%.*s", columns, line+left)
+	}, func() { _, _ = s.tty.WriteString(clear) } // an error without a terminal
 }
 
-// headOf returns the function that makes the start of the live line of a trial that begins now, in so many
-// columns: what is left of the run, and which trial of which benchmark this is. A long name is cut in the
-// middle, but not to less than eight letters.
-func (s *session) headOf(t *trial) func(columns int) string {
+// headOf returns the function that makes the ends of the live line of a trial that begins now, in so many
+// columns: the run, the benchmark and the trial, and the time left, of all runs of a comparison. A long name is
+// cut in the middle, but not to less than eight letters.
+func (s *session) headOf(t *trial) func(columns int) (start, end string) {
 	begun := time.Now()
 	this, after, n := s.remaining(t)
-	lines, number, trials := len(s.runs()), slices.Index(t.trials, t)+1, len(t.trials)
-	return func(columns int) string {
-		left, which := "", ": "
-		if d := after + max(0, this-time.Since(begun)); d > 0 && lines*trials > 1 {
-			left = roughly(d) + " left, "
+	lines, trials := len(s.runs()), len(t.trials)
+	run, which, several := "", "", lines*trials > 1 || s.compared.of > 0
+	if trials > 1 {
+		which = fmt.Sprintf(" trial %d/%d", slices.Index(t.trials, t)+1, trials)
+	}
+	if r := s.compared; r.of > 0 {
+		run = fmt.Sprintf("run %d of %d (%s: %s): ", r.number, r.of, r.side, units.Shorten(cacheDir(t.v), 24))
+		each := s.plan.time
+		if r.number > 1 {
+			each = r.before / time.Duration(r.number-1)
 		}
-		if lines > 1 {
-			left += fmt.Sprintf("%d/%d ", n, lines)
+		after += time.Duration(r.of-r.number) * each
+	} else if lines > 1 {
+		run = fmt.Sprintf("%d/%d ", n, lines)
+	}
+	return func(columns int) (start, end string) {
+		if d := after + max(0, this-time.Since(begun)); d > 0 && several {
+			end = " · " + roughly(d) + " left"
 		}
-		if trials > 1 {
-			which = fmt.Sprintf(" trial %d/%d: ", number, trials)
-		}
-		return left + units.Shorten(t.name, max(8, columns-len(left+which))) + which
+		columns -= utf8.RuneCountInString(run + which + end)
+		return run + units.Shorten(t.name, max(8, columns)) + which, end
 	}
 }
 
@@ -113,14 +147,19 @@ type liveLine struct{ last kvbench.Snapshot }
 func (l *liveLine) text(s kvbench.Snapshot) (line string, more []string) {
 	defer func() { l.last = s }()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", s.Stage, short(s.Elapsed))
+	if s.Stage != "running" || s.Total == 0 {
+		b.WriteString(s.Stage + " ")
+	}
+	b.WriteString(short(s.Elapsed))
 	if s.Total > 0 {
-		fmt.Fprintf(&b, "/%s", short(s.Total))
+		b.WriteString(" of " + short(s.Total))
 	}
 	if s.DoneTotal > 0 {
 		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.DoneTotal))
 	}
-	if s.Stuck > 0 {
+	if s.Silent > 0 {
+		fmt.Fprintf(&b, ", no I/O completed for %s", short(s.Silent))
+	} else if s.Stuck > 0 {
 		fmt.Fprintf(&b, ", %d requests UNANSWERED for %s", s.Stuck, short(s.StuckFor))
 	}
 	if s.Live.Failures > 0 {
@@ -151,18 +190,23 @@ func (l *liveLine) text(s kvbench.Snapshot) (line string, more []string) {
 	if len(rates) > 0 {
 		fmt.Fprintf(&b, ", %s GiB/s", strings.Join(rates, ", "))
 	}
-	more = []string{fmt.Sprintf("queue %d", s.Queued), fmt.Sprintf("%d req", s.Live.Requests)}
+	more = []string{fmt.Sprintf("%d requests wait, %d completed", s.Queued, s.Live.Requests)}
 	for _, g := range s.Tiers {
-		more = append(more, fmt.Sprintf("%s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity)))
+		more = append(more, fmt.Sprintf("%s tier %.0f %% full", g.Level, 100*float64(g.Used)/float64(g.Capacity)))
 	}
 	// -1 means unknown, as for a simulated device.
 	if s.Free >= 0 {
-		more = append(more, "free "+gib(s.Free))
+		more = append(more, gib(s.Free)+" free")
 	}
 	return b.String(), more
 }
 
 // short rounds a time to seconds: more digits would flicker.
-func short(d time.Duration) string { return d.Round(time.Second).String() }
+func short(d time.Duration) string {
+	if d = d.Round(time.Second); d < 100*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return d.String()
+}
 
 func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

@@ -33,13 +33,13 @@ func TestTheLiveLineShowsRatesSinceTheLastOne(t *testing.T) {
 	gauges := []cache.Gauge{{Level: tiers.CPU, Used: gibibyte, Capacity: 4 * gibibyte},
 		{Level: tiers.Storage, Used: 3 * gibibyte, Capacity: 4 * gibibyte}}
 
-	assert.Equal(t, "pausing 0s/1m30s",
+	assert.Equal(t, "pausing 0 s of 90 s",
 		show(kvbench.Snapshot{Stage: "pausing", Total: 90 * time.Second, Free: -1}))
-	assert.Equal(t, "preconditioning 5s, 2.0 GiB of 8.0 GiB",
+	assert.Equal(t, "preconditioning 5 s, 2.0 GiB of 8.0 GiB",
 		show(kvbench.Snapshot{Stage: "preconditioning", Elapsed: 5 * time.Second,
 			Done: 2 * gibibyte, DoneTotal: 8 * gibibyte, Free: -1}))
 
-	assert.Equal(t, "waiting for I/O in flight 5s, 3 requests UNANSWERED for 7s",
+	assert.Equal(t, "waiting for I/O in flight 5 s, 3 requests UNANSWERED for 7 s",
 		show(kvbench.Snapshot{Stage: "waiting for I/O in flight", Elapsed: 5 * time.Second,
 			Stuck: 3, StuckFor: 7 * time.Second, Free: -1}))
 
@@ -49,20 +49,20 @@ func TestTheLiveLineShowsRatesSinceTheLastOne(t *testing.T) {
 		Queued: 7, Tiers: gauges, Free: 100 * gibibyte,
 	}
 	s.Live.Requests = 12
-	assert.Equal(t, "running 2s/30s, read 2.00, write 0.50 GiB/s, queue 7, 12 req, "+
-		"cpu 25%, storage 75%, free 100.0 GiB", show(s),
+	assert.Equal(t, "2 s of 30 s, read 2.00, write 0.50 GiB/s, 7 requests wait, 12 completed, "+
+		"cpu tier 25 % full, storage tier 75 % full, 100.0 GiB free", show(s),
 		"the first line of a stage counts from its beginning")
 
 	s.Elapsed, s.Live, s.Free, s.Total = 3*time.Second, bytes(5*gibibyte, 4*gibibyte), -1, 0
 	s.Live.Failures = 2
-	assert.Equal(t, "running 3s, 2 FAILED, read 1.00, write 3.00 GiB/s, queue 7, 0 req, "+
-		"cpu 25%, storage 75%", show(s))
+	assert.Equal(t, "running 3 s, 2 FAILED, read 1.00, write 3.00 GiB/s, 7 requests wait, 0 completed, "+
+		"cpu tier 25 % full, storage tier 75 % full", show(s))
 
 	assert.Contains(t, show(s), "read –, write – GiB/s", "no time has passed: no rate")
 	assert.NotContains(t, show(s), "NaN")
 }
 
-// The line begins with what is left of the run, and a long name is cut in the middle.
+// The line begins with the benchmark and ends with the time left.
 func TestTheHeadOfTheLiveLine(t *testing.T) {
 	s := &session{plan: newPlan()}
 	l := &line{v: &params.Values{}, estimate: estimate{time: time.Hour}}
@@ -72,16 +72,24 @@ func TestTheHeadOfTheLiveLine(t *testing.T) {
 		l.trials = append(l.trials, &trial{line: l, name: "Tier/tier=storage/op=read/size=16MiB"})
 	}
 	one.trials = []*trial{{line: one, name: "DecodeOnly"}}
-	first, second := s.headOf(l.trials[0]), s.headOf(l.trials[1])
+	head := func(t *trial, columns int) string {
+		start, end := s.headOf(t)(columns)
+		return start + end
+	}
+	assert.Equal(t, "1/2 Tier/tier=storage/op=read/size=16MiB trial 1/2 · 2h0m left", head(l.trials[0], 80))
+	assert.Equal(t, "1/2 Ti…16MiB trial 1/2 · 2h0m left", head(l.trials[0], 30))
 	l.ran, l.took = 1, time.Hour
-	last := s.headOf(one.trials[0])
-	assert.Equal(t, "2h0m left, 1/2 Tier/tie…read/size=16MiB trial 1/2: ", first(51))
-	assert.Equal(t, "2h0m left, 1/2 Tier/tier=storage/op=read/size=16MiB trial 2/2: ", second(63))
-	assert.Equal(t, "2h0m left, 1/2 Ti…16MiB trial 1/2: ", first(30))
-	assert.Equal(t, "1h0m left, 2/2 DecodeOnly: ", last(80))
+	assert.Equal(t, "2/2 DecodeOnly · 1h0m left", head(one.trials[0], 80))
+
+	// A run of a comparison shows which one it is, and the time left of all.
+	one.estimate.time, s.plan.time = time.Minute, 2*time.Minute
 	s.groups = [][]*line{{one}}
-	one.estimate.time = time.Minute
-	assert.Equal(t, "DecodeOnly: ", s.headOf(one.trials[0])(80), "stage and window show the progress of one trial")
+	assert.Equal(t, "DecodeOnly", head(one.trials[0], 80), "stage and window show the progress of one trial")
+	one.v.CacheDirs = []string{"/mnt/a/kv"}
+	s.compared = readComparedRun("1 12 0 a")
+	assert.Equal(t, "run 1 of 12 (a: /mnt/a/kv): DecodeOnly · 23m left", head(one.trials[0], 80))
+	s.compared = readComparedRun("3 12 120000000000 a")
+	assert.Equal(t, "run 3 of 12 (a: /mnt/a/kv): DecodeOnly · 10m left", head(one.trials[0], 80))
 }
 
 // On a terminal of 80 columns are the time left, the benchmark, the stage and the rates, and no part is cut.
@@ -101,13 +109,13 @@ func TestTheLiveLineFits(t *testing.T) {
 	now.Live.Bytes[tiers.Storage][tiers.Read] = 24 << 30
 	show(now)
 	now.Live.Bytes[tiers.Storage][tiers.Write] = 12 << 30
-	now.Stage = "ending"
+	now.Elapsed = 24 * time.Second
 	show(now)
 	require.NoError(t, w.Close())
 	text, err := io.ReadAll(r)
 	require.NoError(t, err)
-	assert.Equal(t, "\r\x1b[K2h0m left, 1/2 Storag…ling/op=mixed trial 1/2: running 12s/30s, read 2.00 GiB/s"+
-		"\r\x1b[K2h0m left, 1/2 Sto…mixed trial 1/2: ending 12s/30s, read 2.00, write 1.00 GiB/s", string(text))
+	assert.Equal(t, "\r\x1b[K1/2 Storage…iling/op=mixed trial 1/2, 12 s of 30 s, read 2.00 GiB/s · 2h0m left"+
+		"\r\x1b[K1/2 Sto…=mixed trial 1/2, 24 s of 30 s, read 0.00, write 1.00 GiB/s · 2h0m left", string(text))
 }
 
 // A second Ctrl-C leaves files behind where there are some, which a simulation has not.
@@ -129,6 +137,6 @@ func TestTheLineAfterASignal(t *testing.T) {
 	require.NoError(t, w.Close())
 	text, err := io.ReadAll(r)
 	require.NoError(t, err)
-	assert.Equal(t, "\r\x1b[Krunning 0s, again Ctrl-C leaves the files\r\x1b[Krunning 0s",
+	assert.Equal(t, "\r\x1b[Krunning 0 s, again Ctrl-C leaves the files\r\x1b[Krunning 0 s",
 		string(text))
 }

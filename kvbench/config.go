@@ -193,4 +193,6 @@ type Snapshot struct {
 	// StuckFor is the age of the oldest one.
 	Stuck    int
 	StuckFor time.Duration
+	// Silent is the time in which no I/O completed although some was in flight, 0 below 10 s.
+	Silent time.Duration
 }

@@ -76,8 +76,20 @@ func (t *trial) redraw() {
 	for _, stuck := range t.stuck(ioengine.StallAfter) {
 		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
 	}
+	// A load submits a request whenever one completes: if the youngest is old, none has completed.
+	if s.Silent = s.StuckFor; s.StuckFor >= silentAfter {
+		for _, r := range t.stuck(0) {
+			s.Silent = min(s.Silent, r.For)
+		}
+	}
+	if s.Silent < silentAfter {
+		s.Silent = 0
+	}
 	t.cfg.Progress(s)
 }
+
+// silentAfter is the time without a completion after which a user has to know that the storage may hang.
+const silentAfter = 10 * time.Second
 
 // close ends the live line.
 func (l *liveLine) close() {

@@ -71,14 +71,14 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	s := b.terminal(60)
 	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
 		"-test.benchtime=10m", "-settle=10ms")...)
-	s.shows(t, `Synthetic: running [1-9]\d*s/10m0s, (read|write) `)
+	s.shows(t, `Synthetic, [1-9]\d* s of 10m0s, (read|write) `)
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	o := p.end()
 	eventually(t, "the line is wiped at the end",
 		func() bool { return strings.HasSuffix(s.String(), "\r\x1b[K") })
 	shown := s.String()
 	lines := strings.Split(shown, "\r\x1b[K")
-	assert.Contains(t, shown, "Synthetic: pausing")
+	assert.Contains(t, shown, "Synthetic, pausing")
 	for _, line := range lines {
 		assert.Less(t, len([]rune(line)), 60, "a line that wraps cannot be overwritten: %q", line)
 		assert.NotContains(t, line, "\n")
@@ -107,11 +107,11 @@ func TestAStoppedProcessIsNotTheStorage(t *testing.T) {
 	s := b.terminal(200)
 	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
 		"-test.benchtime=10m")...)
-	s.shows(t, ": running ")
+	s.shows(t, " s of 10m0s")
 	require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 	eventually(t, "time passes", func() bool { return time.Since(stopped) > 2300*time.Millisecond })
-	lines := func() int { return strings.Count(s.String(), ": running ") }
+	lines := func() int { return strings.Count(s.String(), " of 10m0s") }
 	before := lines()
 	require.NoError(t, p.Process.Signal(syscall.SIGCONT))
 	eventually(t, "the live line goes on", func() bool { return lines() > before+1 })

@@ -51,13 +51,12 @@ func (r *resolver) ofMachine(p *parameter, s setting) setting {
 	if !p.has(sized) || word != "auto" || err != nil || n < 1 || m == nil {
 		return s
 	}
-	s.origin.Where += ", " + s.text
 	for _, name := range []string{"benchtime", "ranks", "local-ranks"} { // the sizes below depend on them
 		if _, decided := r.v.given[name]; !decided {
 			r.decide(find(name))
 		}
 	}
-	v := *r.v
+	v, auto := *r.v, s.text
 	v.LocalRanks = max(1, cmp.Or(max(0, v.LocalRanks), v.Ranks))
 	most := int64(v.Window.Length.Seconds() * fillRate)
 	memory := func(bytes int64) string {
@@ -80,6 +79,9 @@ func (r *resolver) ofMachine(p *parameter, s setting) setting {
 		if size := m.Capacity(&v); size > 0 || n == 1 {
 			s.text = units.FormatGiB(size / n)
 		}
+	}
+	if s.text != auto { // a refused text is its own value
+		s.origin.Where += ", " + auto
 	}
 	return s
 }

@@ -13,10 +13,11 @@ import (
 
 // The limits of what may be quoted. They are conventions.
 const (
-	quotedTrials = 3                // fewer do not show the spread
-	quotedSpread = 0.2              // the largest (max − min) ÷ median
-	quotedWindow = 10 * time.Second // a drive's own cache can serve a shorter window
-	quotedDevice = 0.95             // the least share of the bytes that the device moved
+	quotedTrials = 3    // fewer do not show the spread
+	quotedSpread = 0.2  // the largest (max − min) ÷ median
+	quotedDevice = 0.95 // the least share of the bytes that the device moved
+	// QuotedWindow is the shortest window: a drive's own cache can serve a shorter one.
+	QuotedWindow = 10 * time.Second
 )
 
 // Quotable is the text in the column quote of a row that may be quoted.
@@ -33,7 +34,7 @@ func Quote(results []*result.Result) Section {
 		{Name: "quote"}, {Name: "verdicts"}},
 		Note: fmt.Sprintf("A row may be quoted if all of its at least %d trials are complete, each with a window "+
 			"of at least %s in which the storage was the limit, and if their spread, (max − min) ÷ "+
-			"median, is at most %s. The sentences below name what is missing.", quotedTrials, ns(int64(quotedWindow)),
+			"median, is at most %s. The sentences below name what is missing.", quotedTrials, ns(int64(QuotedWindow)),
 			units.Share.Text(quotedSpread))}
 	var notes Notes
 	trials, names := byName(results)
@@ -280,8 +281,8 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 		"much more data than this machine has memory")
 	more := map[string]string{result.EndedByFootprint: "a larger -storage-capacity-gb, which it filled",
 		result.EndedByInput: "a longer recording"}[r.EndedBy]
-	add(r.WindowNS < int64(quotedWindow) && r.Removal == nil && r.Checkpoint == nil, "a window of less than "+
-		ns(int64(quotedWindow))+" shows a drive's own cache, or noise: "+cmp.Or(more, longer(r)))
+	add(r.WindowNS < int64(QuotedWindow) && r.Removal == nil && r.Checkpoint == nil, "a window of less than "+
+		ns(int64(QuotedWindow))+" shows a drive's own cache, or noise: "+cmp.Or(more, longer(r)))
 	add(unit == foundUnit && r.PartOfInput() && r.EndedBy == result.EndedByDeadline, "the window ended "+
 		"at another request of the trace for each engine: a longer -benchtime, or -benchtime 1000x")
 	return list
@@ -371,11 +372,11 @@ func moreCPU(r *result.Result) string {
 func moreInFlight(r *result.Result) string {
 	const more = "more I/O requests in flight would move more: "
 	switch r.Harness.Verdict.Bound {
-	case "depth":
+	case result.BoundDepth:
 		return more + fmt.Sprintf("-io-depth %d", 2*r.IO.Depth)
-	case "workers":
+	case result.BoundWorkers:
 		return more + fmt.Sprintf("-workers %d", 2*r.Workload.Workers)
-	case "write limit":
+	case result.BoundWriteLimit:
 		return more + fmt.Sprintf("-max-concurrent-allocs %d", 2*r.IO.MaxConcurrentAllocs)
 	}
 	return "the engine's own threads were the limit: this is the engine's rate, not the drive's"

@@ -98,9 +98,10 @@ func TrialLine(r *result.Result, width int) string {
 	return strings.Join(append(parts, state), "   ")
 }
 
-// headline names a value: read 1.17 GiB/s, read p99 8.40 ms, 9100 io/s.
+// headline names a value: read 1.17 GiB/s, read p99 8.40 ms, 9100 io/s. The lines of all trials have rates in one
+// unit.
 func headline(unit string, v float64) string {
-	text := units.OfLine(unit)(v)
+	text := units.OfLine(unit, units.GiB)(v)
 	if name := metricOf(unit); name != unit {
 		return name + " " + text
 	}

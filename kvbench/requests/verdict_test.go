@@ -11,7 +11,6 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/verdict"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
@@ -57,11 +56,11 @@ func TestVerdictsOfSimulatedDevices(t *testing.T) {
 		"and takes 64 I/O requests at a time")
 	says(t, simulate(t, many(2000, 64, 1), slots), result.StorageLimited, "",
 		"and takes 4 I/O requests at a time")
-	says(t, simulate(t, many(1000, 1, 1), device()), result.LatencyLimited, verdict.Workers,
+	says(t, simulate(t, many(1000, 1, 1), device()), result.LatencyLimited, result.BoundWorkers,
 		"the number of workers (1, each with 1 at most")
-	says(t, simulate(t, many(200, 2, 64), device()), result.LatencyLimited, verdict.Depth,
+	says(t, simulate(t, many(200, 2, 64), device()), result.LatencyLimited, result.BoundDepth,
 		"each of 2 workers had 1 at most")
-	says(t, simulate(t, few, device()), result.LatencyLimited, verdict.WriteLimit, "2 at a time")
+	says(t, simulate(t, few, device()), result.LatencyLimited, result.BoundWriteLimit, "2 at a time")
 }
 
 // onLink is a run in the time of a bubble on a tier over a storage that moves one token per

@@ -83,6 +83,14 @@ const (
 	NoVerdict       = "none"             // nothing was measured
 )
 
+// Values of Verdict.Bound.
+const (
+	BoundWorkers    = "workers"
+	BoundDepth      = "depth"
+	BoundWriteLimit = "write limit"
+	BoundEngine     = "engine threads"
+)
+
 // Verdict is what limited the trial, and the numbers for it. A number that was not measured is null
 // and is not used.
 type Verdict struct {

@@ -7,14 +7,6 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Values of Verdict.Bound: what limited the number of requests in flight.
-const (
-	Workers    = "workers"
-	Depth      = "depth"
-	WriteLimit = "write limit"
-	Engine     = "engine threads"
-)
-
 // evidence has the numbers that the rules compare. An unknown share is 0 or a nil pointer, and then its
 // rule does not apply.
 type evidence struct {
@@ -189,13 +181,13 @@ func (e *evidence) bound() string {
 	b := &e.Harness.Busy
 	switch {
 	case e.of(b.WriteLimitNS) > waitLimit:
-		return WriteLimit
+		return result.BoundWriteLimit
 	case e.of(b.EngineNS) > waitLimit:
-		return Engine
+		return result.BoundEngine
 	case e.Workload.Workers > 1 && e.deep():
-		return Depth
+		return result.BoundDepth
 	}
-	return Workers
+	return result.BoundWorkers
 }
 
 // deep reports whether operations had nearly as many requests in flight as the depth allows. It returns

@@ -209,14 +209,14 @@ func (e *evidence) latencyReason(bound string) string {
 	b := &e.Harness.Busy
 	var why string
 	switch bound {
-	case WriteLimit:
+	case result.BoundWriteLimit:
 		why = fmt.Sprintf("the write limit (%d at a time, for which workers waited %s of their "+
 			"busy time; -max-concurrent-allocs)", e.IO.MaxConcurrentAllocs,
 			share(e.of(b.WriteLimitNS)))
-	case Engine:
+	case result.BoundEngine:
 		why = fmt.Sprintf("the inference engine's threads (I/O requests waited for one for %s of the "+
 			"workers' busy time; -layout)", share(e.of(b.EngineNS)))
-	case Depth:
+	case result.BoundDepth:
 		why = fmt.Sprintf("depth (each of %s had %d at most; -io-depth)",
 			units.Plural(e.Workload.Workers, "worker"), e.IO.Depth)
 	default:

@@ -7,16 +7,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
+	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 
@@ -30,6 +32,7 @@ type Turns struct {
 	Dir       string    // directory for the outputs, such as old.txt and old.log
 	Options   Options   // of the gate after the runs, to report early what it cannot show
 	StopEarly bool      // end if a forecast shows that the gate will hardly decide
+	LiveLine  bool      // the runs show the time left on a terminal
 	Say       func(string)
 
 	began time.Time
@@ -181,71 +184,86 @@ func (t *Turns) forecast(done int) error {
 // resultLine matches the line of a benchmark with a value.
 var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
 
-// rateOf matches the name and the first rate of a result line: of bytes read or written.
-var rateOf = regexp.MustCompile(`(?m)^Benchmark(\S*?)(?:-\d+)?\s.*?\s(\S+) (?:read|write)-B/s`)
-
-// shownRates lists the rates of a run's results, in brackets.
-func shownRates(out string) string {
-	var list []string
-	for _, m := range rateOf.FindAllStringSubmatch(out, -1) {
-		if v, err := strconv.ParseFloat(m[2], 64); err == nil {
-			list = append(list, m[1]+" "+units.BytesPerSec.Text(v))
+// shown returns the cache directory of a run, and a line for each of its trials that has a result file. The log
+// has the warnings.
+func shown(out string) (dir, lines string) {
+	records, _, _ := load.All([]string{load.Stdin}, load.Options{Stdin: strings.NewReader(out), Trials: true})
+	records = slices.DeleteFunc(records, func(rec *load.Record) bool { return rec.Result == nil })
+	width := 0
+	for _, rec := range records {
+		if rank := rec.Result.IO.CacheDir; rank != "" { // else several clients
+			dir = ": " + units.Shorten(path.Dir(rank), 30)
 		}
+		width = max(width, len(rec.Result.Name))
+		rec.Result.Warnings = nil
 	}
-	if len(list) == 0 {
-		return ""
+	for _, rec := range records {
+		lines += fmt.Sprintf("\n  %.*s", columns-2, report.TrialLine(rec.Result, width))
 	}
-	return " (" + strings.Join(list, ", ") + ")"
+	return dir, lines
 }
+
+// columns is the width of a terminal on which no line of a run wraps.
+const columns = 100
 
 // one makes a run and appends its output. ok is false if the command fails.
 func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err error) {
 	block, side := blockOf(run)
-	where := fmt.Sprintf("%d of %d (block %d, %s)", run+1, 2*t.Count, block+1, t.Names[side])
+	where := fmt.Sprintf("run %d of %d (%s", run+1, 2*t.Count, t.Names[side])
 	began := time.Now()
-	out, log, ran := t.execute(ctx, side)
+	out, log, ran := t.execute(ctx, run, side)
 	took := time.Since(began).Round(100 * time.Millisecond)
 	if err := errors.Join(
 		t.append(side, "txt", fmt.Sprintf("turn: %d\n%s\n", block+1, strings.TrimSuffix(out, "\n"))),
-		t.append(side, "log", fmt.Sprintf("=== %s\n%s\n", where, log))); err != nil {
+		t.append(side, "log", fmt.Sprintf("=== %s)\n%s\n", where, log))); err != nil {
 		return false, 0, err
 	}
 	if ctx.Err() != nil {
-		return false, 0, fmt.Errorf("interrupted in run %s; what was measured until then is in %s", where,
-			t.Dir)
+		return false, 0, fmt.Errorf("interrupted in %s): kvreport quote %s %s compares what was measured until "+
+			"then; the runs cannot be continued", where, t.file(oldSide, "txt"), t.file(newSide, "txt"))
 	}
 	left := ""
-	if runs := 2*t.Count - run - 1; runs > 0 {
+	if runs := 2*t.Count - run - 1; runs > 0 && !t.LiveLine {
 		mean := time.Since(t.began) / time.Duration(run+1)
 		left = fmt.Sprintf(", %s left", minutes(time.Duration(runs)*mean))
 	}
 	results = len(resultLine.FindAllString(out, -1))
+	dir, lines := "", ""
+	if t.Names != Sides { // of a gate only the verdict counts
+		dir, lines = shown(out)
+	}
 	if ran != nil {
-		t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s%s", where, took,
-			units.Plural(results, "result"), ran, reason(log), t.file(side, "log"), left))
+		why := ""
+		if !strings.Contains(lines, "FAILED: ") { // else the line of the trial has the reason
+			why = reason(log)
+		}
+		t.Say(fmt.Sprintf("%s%s): FAILED after %v with %s: %v%s; see %s%s%s", where, dir, took,
+			units.Plural(results, "result"), ran, why, t.file(side, "log"), left, lines))
 		return false, results, nil
 	}
-	shown := ""
-	if t.Names != Sides { // of a gate only the verdict counts
-		shown = shownRates(out)
-	}
-	t.Say(fmt.Sprintf("%s: %s in %v%s%s", where, units.Plural(results, "result"), took, left, shown))
+	t.Say(fmt.Sprintf("%s%s): %s in %v%s%s", where, dir, units.Plural(results, "result"), took, left, lines))
 	return true, results, nil
 }
 
-// execute runs the command of a side and returns what it prints.
-func (t *Turns) execute(ctx context.Context, side int) (out, log string, err error) {
+// execute runs the command of a side and returns what it prints. The variable KVREPORT_RUN gives the live line
+// of the benchmarks the number of the run, the number of runs, the time of the runs before it in ns, and the side.
+func (t *Turns) execute(ctx context.Context, run, side int) (out, log string, err error) {
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(os.Environ(), fmt.Sprintf("KVREPORT_RUN=%d %d %d %s", run+1, 2*t.Count, time.Since(t.began),
+		t.Names[side]))
 	if t.Names != Sides { // the old program of a gate may not know the parameter -name
-		cmd.Env = append(os.Environ(), "KVBENCH_NAME="+t.Names[side])
+		cmd.Env = append(cmd.Env, "KVBENCH_NAME="+t.Names[side])
 	}
 	// Interrupt all processes of the group, so that each can clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interruptGrace
 	err = cmd.Run()
+	if ctx.Err() != nil && cmd.Process != nil { // the shell has ended; a process of the group may have not
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	return stdout.String(), stderr.String(), err
 }
 

@@ -54,7 +54,13 @@ func runTurns(c *Call) func([]string) error {
 			return err
 		}
 		// Print a line per run. The output of the runs goes to files: it is too long for a CI log.
-		t.Say = c.say
+		t.Say = func(text string) {
+			run, trials, several := strings.Cut(text, "\n")
+			if c.say(run); several {
+				fmt.Fprintln(c.stderr, trials)
+			}
+		}
+		t.LiveLine = named && onTerminal(c.stderr) // the old program of a gate may not have it
 		// A signal interrupts the current run, which removes its files. The outputs of earlier runs
 		// stay.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

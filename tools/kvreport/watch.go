@@ -89,8 +89,7 @@ func (o *traceOptions) untilEnd(ctx context.Context, tracer *collector.Collector
 // liveLine returns a function that shows a snapshot on one line of the terminal, and clears the line
 // for nil. If stderr is no terminal, the function does nothing.
 func liveLine(stderr io.Writer) func(*tracing.Trace) {
-	f, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !onTerminal(stderr) {
 		return func(*tracing.Trace) {}
 	}
 	return func(t *tracing.Trace) {
@@ -98,8 +97,14 @@ func liveLine(stderr io.Writer) func(*tracing.Trace) {
 		if t != nil {
 			text = live(t)
 		}
-		fmt.Fprint(f, "\r\x1b[K", text)
+		fmt.Fprint(stderr, "\r\x1b[K", text)
 	}
+}
+
+// onTerminal reports whether a person reads a stream at a terminal.
+func onTerminal(stream io.Writer) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // live returns a snapshot as a line of less than 80 characters: a wrapped line could not be cleared.

@@ -59,8 +59,9 @@ func (q *Quote) ofOne(records []*load.Record) {
 func (q *Quote) compare(t *stats.Table, run int) {
 	s := report.Section{Topic: "quote", Columns: []report.Column{{Name: "benchmark"},
 		{Name: t.Labels[0]}, {Name: t.Labels[run]}, {Name: "ratio"}, {Name: "95 %"}, {Name: "valid"},
-		{Name: t.Labels[run] + " is"}}, Below: []string{"95 %: the interval of the ratio; valid: the trials " +
-		"that the storage limited; in brackets: why nothing is shown, or the rates must not be quoted"}}
+		{Name: t.Labels[run] + " is"}}, Below: []string{
+		"95 %: the interval of the ratio; valid: the trials that the storage limited",
+		"in brackets: why nothing is shown, or why the rates must not be quoted"}}
 	var notes report.Notes
 	for _, h := range t.Headlines() {
 		outcome := compared(h, run)
