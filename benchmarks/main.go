@@ -105,7 +105,7 @@ func Main(m *testing.M, suite Suite) int {
 	}
 	s := &session{set: set, suite: suite,
 		ceiling: map[string]plainio.Reached{}, unwritten: map[*result.Result]error{}, traces: map[string]*result.TraceFiles{},
-		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: typed("benchtime"),
+		inputs: params.Inputs{Env: os.Getenv, BenchTime: typed("benchtime"),
 			Count: typed("count"), Scenarios: scenarios, Machine: machine(),
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
 	s.meeting.Store(meeting)
