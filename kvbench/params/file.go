@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"reflect"
 	"regexp"
@@ -36,34 +35,14 @@ type configFile struct {
 	bad     Violations
 }
 
-// maxConfigBytes is the largest configuration file that is read; real ones have a few KiB.
-const maxConfigBytes = 4 << 20
-
 // readConfig reads and checks the file at path. The field bad has all problems. The other fields have
 // the valid part of the file, so that other checks can continue.
 func readConfig(path string) *configFile {
-	text, err := readFile(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return &configFile{bad: Violations{fmt.Sprintf("-config: cannot read %s: %v", path, err)}}
+		return &configFile{bad: Violations{"-config: " + err.Error()}}
 	}
 	return parseConfig(path, text)
-}
-
-// readFile reads a configuration file. The error does not name the path.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	var text []byte
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-		f.Close()
-	}
-	if len(text) > maxConfigBytes {
-		err = fmt.Errorf("it is larger than %d MiB", maxConfigBytes>>20)
-	}
-	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
-		err = inner.Err
-	}
-	return text, err
 }
 
 // parseConfig checks the text of a YAML file; path is for messages only.
