@@ -60,7 +60,6 @@ func (r *resolver) check() {
 			r.refuse("cache-dir", "a directory that may be worked in (%v)", err)
 		}
 	}
-	r.roots()
 	r.rules()
 	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
 	r.checkpoint()

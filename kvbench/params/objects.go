@@ -3,7 +3,6 @@ package params
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -51,15 +50,6 @@ func (v *Values) Bucket() (bucket, prefix string) {
 // dots).
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// schemes are what people write whose objects are reached otherwise.
-var schemes = map[string]string{
-	"az": " (Azure's own interface is not spoken: put an S3 gateway before it, such as versitygw azure; " +
-		"benchmarks/README.md, Measure an object store)",
-	"gs": " (Google's own interface is not spoken: its S3 interface is https://storage.googleapis.com, " +
-		"with HMAC keys; benchmarks/README.md, Measure an object store)",
-	"https": "", "http": "",
-}
-
 // parseDirectory reads a directory, or a bucket with a prefix, which the field holds without a slash
 // at its end.
 func parseDirectory(s string) (any, error) {
@@ -67,15 +57,9 @@ func parseDirectory(s string) (any, error) {
 	if !url {
 		return path(s), nil
 	}
-	scheme = strings.ToLower(scheme) // as in any URL
-	why, known := schemes[scheme]
-	switch {
-	case scheme == "s3":
-	case known:
-		return nil, errors.New("a directory or s3://BUCKET/PREFIX, with the address of the " +
-			"store in -s3-endpoint" + why)
-	default:
-		return nil, fmt.Errorf("a directory or s3://BUCKET/PREFIX (%s:// is unknown)", scheme)
+	if !strings.EqualFold(scheme, "s3") {
+		return nil, errors.New("a directory or s3://BUCKET/PREFIX, with the address of the store, or of an " +
+			"S3 gateway before it, in -s3-endpoint (benchmarks/README.md, Measure an object store)")
 	}
 	bucket, prefix, _ := strings.Cut(strings.TrimRight(name, "/"), "/")
 	switch {
@@ -116,7 +100,7 @@ func (r *resolver) onObjects() {
 	}
 	for name, variables := range others {
 		for _, variable := range variables {
-			if text := r.in.env(variable); text != "" {
+			if text := r.in.Env(variable); text != "" {
 				r.add(FromEnvironment, variable, name, text)
 			}
 		}

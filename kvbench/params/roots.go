@@ -1,8 +1,8 @@
 package params
 
 import (
-	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +13,7 @@ import (
 // for a list.
 func parseDirectories(text string) (any, error) {
 	var list []any
-	absolute := 0
+	absolute, seen := 0, map[string]bool{}
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, `\,`, commaOfName), ",") {
 		part = strings.ReplaceAll(strings.TrimSpace(part), commaOfName, ",")
 		dir, err := parseDirectory(part)
@@ -22,9 +22,13 @@ func parseDirectories(text string) (any, error) {
 			return nil, err
 		case part == "":
 			return nil, errors.New("directories by comma, none of which is empty")
+		// Another name of the same directory is refused when the directory is opened.
+		case seen[filepath.Clean(part)]:
+			return nil, fmt.Errorf("different directories (%s is there twice)", part)
 		case filepath.IsAbs(part) || strings.Contains(part, "://"):
 			absolute++
 		}
+		seen[filepath.Clean(part)] = true
 		list = append(list, dir)
 	}
 	if absolute > 0 && absolute < len(list) { // /data/kv,old is rather one name than two
@@ -49,36 +53,3 @@ func formatDirectories(list []string) string {
 
 // commaOfName stands for a comma that separates nothing. No path has a zero byte.
 const commaOfName = "\x00"
-
-// roots checks several directories of one storage tier, by the names that they have without links. A bind
-// mount of a directory in use is refused when the directory is opened.
-func (r *resolver) roots() {
-	if len(r.v.CacheDirs) < 2 || r.v.Simulated() || r.v.refused["cache-dir"] {
-		return
-	}
-	for i, dir := range r.v.CacheDirs {
-		for _, other := range r.v.CacheDirs[:i] {
-			outer, inner := other, dir
-			if len(real(outer)) > len(real(inner)) {
-				outer, inner = inner, outer
-			}
-			switch {
-			case real(outer) == real(inner):
-				r.refuse("cache-dir", "different directories (%s is the same directory as %s)", dir,
-					other)
-			case strings.HasPrefix(real(inner), strings.TrimSuffix(real(outer), "/")+"/"):
-				r.refuse("cache-dir", "separate directories (%s is inside of %s)", inner, outer)
-			}
-		}
-	}
-}
-
-// real is a path with the symbolic links of its existing part resolved.
-func real(dir string) string {
-	dir = filepath.Clean(dir)
-	to, err := filepath.EvalSymlinks(dir)
-	if parent := filepath.Dir(dir); err != nil && parent != dir {
-		return filepath.Join(real(parent), filepath.Base(dir))
-	}
-	return cmp.Or(to, dir)
-}

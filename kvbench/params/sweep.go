@@ -63,16 +63,10 @@ func (r *resolver) sweep(p *parameter) {
 		})
 	}
 	for _, a := range r.v.Sweep {
-		typed := r.layers[FromFlag][a.Key]
-		switch {
-		case len(typed) == 0:
-		case origin.Kind == FromBenchmark:
+		if typed := r.layers[FromFlag][a.Key]; len(typed) > 0 {
 			last := typed[len(typed)-1]
-			r.violate(find(a.Key), last, "absent: %[1]s runs with every %[2]s; choose one with "+
-				"-bench %[1]s/%[2]s=%[3]s", r.in.Bench.Name, a.Key, last.text)
-		default:
-			r.violate(find(a.Key), typed[len(typed)-1], "absent where -sweep gives %s its values",
-				a.Key)
+			r.violate(find(a.Key), last, "absent where a sweep gives its values; -bench */%s=%s selects one",
+				a.Key, last.text)
 		}
 	}
 }
