@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -148,10 +147,6 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	var on []host.Filesystem
 	for _, dir := range dirs {
 		fs, err := space(v, dir)
-		if errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it "+
-				"owns", err)
-		}
 		if err != nil {
 			return err
 		}
@@ -273,31 +268,12 @@ func storageLayout(v *params.Values) (l tiers.Layout, err error) {
 // block. An object that is a whole number of blocks has a key, and so has an object that divides a
 // block. An object that ends inside a block otherwise has no key.
 func cutsInto(v *params.Values, sizes []int) error {
-	fits := func(object int) bool {
-		return !slices.ContainsFunc(sizes, func(n int) bool {
-			return n%object != 0 && object%n != 0
-		})
-	}
-	if fits(v.ObjectTokens) {
+	alike := func(n int) bool { return n%v.ObjectTokens == 0 || v.ObjectTokens%n == 0 }
+	if !slices.ContainsFunc(sizes, func(n int) bool { return !alike(n) }) {
 		return nil
 	}
-	// The error suggests an object size that works, if there is one. It suggests the largest size that
-	// is no larger than the smallest trace block, because small objects cost most. If there is none, it
-	// suggests the smallest larger size. With a model with states, object sizes are multiples of the
-	// engine's page, and none may work.
-	step, most := v.ObjectSizes()
-	best := 0
-	for n := step; n <= most && (best == 0 || n <= sizes[0]); n += step {
-		if fits(n) {
-			best = n
-		}
-	}
-	if best == 0 {
-		return fmt.Errorf("-block-trace-path: block traces of %s tokens cannot be replayed with "+
-			"this model and -layout %s: an object has a multiple of %d tokens, at most %d, and "+
-			"none of these and a block divide each other", units.List(sizes), v.Layout, step, most)
-	}
-	return fmt.Errorf("-layout %s: the trace has blocks of %s tokens and an object has %d; one "+
-		"has to divide the other: give -object-tokens %d", v.Layout, units.List(sizes), v.ObjectTokens,
-		best)
+	step, most := v.ObjectSizes() // of a model with states: multiples of the engine's page
+	return fmt.Errorf("-layout %s: the trace has blocks of %s tokens and an object has %d; one has to divide "+
+		"the other: give another -object-tokens, a multiple of %d up to %d", v.Layout, units.List(sizes),
+		v.ObjectTokens, step, most)
 }
