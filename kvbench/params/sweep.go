@@ -15,7 +15,7 @@ type Axis struct {
 }
 
 // points lists the points of a sweep, one value for each swept parameter, the last axis changing
-// fastest. The list is short (maxCombinations): each axis multiplies it.
+// fastest.
 func points(axes []Axis) []map[string]string {
 	list := []map[string]string{{}}
 	for _, axis := range axes {
@@ -41,9 +41,6 @@ func pointName(axes []Axis, point map[string]string) string {
 	}
 	return strings.Join(parts, "/")
 }
-
-// maxCombinations keeps a typing mistake from becoming a week of benchmarks.
-const maxCombinations = 1000
 
 // sweep takes all sweeps of the strongest layer that has any.
 func (r *resolver) sweep(p *parameter) {
@@ -74,7 +71,6 @@ func (r *resolver) sweep(p *parameter) {
 // axes reads all -sweep texts. Values become canonical here, so that 04 and 4 are the same point
 // and names of sub-benchmarks do not depend on spelling.
 func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
-	total := 1
 	for _, s := range given {
 		key, list, _ := strings.Cut(s.text, "=")
 		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
@@ -114,12 +110,6 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 			default:
 				axis.Values = append(axis.Values, value)
 			}
-		}
-		// Checked while they are read: the product could overflow, and a list of texts is cheap to
-		// type.
-		if total *= max(1, len(axis.Values)); total > maxCombinations {
-			r.violate(sweep, s, "at most %d combinations in all sweeps together", maxCombinations)
-			return nil
 		}
 		if len(axis.Values) > 0 { // else there is no point, and its violation is reported
 			axes = append(axes, axis)
