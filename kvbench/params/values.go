@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"crypto/rand"
 	"embed"
 	"encoding/hex"
@@ -354,27 +355,23 @@ func (v *Values) IOKey() string {
 // CeilingSize is how many bytes of a storage tier plain I/O may take: as given, else half of it, up
 // to 64 GiB.
 func (v *Values) CeilingSize(storage int64) int64 {
-	most := storage / 2
-	switch {
-	case v.Typed("ceiling-size-gb") && v.CeilingBytes > 0:
-		most = storage
-	case v.CeilingBytes == 0:
-		return min(most, mostCeiling)
+	if v.CeilingBytes == 0 || !v.Typed("ceiling-size-gb") {
+		storage /= 2
 	}
-	return min(most, v.CeilingBytes)
+	return min(storage, cmp.Or(v.CeilingBytes, mostCeiling))
 }
 
 // FieldSize is how many bytes the files take in which plain I/O goes to any place: as given, else
 // fewer than others take, because each of many sub-benchmarks writes them first.
 func (v *Values) FieldSize(storage int64) int64 {
-	most := int64(8 << 30)
+	size, most := v.CeilingSize(storage), int64(8<<30)
 	if v.Division == Quick {
 		most = 512 << 20
 	}
-	if size := v.CeilingSize(storage); v.Typed("ceiling-size-gb") || size < most {
+	if v.Typed("ceiling-size-gb") {
 		return size
 	}
-	return most
+	return min(size, most)
 }
 
 // InFlight is how many requests plain I/O keeps in flight: workers times depth, each 1 where the user
