@@ -38,15 +38,3 @@ func TestAStartedRank(t *testing.T) {
 	assert.False(t, v.Starts())
 	assert.Equal(t, [3]int{3, 4, 4}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
 }
-
-// TestClosedNeeds: nine trials of eight minutes and two pauses.
-func TestClosedNeeds(t *testing.T) {
-	plans := func(division string) (list []*Values) {
-		for _, name := range []string{"MaxStorageStress", "StorageThroughput", "LargeModel"} {
-			list = append(list, good(t, Inputs{Bench: bench(t, name)}, "-division="+division))
-		}
-		return list
-	}
-	assert.Contains(t, ClosedNeeds(plans("closed")), "needs 1h15m0s for 3 options, plus setup time; ")
-	assert.Empty(t, ClosedNeeds(plans("open")))
-}
