@@ -163,25 +163,22 @@ func children(section string) (names []string) {
 // unknown reports a key that section does not have. If it were ignored, a misspelt key would start a run
 // with defaults that looks configured.
 func (c *configFile) unknown(e entry, section string) {
-	where, name := "in section "+section, e.key
-	best, _ := units.Nearest(e.key, children(section))
+	where := "in section " + section
 	if section == "" {
-		// Right name, wrong place, or the Python benchmark's spelling of a flag of its own.
-		where, name = "at the top of the file", strings.ReplaceAll(e.key, "_", "-")
+		where = "at the top of the file"
 	}
-	p := find(name)
-	switch other := Instead[e.key]; {
-	case section == sectionParameters && other != "":
-		c.refuse(e.line, "unknown key %q %s: %s", e.key, where, other)
-		return
-	case section == sectionParameters && p != nil && p.has(goFlag) && c.kind == FromScenario:
-		best = "trials of the scenario, or benchtime of a job, outside of parameters"
-	case section == sectionParameters && p != nil:
-		best = "the flag -" + e.key
-	case section == "" && p != nil && p.inFile():
-		best = sectionParameters + ": " + p.name
+	best, _ := units.Nearest(e.key, children(section))
+	hint := fmt.Sprintf("nearest known key: %q", best)
+	flag := find(strings.ReplaceAll(e.key, "_", "-")) // the Python benchmark's files have underscores
+	switch {
+	case section == sectionParameters && Instead[e.key] != "":
+		hint = Instead[e.key]
+	case section == sectionParameters && flag != nil && !flag.inFile():
+		hint = "it is the flag -" + flag.name
+	case section == "" && flag != nil && flag.inFile():
+		hint = fmt.Sprintf("it is %q in section %s", flag.name, sectionParameters)
 	}
-	c.refuse(e.line, "unknown key %q %s; nearest known key: %q", e.key, where, best)
+	c.refuse(e.line, "unknown key %q %s; %s", e.key, where, hint)
 }
 
 // texts are what a key is given, as it is recorded: a scalar as written, a list in one line. Of
