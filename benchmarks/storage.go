@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		return c, err
 	}
 	c.GPUBytes, c.Cards, c.CPUBytes = v.GPUTierBytes(), v.Cards(), v.CPUBytes
-	c.GPUBandwidth = v.GPUBytesPerSecond()
+	c.GPUBandwidth = v.GPUBandwidth * float64(units.GiB)
 	c.FlushOnly = v.Division == params.Closed
 	c.Use = buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
 		MaxWriters: v.MaxConcurrentAllocs,
@@ -143,14 +144,9 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	if len(dirs) == 0 {
 		return nil // no storage tier
 	}
-	// A directory that does not exist yet gets the filesystem of its nearest existing parent.
-	var on []host.Filesystem
-	for _, dir := range dirs {
-		fs, err := space(v, dir)
-		if err != nil {
-			return err
-		}
-		on = append(on, fs)
+	on, err := spaces(v, dirs)
+	if err != nil {
+		return err
 	}
 	// ChooseShares takes a capacity from a flag, the environment or a file as it is, or refuses it.
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
@@ -185,22 +181,32 @@ func capacityToGive(v *params.Values) (bytes int64) {
 		return 0
 	}
 	dirs := cacheDirs(v)
-	var on []host.Filesystem
-	sharing := sharers(v, dirs)
-	for i, dir := range dirs {
-		fs, err := space(v, dir)
-		if err != nil {
-			return 0 // chooseRoom reports it
-		}
-		on = append(on, fs)
-		if share := params.AutoCapacity(fs.Free / int64(sharing[i])); i == 0 || share < bytes {
-			bytes = share
-		}
+	on, err := spaces(v, dirs)
+	if err != nil {
+		return 0 // chooseRoom reports it
 	}
+	sharing := sharers(v, dirs)
 	if _, _, err := params.ChooseShares(dirs, on, sharing, 0, false); err == nil {
 		return 0
 	}
-	return bytes * int64(len(dirs))
+	least := int64(math.MaxInt64)
+	for i, fs := range on {
+		least = min(least, params.AutoCapacity(fs.Free/int64(sharing[i])))
+	}
+	return least * int64(len(dirs))
+}
+
+// spaces returns the filesystem of each directory. A directory that does not exist yet has that of its
+// nearest existing parent.
+func spaces(v *params.Values, dirs []string) (on []host.Filesystem, err error) {
+	for _, dir := range dirs {
+		fs, err := space(v, dir)
+		if err != nil {
+			return nil, err
+		}
+		on = append(on, fs)
+	}
+	return on, nil
 }
 
 // space returns the filesystem of dir. Its free space includes files that a killed run left in the
