@@ -86,8 +86,7 @@ func Main(m *testing.M, suite Suite) int {
 	case set.Requested("version"):
 		fmt.Println("kvbench", result.Version())
 		if result.Version() == result.UnknownVersion {
-			fmt.Println("(go test -c gives a binary its revision with -buildvcs=true; " +
-				"those of make dist have theirs)")
+			fmt.Printf("(%s)\n", result.VersionRemedy)
 		}
 		return shown()
 	}

@@ -260,7 +260,8 @@ func (v *Values) CheckFit(capacity int64) Violations {
 		capacity = part * int64(parts)
 	}
 	refuse := func(least int64, why string, args ...any) Violations {
-		required := "at least " + formatUpGiB(least/int64(parts)) + ", because " + fmt.Sprintf(why, args...)
+		required := fmt.Sprintf("at least %v, because ", math.Ceil(toGiB(least/int64(parts))*1000)/1000) +
+			fmt.Sprintf(why, args...)
 		given := setting{strconv.FormatFloat(toGiB(capacity/int64(parts)), 'g', 4, 64), v.Origin(last)}
 		if capacity != v.StorageBytes && !v.NoStorage() {
 			given.origin = Origin{Where: ", from the free space of " + cmp.Or(v.CacheDir(),
@@ -282,15 +283,6 @@ func (v *Values) CheckFit(capacity int64) Violations {
 			capacity/each)
 	}
 	return nil
-}
-
-// formatUpGiB rounds up to a hundredth of a GiB, and less than one GiB to three digits: what is
-// named must be enough.
-func formatUpGiB(n int64) string {
-	step := 100.
-	for ; toGiB(n)*step < 100 && toGiB(n) < 1; step *= 10 {
-	}
-	return strconv.FormatFloat(math.Ceil(toGiB(n)*step)/step, 'f', -1, 64)
 }
 
 // Offered is the load that users offer when they never wait for an answer.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // ObjectStore has the settings for a bucket that CacheDirs name. Sizes are in bytes.
@@ -69,10 +70,9 @@ func parseDirectory(s string) (any, error) {
 	case !bucketName.MatchString(bucket):
 		return nil, errors.New("s3://BUCKET/PREFIX with a bucket of 3 to 63 lower-case " +
 			"letters, digits, dots and hyphens")
-	case strings.HasPrefix(prefix, "/") || strings.Contains(prefix, "//"):
-		return nil, errors.New("s3://BUCKET/PREFIX without two slashes together in the prefix")
-	case strings.ContainsFunc(prefix, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return nil, errors.New("s3://BUCKET/PREFIX without control characters")
+	case strings.Contains("/"+prefix, "//") || strings.ContainsFunc(prefix, unicode.IsControl):
+		return nil, errors.New("s3://BUCKET/PREFIX without control characters and without two slashes " +
+			"together in the prefix")
 	}
 	return strings.TrimRight(bucketScheme+bucket+"/"+prefix, "/"), nil
 }

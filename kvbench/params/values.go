@@ -11,7 +11,6 @@ import (
 
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
@@ -241,17 +240,11 @@ func (v *Values) Cards() int {
 	return 0
 }
 
-// GPUBytesPerSecond is the simulated link's bandwidth per direction.
-func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
-
 // ClosedLoop reports whether users wait until their requests complete.
 func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
 
 // Overtaking reports whether a turn may start before its predecessor's entry is written.
 func (v *Values) Overtaking() bool { return v.Turns == "overtaking" }
-
-// Batched reports whether decoding reads an entry again for every batch of generated tokens.
-func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
 
 // Direct reports whether the file tier uses direct I/O.
 func (v *Values) Direct() bool { return v.IO == "direct" }
@@ -263,9 +256,6 @@ func (v *Values) Admission() int {
 	}
 	return v.AdmitAfter
 }
-
-// ConstantRate reports whether requests of -request-rate are evenly spaced.
-func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 
 // CPythonPopulation reports whether the population is drawn with CPython's generator, as the Python
 // benchmark's is.
