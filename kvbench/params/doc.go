@@ -15,7 +15,7 @@
 //	rules     reads rules.txt, which has most rules; check: the rules that need a calculation, and closed,
 //	          checkpoint, engine and launch; objects and device: the settings of object stores and
 //	          of simulated devices
-//	estimate  what fits this machine; help: -help-parameters and the reference
+//	estimate  what fits this machine; help: -help-parameters
 //
 // This package is large, because a line of the table has the flag, the field, the limits, the key and the
 // rules of a parameter. If the package were divided, each half would need the table of the other half.

@@ -2,7 +2,6 @@ package params
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -28,26 +27,6 @@ func (p *parameter) usage() string {
 		return p.help + " (default " + text + ")"
 	}
 	return p.help
-}
-
-// Reference has the table of flags in Markdown, and the keys of the YAML file that have no effect.
-func Reference() string {
-	text := "| flag | default | meaning | applies to |\n|---|---|---|---|\n"
-	for _, p := range table {
-		if !p.has(action, goFlag) {
-			text += fmt.Sprintf("| `-%s` | %s | %s | %s |\n", p.name,
-				cmp.Or(p.defaults("%s, %s, %s"), "–"),
-				strings.ReplaceAll(p.help, "<", `\<`), p.appliesTo()) // < opens a tag
-		}
-	}
-	text += "\n## Keys without effect\n\nA `-config` of the Python benchmark may have these keys. They are " +
-		"read and change nothing here. A run says once how many its file has.\n\n| key | why |\n|---|---|\n"
-	for _, p := range keys {
-		if p.has(idle) {
-			text += fmt.Sprintf("| `%s` | %s |\n", p.name, p.help)
-		}
-	}
-	return text
 }
 
 // WriteHelp prints the benchmarks, then the table of parameters in groups: what is in force, where
