@@ -203,17 +203,6 @@ func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) 
 	switch sequence := e.value.Kind == yaml.SequenceNode; {
 	case e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null":
 		items = []string{written(e.value)}
-	case sequence && p.name == "sweep": // in [io-depth=1,8] the comma is one of the list, too
-		whole := items
-		items = nil
-		for _, item := range whole {
-			key, _, _ := strings.Cut(item, "=")
-			if last := len(items) - 1; last >= 0 && find(key) == nil {
-				items[last] += "," + item
-			} else {
-				items = append(items, item)
-			}
-		}
 	case sequence && p.has(many):
 		items = []string{strings.Join(items, ",")}
 	case sequence && !textual:

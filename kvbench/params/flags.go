@@ -30,9 +30,9 @@ func Register(fs *flag.FlagSet) *Set {
 	for _, p := range table {
 		// Any text is taken: what it means depends on the division, which another flag, the
 		// environment or the file may set. Of a repeated flag the last counts, as everywhere in Go,
-		// and of -sweep and of lists all.
+		// and of lists all.
 		take := func(text string) error {
-			if p.name != "sweep" && !p.has(many) {
+			if !p.has(many) {
 				s.given[p.name] = nil
 			}
 			s.given[p.name] = append(s.given[p.name], text)

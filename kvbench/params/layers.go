@@ -160,11 +160,10 @@ func (s *Set) resolver(in Inputs, point map[string]string) *resolver {
 			env = ""
 		}
 		r.add(FromFlag, "", p.name, typed...)
-		if p.name == "sweep" {
-			// Commas separate values, and semicolons are awkward in a shell: spaces do too.
-			r.add(FromEnvironment, EnvName(p.name), p.name, strings.FieldsFunc(env,
-				func(r rune) bool { return r == ';' || r == ' ' })...)
-		} else if env != "" {
+		if p.name == "sweep" { // semicolons and spaces may separate several
+			env = strings.Join(strings.FieldsFunc(env, func(r rune) bool { return r == ';' || r == ' ' }), ",")
+		}
+		if env != "" {
 			r.add(FromEnvironment, EnvName(p.name), p.name, env)
 		}
 	}

@@ -42,17 +42,10 @@ func pointName(axes []Axis, point map[string]string) string {
 	return strings.Join(parts, "/")
 }
 
-// sweep takes all sweeps of the strongest layer that has any.
+// sweep reads the sweeps of the strongest layer that has any.
 func (r *resolver) sweep(p *parameter) {
 	origin := r.v.Origin(p.name)
-	given := r.layers[origin.Kind][p.name]
-	texts := make([]string, len(given))
-	for i, s := range given {
-		texts[i] = s.text
-	}
-	// Recorded as it was typed: the axes are in the names of the sub-benchmarks.
-	r.v.given[p.name] = setting{strings.Join(texts, " "), origin}
-	r.v.Sweep = r.axes(p, given)
+	r.v.Sweep = r.axes(p, r.v.given[p.name])
 	if origin.Kind == FromScenario {
 		r.v.Sweep = slices.DeleteFunc(r.v.Sweep, func(a Axis) bool { // one value replaces the sweep
 			return slices.ContainsFunc(r.layers[FromFile:FromSweep],
@@ -68,13 +61,28 @@ func (r *resolver) sweep(p *parameter) {
 	}
 }
 
-// axes reads all -sweep texts. Values become canonical here, so that 04 and 4 are the same point
-// and names of sub-benchmarks do not depend on spelling.
-func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
-	for _, s := range given {
-		key, list, _ := strings.Cut(s.text, "=")
-		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
-		p := find(key)
+// axes reads key=a,b,c of each axis, with a comma before the next key. Values become canonical here, so that 04
+// and 4 are the same point and names of sub-benchmarks do not depend on spelling.
+func (r *resolver) axes(sweep *parameter, given setting) (axes []Axis) {
+	if given.text == "" {
+		return nil
+	}
+	cut := func(text string) (key, list string) {
+		key, list, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "-"), "=")
+		return key, list
+	}
+	var texts []string
+	for text := range strings.SplitSeq(given.text, ",") {
+		key, _ := cut(text)
+		if last := len(texts) - 1; last >= 0 && find(key) == nil { // a value of the same axis
+			texts[last] += "," + text
+		} else {
+			texts = append(texts, text)
+		}
+	}
+	for _, text := range texts {
+		key, list := cut(text)
+		p, s := find(key), setting{text, given.origin}
 		switch {
 		case key == "" || list == "":
 			r.violate(sweep, s, "key=a,b,c")
