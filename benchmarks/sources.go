@@ -67,11 +67,9 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		ObjectTokens:     v.CutTokens(), Live: v.Users,
 	}
 	if v.Bench.Blocks() && v.ClosedLoop() {
-		s, err := traces.NewSessions(format, cfg)
-		return s, err
+		return traces.NewSessions(format, cfg)
 	}
-	s, err := traces.New(format, cfg)
-	return s, err
+	return traces.New(format, cfg)
 }
 
 // traceFormat returns the format of the traces that the benchmark replays.
