@@ -237,8 +237,8 @@ func warningsOf(v *params.Values) (w warnings) {
 	w.processors(v)
 	w.bucket(v)
 	var idle []string // sections
-	for _, n := range v.Notes() {
-		section, _, _ := strings.Cut(n.Key, ".")
+	for _, key := range v.IdleKeys() {
+		section, _, _ := strings.Cut(key, ".")
 		idle = append(idle, section)
 	}
 	warn(len(idle) > 0, "without effect here: %s of %s (in %s); -help-parameters has the reasons",

@@ -99,11 +99,11 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 		fmt.Fprintf(out, "  %s = %s (%s)\n", p.Name, p.Value, p.Origin)
 	}
 	// Python's keys that mean nothing here are listed, or their file would look obeyed.
-	for i, n := range v.Notes() {
+	for i, name := range v.IdleKeys() {
 		if i == 0 {
-			fmt.Fprintf(out, "\naccepted without effect in %s:\n", v.ConfigFile)
+			fmt.Fprintln(out, "\naccepted without effect:")
 		}
-		fmt.Fprintf(out, "  line %s: %s: %s\n", n.Line, n.Key, n.Why)
+		fmt.Fprintf(out, "  %s: %s: %s\n", v.Origin(name), name, byName[name].help)
 	}
 	return out.Flush()
 }

@@ -468,16 +468,12 @@ func (v *Values) Overrides() (records []result.Parameter) {
 	return records
 }
 
-// Note says why a key of the YAML file has no effect.
-type Note struct{ Key, Line, Why string }
-
-// Notes are the notes of all such keys in the file.
-func (v *Values) Notes() (list []Note) {
+// IdleKeys are the keys of the YAML file that have no effect.
+func (v *Values) IdleKeys() (names []string) {
 	for _, p := range keys {
-		if s, set := v.given[p.name]; set && p.has(idle) {
-			line := strings.TrimPrefix(s.origin.Where, v.ConfigFile+":")
-			list = append(list, Note{p.name, line, p.help})
+		if _, set := v.given[p.name]; set && p.has(idle) {
+			names = append(names, p.name)
 		}
 	}
-	return list
+	return names
 }
