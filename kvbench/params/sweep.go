@@ -88,9 +88,7 @@ func (r *resolver) axes(sweep *parameter, given setting) (axes []Axis) {
 			r.violate(sweep, s, "key=a,b,c")
 			continue
 		case p == nil:
-			sweepable := slices.DeleteFunc(slices.Clone(table),
-				func(p *parameter) bool { return p.has(unswept, whole) })
-			hint := units.Suggestion(key, names(sweepable))
+			hint := units.Suggestion(key, names(table))
 			if other := Instead[key]; other != "" {
 				hint = ": " + other
 			}
