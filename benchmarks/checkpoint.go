@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/checkpoint"
@@ -101,8 +100,8 @@ func checkpointRoom(v *params.Values, spec files.Spec, dir string) int64 {
 	return sum
 }
 
-// checkpointFeasible checks what depends on this machine: the free space for the checkpoints, the limit
-// of open files, and the memory for the buffers.
+// checkpointFeasible checks what depends on this machine: the free space for the checkpoints, and the
+// memory for the buffers.
 func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (bad params.Violations) {
 	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
 	if err != nil {
@@ -142,33 +141,7 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
 			"root may empty the page cache of the machine")
 	}
-	bad = append(bad, resultsApart(v)...)
-	var open syscall.Rlimit // Go's runtime has raised the soft limit to the hard limit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err == nil && writes > 0 {
-		bad = append(bad, checkpointFiles(v, spec, open.Cur)...)
-	}
-	return bad
-}
-
-// otherFiles is the number of files that are open besides the files of a checkpoint: of the runtime,
-// the results, and connections to other ranks.
-const otherFiles = 64
-
-// checkpointFiles checks the limit of open files: all files of a checkpoint are created before the
-// first is written.
-func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Violations {
-	first, count := v.CheckpointShare(spec)
-	need := uint64(otherFiles)
-	for a := first; a < first+count; a++ {
-		need += uint64(len(spec.Files(a)))
-	}
-	if need <= most {
-		return nil
-	}
-	return params.Violations{fmt.Sprintf("-checkpoint-accelerators: %d have up to %s open "+
-		"while they write, and this process may have %d (ulimit -n); raise that limit, share the "+
-		"accelerators out to more -ranks, or give fewer of them", count,
-		units.Plural(int64(need), "file"), most)}
+	return append(bad, resultsApart(v)...)
 }
 
 // checkpointLoad is one trial of a direction, of both in turns or of one alone.

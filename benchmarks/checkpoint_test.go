@@ -18,20 +18,6 @@ func BenchmarkCheckpoint(b *testing.B) { run(b) }
 // writer whose memory does not grow with it, and the waiting times of each.
 func BenchmarkCheckpointStream(b *testing.B) { run(b) }
 
-// TestFilesOfACheckpointAreOpenAtOnce: 405b has 512 accelerators of three files each, and 8 more.
-func TestFilesOfACheckpointAreOpenAtOnce(t *testing.T) {
-	v := &params.Values{Ranks: 1}
-	v.Checkpoint.Model, v.Checkpoint.Accelerators, v.Checkpoint.Scale = "405b", 0, 1
-	spec, err := v.CheckpointSpec()
-	require.NoError(t, err)
-	assert.Equal(t, params.Violations{"-checkpoint-accelerators: 512 have up to 1,608 files open " +
-		"while they write, and this process may have 1024 (ulimit -n); raise that limit, share the " +
-		"accelerators out to more -ranks, or give fewer of them"}, checkpointFiles(v, spec, 1024))
-	assert.Empty(t, checkpointFiles(v, spec, 1608))
-	v.Ranks, v.Rank = 2, 1
-	assert.Empty(t, checkpointFiles(v, spec, 1024), "whose part is smaller")
-}
-
 // TestAFilesystemHasRoomForItsRanks: each host of its own needs what its ranks write, a shared one
 // all of it. Of two copies of the parameters the first ranks write one, with their optimizers'
 // states; the others those alone.

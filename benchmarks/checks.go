@@ -200,12 +200,6 @@ func tryWriting(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// describesNoStorage reports whether the user gave a cache directory but no division, so that the
-// default quick division applies.
-func describesNoStorage(v *params.Values) bool {
-	return v.Division == params.Quick && !v.Typed("division") && v.Typed("cache-dir") && !v.Simulated()
-}
-
 // warnings are sentences for a result.
 type warnings []string
 
@@ -218,7 +212,8 @@ func (w *warnings) add(when bool, format string, args ...any) {
 // warningsOf returns the warnings of a point, known before the run starts.
 func warningsOf(v *params.Values) (w warnings) {
 	warn := w.add
-	warn(describesNoStorage(v), "-cache-dir was given and -division was not: the quick division is "+
+	byDefault := v.Division == params.Quick && !v.Typed("division")
+	warn(byDefault && v.Typed("cache-dir") && !v.Simulated(), "-cache-dir was given and -division was not: the quick division is "+
 		"small and short, and its numbers describe no storage; add -division open")
 	// Allowed, because the user's own model may need it, but unusual.
 	tp := v.TensorParallel
@@ -242,8 +237,8 @@ func warningsOf(v *params.Values) (w warnings) {
 	w.processors(v)
 	w.bucket(v)
 	var idle []string // sections
-	for _, n := range v.Notes() {
-		section, _, _ := strings.Cut(n.Key, ".")
+	for _, key := range v.IdleKeys() {
+		section, _, _ := strings.Cut(key, ".")
 		idle = append(idle, section)
 	}
 	warn(len(idle) > 0, "without effect here: %s of %s (in %s); -help-parameters has the reasons",
@@ -251,23 +246,19 @@ func warningsOf(v *params.Values) (w warnings) {
 	return w
 }
 
-// processors adds a warning if the CPUs may limit the run: a launcher has bound this rank to fewer CPUs than
-// its share of the machine, or there are more ranks than CPUs that they may use.
+// processors adds a warning if the CPUs may limit the run: there are more ranks than CPUs that they may use, or
+// a launcher has bound each rank to fewer CPUs than its share of the machine.
 func (w *warnings) processors(v *params.Values) {
 	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()
-	if v.Launcher == nil {
-		w.add(may < min(has, v.LocalRanks), "%d ranks share %s of %d, to which this process is bound: "+
-			"what is measured may be the processors", v.LocalRanks,
-			units.Plural(int64(may), "processor"), has)
-		return
+	few, cure := may < min(has, v.LocalRanks), ""
+	if v.Launcher != nil {
+		cure = map[string]string{
+			"Open MPI": "; give mpirun --bind-to none", "MVAPICH2": "; set MV2_ENABLE_AFFINITY=0",
+			"PALS": "; give mpiexec --cpu-bind none", "PMI": "; give mpiexec -bind-to none, or set I_MPI_PIN=off",
+			"Slurm": "; give srun --cpu-bind=none, or -c with the cores of a task",
+		}[v.Launcher.Launcher]
+		few = cure != "" && may*v.LocalRanks < has && !v.Simulated()
 	}
-	launcher := v.Launcher.Launcher
-	cure := map[string]string{
-		"Open MPI": "mpirun --bind-to none", "MVAPICH2": "MV2_ENABLE_AFFINITY=0",
-		"PALS": "mpiexec --cpu-bind none", "PMI": "mpiexec -bind-to none, or I_MPI_PIN=off",
-		"Slurm": "srun --cpu-bind=none, or -c with the cores of a task",
-	}[launcher]
-	w.add(cure != "" && may*v.LocalRanks < has && !v.Simulated(), "%s has bound this rank to %s of %d, "+
-		"and %s share them: what is measured may be the processors; %s", launcher,
+	w.add(few, "this process is bound to %s of %d, and %s share them: what is measured may be the processors%s",
 		units.Plural(int64(may), "processor"), has, units.Plural(int64(v.LocalRanks), "rank"), cure)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -25,15 +24,26 @@ func readCommandLine(set *flag.FlagSet, args []string) (*params.Set, error) {
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
 	set.SetOutput(out)
+	what, hint := "", ""
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return parameters, err
 	case err != nil:
-		return parameters, flagError(set, err)
+		what = err.Error()
+		// The flag package's errors have no types.
+		if name, unknown := strings.CutPrefix(what, "flag provided but not defined: -"); unknown {
+			what, hint = "unknown flag -"+name, nearestFlag(set, name)
+		}
 	case set.NArg() > 0:
-		return parameters, strayError(set, args[:len(args)-set.NArg()], set.Arg(0))
+		what, hint = stray(set, args[:len(args)-set.NArg()], set.Arg(0))
+	default:
+		return parameters, nil
 	}
-	return parameters, nil
+	if hint != "" {
+		hint = "  " + hint + "\n"
+	}
+	return parameters, fmt.Errorf("%s\n%s  -help-parameters lists kvbench's flags, `go help testflag` Go's own",
+		what, hint)
 }
 
 // typed returns the value of a flag of the testing package that was on the command line, else "".
@@ -56,31 +66,6 @@ func joinFilter(args []string) []string {
 		}
 	}
 	return args
-}
-
-// These match the texts of the flag package's errors, which have no types.
-var (
-	unknownFlag = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
-	invalidFlag = regexp.MustCompile(
-		`^invalid (?:boolean )?value "(.*)" for (?:flag )?-([^:]*): (.*)$`)
-)
-
-func flagError(set *flag.FlagSet, err error) error {
-	what, hint := err.Error(), ""
-	if m := unknownFlag.FindStringSubmatch(what); m != nil {
-		what, hint = "unknown flag -"+m[1], nearestFlag(set, m[1])
-	} else if m := invalidFlag.FindStringSubmatch(what); m != nil {
-		what, hint = fmt.Sprintf("-%s: cannot be %q: %s", m[2], m[1], m[3]), set.Lookup(m[2]).Usage
-	}
-	return threeLines(what, hint)
-}
-
-func threeLines(what, hint string) error {
-	if hint != "" {
-		hint = "  " + hint + "\n"
-	}
-	return fmt.Errorf("%s\n%s  -help-parameters lists kvbench's flags, `go help testflag` Go's own",
-		what, hint)
 }
 
 // testPrefix is the prefix of the testing package's flags in the binary. Users of the go command omit
@@ -113,10 +98,10 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 	return "did you mean -" + best + "?"
 }
 
-// strayError returns the error for a word that is not a flag. The flag package stops at such a word and
-// ignores all arguments after it.
-func strayError(set *flag.FlagSet, before []string, word string) error {
-	after, hint := "", ""
+// stray returns what is wrong with a word that is not a flag, and a hint. The flag package stops at such a
+// word and ignores all arguments after it.
+func stray(set *flag.FlagSet, before []string, word string) (what, hint string) {
+	after := ""
 	if len(before) > 0 {
 		last := strings.TrimLeft(before[len(before)-1], "-")
 		if f := set.Lookup(last); f != nil {
@@ -127,8 +112,8 @@ func strayError(set *flag.FlagSet, before []string, word string) error {
 			}
 		}
 	}
-	return threeLines(fmt.Sprintf("%q%s is not a flag, and Go ignores all arguments after it: kvbench "+
-		"does not start", word, after), hint)
+	return fmt.Sprintf("%q%s is not a flag, and Go ignores all arguments after it: kvbench does not start",
+		word, after), hint
 }
 
 // flagValue returns the value of a flag of the testing package.

@@ -42,7 +42,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	cfg := requests.Config{
 		Source: func() (workloads.Source, error) { return source(v) }, Input: v.Text(v.Bench.Needs),
 		Planner: workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch,
-			Batched: v.Batched(), ObjectTokens: v.CutTokens()},
+			Batched: v.DecodeReads == "batched", ObjectTokens: v.CutTokens()},
 		Phase: kvbench.Phase{Window: v.Window.Length, Warmup: v.Warmup,
 			Limit: v.Window.Completions},
 		Workers: v.WorkerCount(), TokenTime: v.GenerationTime, Overtaking: v.Overtaking(),

@@ -87,8 +87,7 @@ func Main(m *testing.M, suite Suite) int {
 	case set.Requested("version"):
 		fmt.Println("kvbench", result.Version())
 		if result.Version() == result.UnknownVersion {
-			fmt.Println("(go test -c gives a binary its revision with -buildvcs=true; " +
-				"those of make dist have theirs)")
+			fmt.Printf("(%s)\n", result.VersionRemedy)
 		}
 		return shown()
 	}
@@ -106,7 +105,7 @@ func Main(m *testing.M, suite Suite) int {
 	}
 	s := &session{set: set, suite: suite, compared: readComparedRun(os.Getenv("KVREPORT_RUN")),
 		ceiling: map[string]plainio.Reached{}, unwritten: map[*result.Result]error{}, traces: map[string]*result.TraceFiles{},
-		inputs: params.Inputs{Env: os.LookupEnv, BenchTime: typed("benchtime"),
+		inputs: params.Inputs{Env: os.Getenv, BenchTime: typed("benchtime"),
 			Count: typed("count"), Scenarios: scenarios, Machine: machine(),
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid())}}
 	s.meeting.Store(meeting)

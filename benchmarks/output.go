@@ -47,10 +47,7 @@ func (s *session) header() error {
 	for _, u := range result.Directed() {
 		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Name, u.Better)
 	}
-	// On standard error: benchstat would make separate tables of results with and without such lines.
-	if need := params.ClosedNeeds(s.points); need != "" {
-		fmt.Fprintln(os.Stderr, "kvbench:", need)
-	}
+	// On standard error: benchstat would make separate tables of results with and without such a line.
 	if why := noImage(s.points, result.Version()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
 	}

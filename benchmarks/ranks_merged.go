@@ -32,10 +32,7 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 		// A rank's result contains the rank's error.
 		has := slices.ContainsFunc(all.results,
 			func(r *result.Result) bool { return r.Rank == rank })
-		// If another rank quotes this error, because it waited for this rank, list only the quotation.
-		said := slices.ContainsFunc(t.Text,
-			func(o string) bool { return o != text && strings.Contains(o, text) })
-		if text != "" && !has && !said {
+		if text != "" && !has {
 			errs = append(errs, fmt.Errorf("rank %d: %s", rank, text))
 		}
 	}

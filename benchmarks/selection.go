@@ -149,21 +149,14 @@ func (a *alternative) selects(bench string) bool {
 	return a.elements[0].MatchString("Benchmark" + bench)
 }
 
-// nothing returns the violation of an alternative that selects none of the names. It lists the names, the
-// most similar first.
+// nothing returns the violation of an alternative that selects none of the names.
 func (a *alternative) nothing(what string, names []string) string {
 	word := strings.TrimPrefix(strings.Trim(a.text, "^$()"), "Benchmark")
-	distance := func(name string) int {
-		_, d := units.Nearest(word, []string{name})
-		return d
-	}
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
 	const most = 20
 	more := ""
 	if n := len(names) - most; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%s %s selects no %s; there are, the nearest first, %s%s", a.from, a.text,
-		what, strings.Join(names[:min(most, len(names))], ", "), more)
+	return fmt.Sprintf("%s %s selects no %s%s; there are %s%s", a.from, a.text, what,
+		units.Suggestion(word, names), strings.Join(names[:min(most, len(names))], ", "), more)
 }

@@ -31,7 +31,7 @@ func source(v *params.Values) (workloads.Source, error) {
 			MultiTurn: !v.DisableMultiTurn, PrefixCaching: !v.DisablePrefixCaching,
 			KeepPrompt:  v.CutTokens() > 0,
 			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly, Window: v.ContextWindow(),
-			Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests,
+			Rate: v.RequestRate, ConstantRate: v.RequestSpacing == "constant", MaxRequests: v.MaxRequests,
 			Corpus: corpus(v),
 		}), nil
 	}
@@ -59,7 +59,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	}
 	cfg := traces.Config{
 		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles, Start: v.TraceStart,
-		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
+		Rate: v.RequestRate, ConstantRate: v.RequestSpacing == "constant", MaxRequests: v.MaxRequests, Seed: seed,
 		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
 		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(),
 		AllowMalformed:   v.TraceAllowMalformed,
@@ -67,11 +67,9 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		ObjectTokens:     v.CutTokens(), Live: v.Users,
 	}
 	if v.Bench.Blocks() && v.ClosedLoop() {
-		s, err := traces.NewSessions(format, cfg)
-		return s, err
+		return traces.NewSessions(format, cfg)
 	}
-	s, err := traces.New(format, cfg)
-	return s, err
+	return traces.New(format, cfg)
 }
 
 // traceFormat returns the format of the traces that the benchmark replays.

@@ -2,8 +2,8 @@ package benchmarks
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -35,7 +35,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		return c, err
 	}
 	c.GPUBytes, c.Cards, c.CPUBytes = v.GPUTierBytes(), v.Cards(), v.CPUBytes
-	c.GPUBandwidth = v.GPUBytesPerSecond()
+	c.GPUBandwidth = v.GPUBandwidth * float64(units.GiB)
 	c.FlushOnly = v.Division == params.Closed
 	c.Use = buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
 		MaxWriters: v.MaxConcurrentAllocs,
@@ -144,18 +144,9 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	if len(dirs) == 0 {
 		return nil // no storage tier
 	}
-	// A directory that does not exist yet gets the filesystem of its nearest existing parent.
-	var on []host.Filesystem
-	for _, dir := range dirs {
-		fs, err := space(v, dir)
-		if errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it "+
-				"owns", err)
-		}
-		if err != nil {
-			return err
-		}
-		on = append(on, fs)
+	on, err := spaces(v, dirs)
+	if err != nil {
+		return err
 	}
 	// ChooseShares takes a capacity from a flag, the environment or a file as it is, or refuses it.
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
@@ -190,22 +181,32 @@ func capacityToGive(v *params.Values) (bytes int64) {
 		return 0
 	}
 	dirs := cacheDirs(v)
-	var on []host.Filesystem
-	sharing := sharers(v, dirs)
-	for i, dir := range dirs {
-		fs, err := space(v, dir)
-		if err != nil {
-			return 0 // chooseRoom reports it
-		}
-		on = append(on, fs)
-		if share := params.AutoCapacity(fs.Free / int64(sharing[i])); i == 0 || share < bytes {
-			bytes = share
-		}
+	on, err := spaces(v, dirs)
+	if err != nil {
+		return 0 // chooseRoom reports it
 	}
+	sharing := sharers(v, dirs)
 	if _, _, err := params.ChooseShares(dirs, on, sharing, 0, false); err == nil {
 		return 0
 	}
-	return bytes * int64(len(dirs))
+	least := int64(math.MaxInt64)
+	for i, fs := range on {
+		least = min(least, params.AutoCapacity(fs.Free/int64(sharing[i])))
+	}
+	return least * int64(len(dirs))
+}
+
+// spaces returns the filesystem of each directory. A directory that does not exist yet has that of its
+// nearest existing parent.
+func spaces(v *params.Values, dirs []string) (on []host.Filesystem, err error) {
+	for _, dir := range dirs {
+		fs, err := space(v, dir)
+		if err != nil {
+			return nil, err
+		}
+		on = append(on, fs)
+	}
+	return on, nil
 }
 
 // space returns the filesystem of dir. Its free space includes files that a killed run left in the
@@ -273,31 +274,12 @@ func storageLayout(v *params.Values) (l tiers.Layout, err error) {
 // block. An object that is a whole number of blocks has a key, and so has an object that divides a
 // block. An object that ends inside a block otherwise has no key.
 func cutsInto(v *params.Values, sizes []int) error {
-	fits := func(object int) bool {
-		return !slices.ContainsFunc(sizes, func(n int) bool {
-			return n%object != 0 && object%n != 0
-		})
-	}
-	if fits(v.ObjectTokens) {
+	alike := func(n int) bool { return n%v.ObjectTokens == 0 || v.ObjectTokens%n == 0 }
+	if !slices.ContainsFunc(sizes, func(n int) bool { return !alike(n) }) {
 		return nil
 	}
-	// The error suggests an object size that works, if there is one. It suggests the largest size that
-	// is no larger than the smallest trace block, because small objects cost most. If there is none, it
-	// suggests the smallest larger size. With a model with states, object sizes are multiples of the
-	// engine's page, and none may work.
-	step, most := v.ObjectSizes()
-	best := 0
-	for n := step; n <= most && (best == 0 || n <= sizes[0]); n += step {
-		if fits(n) {
-			best = n
-		}
-	}
-	if best == 0 {
-		return fmt.Errorf("-block-trace-path: block traces of %s tokens cannot be replayed with "+
-			"this model and -layout %s: an object has a multiple of %d tokens, at most %d, and "+
-			"none of these and a block divide each other", units.List(sizes), v.Layout, step, most)
-	}
-	return fmt.Errorf("-layout %s: the trace has blocks of %s tokens and an object has %d; one "+
-		"has to divide the other: give -object-tokens %d", v.Layout, units.List(sizes), v.ObjectTokens,
-		best)
+	step, most := v.ObjectSizes() // of a model with states: multiples of the engine's page
+	return fmt.Errorf("-layout %s: the trace has blocks of %s tokens and an object has %d; one has to divide "+
+		"the other: give another -object-tokens, a multiple of %d up to %d", v.Layout, units.List(sizes),
+		v.ObjectTokens, step, most)
 }

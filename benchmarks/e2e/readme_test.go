@@ -74,10 +74,8 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 	assert.NotZero(t, requests, "the sample shows no benchmark with requests")
 }
 
-// TestReadmeTables compares README's table of benchmarks and PARAMETERS.md with the code. With -update
-// it writes them.
-func TestReadmeTables(t *testing.T) {
-	golden.Check(t, "../../PARAMETERS.md", parametersPage())
+// TestReadmeTable compares README's table of benchmarks with the code. With -update it writes the table.
+func TestReadmeTable(t *testing.T) {
 	begin := "<!-- benchmarks: go test ./benchmarks/e2e -run Readme -update writes this table -->\n"
 	end := "<!-- end of benchmarks -->"
 	head, rest, found := strings.Cut(page(t, benchmarksPage), begin)
@@ -94,15 +92,4 @@ func benchmarkTable() string {
 		table += "| " + b.Name + " | " + b.About + " |\n"
 	}
 	return table + "\n"
-}
-
-// parametersPage is benchmarks/PARAMETERS.md: what each flag means, and which benchmarks accept it.
-func parametersPage() string {
-	return `# Parameters
-
-Generated from the code: ` + "`go test ./benchmarks/e2e -run Readme -update`" + ` writes this page.
-Three defaults stand for the divisions quick, open and closed. [README.md](README.md) explains the
-order of precedence, and the groups of benchmarks in the last column.
-
-` + params.Reference()
 }

@@ -163,54 +163,43 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 	}
 	sections := map[string]bool{} // noted once: files of the Python benchmark have all of them
 	for _, p := range slices.Concat(table, keys) {
-		v, name, required := plans[0], p.name, "absent: it"
-		given := v.given[name]
-		notes = append(notes, p.unusedInJobs(plans)...)
-		swept, without := unusedSweep(plans, name)
-		switch section, _, _ := strings.Cut(name, "."); {
-		case len(without) > 0 && len(without) < len(selected):
-			notes = append(notes, fmt.Sprintf("the sweep of %s, by %s: it is for %s", name,
+		section, _, _ := strings.Cut(p.name, ".")
+		swept, without := unusedSweep(plans, p.name)
+		from := plans[0].Origin("sweep")
+		if n := len(without); n > 0 && (n < len(selected) || from.Kind < FromFlag) {
+			notes = append(notes, fmt.Sprintf("the sweep of %s, by %s: it is for %s", p.name,
 				some(without), p.appliesTo()))
-			continue
-		case len(without) > 0:
-			given = setting{name + "=" + strings.Join(swept, ","), v.Origin("sweep")}
-			name, required = "sweep", "of another parameter: "+name
-		// It applies to none: what each of them was given is the same.
-		case slices.ContainsFunc(plans, func(v *Values) bool { return v.Applies(name) }),
-			!given.origin.byUser(), given.origin.Kind == FromScenario, p.has(idle), v.requiredAnyway(p),
-			sections[section]:
-			continue
-		case p.key():
-			sections[section] = true
-			notes = append(notes, fmt.Sprintf("section %s (%s) is for %s", section, given.origin,
-				p.appliesTo()))
-			continue
+		} else if n > 0 {
+			given := setting{p.name + "=" + strings.Join(swept, ","), from}
+			bad = append(bad, violation("-sweep", given, fmt.Sprintf("of another parameter: %s is for %s, "+
+				"and -bench selects %s", p.name, p.appliesTo(), some(selected))))
 		}
-		if given.origin.Kind < FromFlag {
-			notes = append(notes, fmt.Sprintf("%s = %s (%s) is for %s", name, given.text,
-				given.origin, p.appliesTo()))
-			continue
+		var seen []setting // the jobs of a scenario may have several
+		for _, v := range plans {
+			given := v.given[p.name]
+			if !given.origin.byUser() || given.origin.Kind == FromSweep || slices.Contains(seen, given) {
+				continue
+			}
+			seen = append(seen, given)
+			switch {
+			case p.has(idle), v.requiredAnyway(p), sections[section],
+				slices.ContainsFunc(plans, func(other *Values) bool {
+					return other.given[p.name] == given && other.Applies(p.name)
+				}):
+			case p.key():
+				sections[section] = true
+				notes = append(notes, fmt.Sprintf("section %s (%s) is for %s", section, given.origin,
+					p.appliesTo()))
+			case given.origin.Kind < FromFlag:
+				notes = append(notes, fmt.Sprintf("%s = %s (%s) is for %s", p.name, given.text, given.origin,
+					p.appliesTo()))
+			default:
+				bad = append(bad, violation("-"+p.name, given, fmt.Sprintf("absent: it is for %s, and -bench "+
+					"selects %s", p.appliesTo(), some(selected))))
+			}
 		}
-		bad = append(bad, violation("-"+name, given, fmt.Sprintf("%s is for %s, and %s", required,
-			p.appliesTo(), p.whyUnused(selected, plans))))
 	}
 	return bad, notes
-}
-
-// unusedInJobs returns notes about what a scenario sets and what has no effect on any line for which it
-// is set.
-func (p *parameter) unusedInJobs(plans []*Values) (notes []string) {
-	for _, v := range plans {
-		given := v.given[p.name]
-		note := fmt.Sprintf("%s = %s (%s) is for %s", p.name, given.text, given.origin, p.appliesTo())
-		used := slices.ContainsFunc(plans, func(other *Values) bool {
-			return other.given[p.name] == given && other.Applies(p.name)
-		})
-		if given.origin.Kind == FromScenario && !used {
-			notes = with(notes, note)
-		}
-	}
-	return notes
 }
 
 // unusedSweep returns the values of a sweep, and the benchmarks to which the sweep does not apply.
@@ -241,22 +230,4 @@ func some(names []string) string {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	return text
-}
-
-// whyUnused returns why a parameter does not apply to the selected benchmarks: a condition is not met,
-// or the parameter never applies to them.
-func (p *parameter) whyUnused(selected []string, plans []*Values) string {
-	for _, v := range plans {
-		for _, c := range p.applies {
-			switch {
-			case !c.covers(v):
-			case c.without && !c.holds(v):
-				i := slices.IndexFunc(c.conditions, func(condition string) bool { return meets(v, condition) })
-				return v.Bench.Name + " runs with " + c.conditions[i]
-			default:
-				return v.Bench.Name + " runs without that"
-			}
-		}
-	}
-	return "-bench selects " + some(selected)
 }

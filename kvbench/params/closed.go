@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 )
 
 // closed refuses overrides in the closed division. A given value that equals the required value is no
@@ -64,25 +63,6 @@ func (v *Values) Notice() string {
 		return result.ClosedNotice
 	}
 	return ""
-}
-
-// ClosedNeeds returns the needs of the closed division, "" if no option runs in it. They are
-// printed first, because a run that later lacks time or space wastes more than an hour.
-func ClosedNeeds(plans []*Values) string {
-	var needs time.Duration
-	options := 0
-	for _, v := range plans {
-		if v.Division == Closed && v.Bench.Option > 0 && !v.Rehearse {
-			options++
-			needs += time.Duration(v.Count)*(v.Window.Length+2*v.Settle) + OptionPause
-		}
-	}
-	if options == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the closed division needs %v for %s, plus setup time; the storage tier "+
-		"may grow to -storage-capacity-gb, or to 95 %% of the free space (-rehearse checks all "+
-		"except time and space within minutes)", needs-OptionPause, units.Plural(options, "option"))
 }
 
 // closedNeeds is the parameter that the closed division requires for checkpoints: a type of accelerator

@@ -13,9 +13,9 @@
 //	          -config; flags: flags and environment
 //	applies   to which benchmarks a parameter applies, and the report about a parameter that does not apply
 //	rules     reads rules.txt, which has most rules; check: the rules that need a calculation, and closed,
-//	          checkpoint, engine, launch and roots; objects and device: the settings of object stores and
+//	          checkpoint, engine and launch; objects and device: the settings of object stores and
 //	          of simulated devices
-//	estimate  what fits this machine; help: -help-parameters and the reference
+//	estimate  what fits this machine; help: -help-parameters
 //
 // This package is large, because a line of the table has the flag, the field, the limits, the key and the
 // rules of a parameter. If the package were divided, each half would need the table of the other half.

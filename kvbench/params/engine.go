@@ -216,11 +216,12 @@ func (r *resolver) pages() {
 			with = "-engine " + v.Engine
 		}
 		r.refuse("model", "another with %s: its smallest object, of %d tokens, has %s, and at most "+
-			"%d MiB are moved with one call", with, step, v.objectText(step), mostObject>>20)
+			"%d MiB are moved with one call", with, step, units.Bytes.Text(v.objectBytes(step)), mostObject>>20)
 		return
 	}
 	r.want(v.ObjectTokens <= most, "object-tokens", "at most %d: %d tokens have %s, and at most %d MiB "+
-		"are moved with one call", most, v.ObjectTokens, v.objectText(v.ObjectTokens), mostObject>>20)
+		"are moved with one call", most, v.ObjectTokens, units.Bytes.Text(v.objectBytes(v.ObjectTokens)),
+		mostObject>>20)
 }
 
 // mostObject is the largest object that one call may move: there is a buffer of that size for each
@@ -242,17 +243,6 @@ func (v *Values) ObjectSizes() (step, most int) {
 // object, it is the size of one of them.
 func (v *Values) objectBytes(tokens int) int64 {
 	return v.Sizer().Bytes(tokens) / int64(max(1, len(v.Tails())))
-}
-
-// objectText is that size as people read it, with what it comes from: a model's layers make one
-// object or one for each group of them.
-func (v *Values) objectText(tokens int) string {
-	text := fmt.Sprintf("%s (%s B per token", units.Bytes.Text(v.objectBytes(tokens)),
-		units.Count.Text(v.objectBytes(1)))
-	if n := len(v.Tails()); n > 0 {
-		text += fmt.Sprintf(" in each of %d groups of layers", n)
-	}
-	return text + ")"
 }
 
 // layoutsThat names the words of -layout that can do something.
@@ -327,10 +317,6 @@ func (v *Values) Packed() int {
 	return n
 }
 
-// removedLayouts name the replacement of words that -layout took once.
-var removedLayouts = map[string]string{"lmcache": " (lmcache was removed: lmcache-fs writes " +
-	"LMCache's files, and on object stores -engine lmcache its objects)"}
-
 // parseLayout reads one of a few words, or packed=N. Which of them a trace's blocks can have is
 // known when the trace is read.
 func parseLayout(s string) (string, error) {
@@ -343,7 +329,7 @@ func parseLayout(s string) (string, error) {
 	n, err := strconv.Atoi(count)
 	switch {
 	case !packed:
-		return "", errors.New(rule + cmp.Or(removedLayouts[s], units.Suggestion(s, layouts)))
+		return "", errors.New(rule + units.Suggestion(s, layouts))
 	case err != nil || n < minPacked || n > maxPacked:
 		return "", errors.New(rule)
 	}

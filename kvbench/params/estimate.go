@@ -252,13 +252,6 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 // is one. Resolve calls it for users when the capacity is given. A caller calls it again for block traces,
 // whose files Resolve does not read, and for a capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
-	// A scenario's size is for any tier: files of plain I/O take at most the whole tier.
-	typed := v.Origin("ceiling-size-gb").Kind > FromScenario
-	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && typed {
-		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
-		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
-			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
-	}
 	last, part, parts := v.LastTier()
 	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() || v.NoStorage() && part == 0 {
 		return nil // a rule refuses a run without any tier
@@ -267,7 +260,8 @@ func (v *Values) CheckFit(capacity int64) Violations {
 		capacity = part * int64(parts)
 	}
 	refuse := func(least int64, why string, args ...any) Violations {
-		required := "at least " + formatUpGiB(least/int64(parts)) + ", because " + fmt.Sprintf(why, args...)
+		required := fmt.Sprintf("at least %v, because ", math.Ceil(toGiB(least/int64(parts))*1000)/1000) +
+			fmt.Sprintf(why, args...)
 		given := setting{strconv.FormatFloat(toGiB(capacity/int64(parts)), 'g', 4, 64), v.Origin(last)}
 		if capacity != v.StorageBytes && !v.NoStorage() {
 			given.origin = Origin{Where: ", from the free space of " + cmp.Or(v.CacheDir(),
@@ -289,15 +283,6 @@ func (v *Values) CheckFit(capacity int64) Violations {
 			capacity/each)
 	}
 	return nil
-}
-
-// formatUpGiB rounds up to a hundredth of a GiB, and less than one GiB to three digits: what is
-// named must be enough.
-func formatUpGiB(n int64) string {
-	step := 100.
-	for ; toGiB(n)*step < 100 && toGiB(n) < 1; step *= 10 {
-	}
-	return strconv.FormatFloat(math.Ceil(toGiB(n)*step)/step, 'f', -1, 64)
 }
 
 // Offered is the load that users offer when they never wait for an answer.

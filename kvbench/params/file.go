@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"reflect"
 	"regexp"
@@ -36,34 +35,14 @@ type configFile struct {
 	bad     Violations
 }
 
-// maxConfigBytes is the largest configuration file that is read; real ones have a few KiB.
-const maxConfigBytes = 4 << 20
-
 // readConfig reads and checks the file at path. The field bad has all problems. The other fields have
 // the valid part of the file, so that other checks can continue.
 func readConfig(path string) *configFile {
-	text, err := readFile(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return &configFile{bad: Violations{fmt.Sprintf("-config: cannot read %s: %v", path, err)}}
+		return &configFile{bad: Violations{"-config: " + err.Error()}}
 	}
 	return parseConfig(path, text)
-}
-
-// readFile reads a configuration file. The error does not name the path.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	var text []byte
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-		f.Close()
-	}
-	if len(text) > maxConfigBytes {
-		err = fmt.Errorf("it is larger than %d MiB", maxConfigBytes>>20)
-	}
-	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
-		err = inner.Err
-	}
-	return text, err
 }
 
 // parseConfig checks the text of a YAML file; path is for messages only.
@@ -184,25 +163,22 @@ func children(section string) (names []string) {
 // unknown reports a key that section does not have. If it were ignored, a misspelt key would start a run
 // with defaults that looks configured.
 func (c *configFile) unknown(e entry, section string) {
-	where, name := "in section "+section, e.key
-	best, _ := units.Nearest(e.key, children(section))
+	where := "in section " + section
 	if section == "" {
-		// Right name, wrong place, or the Python benchmark's spelling of a flag of its own.
-		where, name = "at the top of the file", strings.ReplaceAll(e.key, "_", "-")
+		where = "at the top of the file"
 	}
-	p := find(name)
-	switch other := Instead[e.key]; {
-	case section == sectionParameters && other != "":
-		c.refuse(e.line, "unknown key %q %s: %s", e.key, where, other)
-		return
-	case section == sectionParameters && p != nil && p.has(goFlag) && c.kind == FromScenario:
-		best = "trials of the scenario, or benchtime of a job, outside of parameters"
-	case section == sectionParameters && p != nil:
-		best = "the flag -" + e.key
-	case section == "" && p != nil && p.inFile():
-		best = sectionParameters + ": " + p.name
+	best, _ := units.Nearest(e.key, children(section))
+	hint := fmt.Sprintf("nearest known key: %q", best)
+	flag := find(strings.ReplaceAll(e.key, "_", "-")) // the Python benchmark's files have underscores
+	switch {
+	case section == sectionParameters && Instead[e.key] != "":
+		hint = Instead[e.key]
+	case section == sectionParameters && flag != nil && !flag.inFile():
+		hint = "it is the flag -" + flag.name
+	case section == "" && flag != nil && flag.inFile():
+		hint = fmt.Sprintf("it is %q in section %s", flag.name, sectionParameters)
 	}
-	c.refuse(e.line, "unknown key %q %s; nearest known key: %q", e.key, where, best)
+	c.refuse(e.line, "unknown key %q %s; %s", e.key, where, hint)
 }
 
 // texts are what a key is given, as it is recorded: a scalar as written, a list in one line. Of
@@ -227,17 +203,6 @@ func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) 
 	switch sequence := e.value.Kind == yaml.SequenceNode; {
 	case e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null":
 		items = []string{written(e.value)}
-	case sequence && p.name == "sweep": // in [io-depth=1,8] the comma is one of the list, too
-		whole := items
-		items = nil
-		for _, item := range whole {
-			key, _, _ := strings.Cut(item, "=")
-			if last := len(items) - 1; last >= 0 && find(key) == nil {
-				items[last] += "," + item
-			} else {
-				items = append(items, item)
-			}
-		}
 	case sequence && p.has(many):
 		items = []string{strings.Join(items, ",")}
 	case sequence && !textual:

@@ -30,9 +30,9 @@ func Register(fs *flag.FlagSet) *Set {
 	for _, p := range table {
 		// Any text is taken: what it means depends on the division, which another flag, the
 		// environment or the file may set. Of a repeated flag the last counts, as everywhere in Go,
-		// and of -sweep and of lists all.
+		// and of lists all.
 		take := func(text string) error {
-			if p.name != "sweep" && !p.has(many) {
+			if !p.has(many) {
 				s.given[p.name] = nil
 			}
 			s.given[p.name] = append(s.given[p.name], text)
@@ -106,22 +106,10 @@ func UnknownEnvironment(environ []string) (bad Violations) {
 	return bad
 }
 
-// Instead names the replacement of flags that are none here: of the Python benchmark's, and of
-// those that were removed.
+// Instead names what replaces the flags of the Python benchmark that are none here.
 var Instead = map[string]string{
 	"duration":        "it is -benchtime here, such as -benchtime 60s",
 	"output":          "it is -results-dir here, a directory",
 	"xlsx-output":     "it is go tool kvreport xlsx here",
 	"use-burst-trace": "it is -bench BurstGPT with -burst-trace-path here",
-
-	"evict-ttl":     "it was removed: entries leave in the order of -evict alone",
-	"pin-tokens":    "it was removed: -evict lfu and s3-fifo keep what many requests use",
-	"plan":          "it is -dry-run",
-	"recycle":       "it was removed: -layout slots overwrites in place",
-	"hosts":         removedLauncher,
-	"ssh":           removedLauncher,
-	"remote-binary": removedLauncher,
 }
-
-const removedLauncher = "it was removed: mpirun, srun, torchrun or Kubernetes start the ranks, and " +
-	"-ranks starts the ranks of this machine"

@@ -2,7 +2,6 @@ package params
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -28,26 +27,6 @@ func (p *parameter) usage() string {
 		return p.help + " (default " + text + ")"
 	}
 	return p.help
-}
-
-// Reference has the table of flags in Markdown, and the keys of the YAML file that have no effect.
-func Reference() string {
-	text := "| flag | default | meaning | applies to |\n|---|---|---|---|\n"
-	for _, p := range table {
-		if !p.has(action, goFlag) {
-			text += fmt.Sprintf("| `-%s` | %s | %s | %s |\n", p.name,
-				cmp.Or(p.defaults("%s, %s, %s"), "–"),
-				strings.ReplaceAll(p.help, "<", `\<`), p.appliesTo()) // < opens a tag
-		}
-	}
-	text += "\n## Keys without effect\n\nA `-config` of the Python benchmark may have these keys. They are " +
-		"read and change nothing here. A run says once how many its file has.\n\n| key | why |\n|---|---|\n"
-	for _, p := range keys {
-		if p.has(idle) {
-			text += fmt.Sprintf("| `%s` | %s |\n", p.name, p.help)
-		}
-	}
-	return text
 }
 
 // WriteHelp prints the benchmarks, then the table of parameters in groups: what is in force, where
@@ -120,11 +99,11 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 		fmt.Fprintf(out, "  %s = %s (%s)\n", p.Name, p.Value, p.Origin)
 	}
 	// Python's keys that mean nothing here are listed, or their file would look obeyed.
-	for i, n := range v.Notes() {
+	for i, name := range v.IdleKeys() {
 		if i == 0 {
-			fmt.Fprintf(out, "\naccepted without effect in %s:\n", v.ConfigFile)
+			fmt.Fprintln(out, "\naccepted without effect:")
 		}
-		fmt.Fprintf(out, "  line %s: %s: %s\n", n.Line, n.Key, n.Why)
+		fmt.Fprintf(out, "  %s: %s: %s\n", v.Origin(name), name, byName[name].help)
 	}
 	return out.Flush()
 }

@@ -2,7 +2,9 @@ package params
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -59,4 +61,33 @@ func TestFlagHelpHasDefaults(t *testing.T) {
 	assert.Contains(t, out.String(),
 		"(default quick tiny-1b, open llama3.1-8b, closed llama3.1-8b)")
 	assert.Nil(t, fs.Lookup("benchtime"), "Go's own flags are Go's")
+}
+
+// TestParametersPage compares benchmarks/PARAMETERS.md with the tables: what each flag means, which benchmarks
+// accept it, and the keys of the YAML file that have no effect. With -update it writes the page.
+func TestParametersPage(t *testing.T) {
+	text := `# Parameters
+
+Generated from the code: ` + "`go test ./kvbench/params -run ParametersPage -update`" + ` writes this page.
+Three defaults stand for the divisions quick, open and closed. [README.md](README.md) explains the
+order of precedence, and the groups of benchmarks in the last column.
+
+| flag | default | meaning | applies to |
+|---|---|---|---|
+`
+	for _, p := range table {
+		if !p.has(action, goFlag) {
+			text += fmt.Sprintf("| `-%s` | %s | %s | %s |\n", p.name,
+				cmp.Or(p.defaults("%s, %s, %s"), "–"),
+				strings.ReplaceAll(p.help, "<", `\<`), p.appliesTo()) // < opens a tag
+		}
+	}
+	text += "\n## Keys without effect\n\nA `-config` of the Python benchmark may have these keys. They are " +
+		"read and change nothing here. A run says once how many its file has.\n\n| key | why |\n|---|---|\n"
+	for _, p := range keys {
+		if p.has(idle) {
+			text += fmt.Sprintf("| `%s` | %s |\n", p.name, p.help)
+		}
+	}
+	golden.Check(t, "../../../benchmarks/PARAMETERS.md", text)
 }

@@ -18,14 +18,14 @@ func typed(t testing.TB, args ...string) *Set {
 	return s
 }
 
-func environment(pairs ...string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
-				return pairs[i+1], true
+				return pairs[i+1]
 			}
 		}
-		return "", false
+		return ""
 	}
 }
 

@@ -261,12 +261,8 @@ func parseWindow(text string) (w Window, err error) {
 		}
 		return w, err
 	}
-	if w.Length, err = units.ParseDuration(text); err != nil {
-		hint := ""
-		if n, number := strconv.ParseFloat(text, 64); number == nil && n > 0 {
-			hint = fmt.Sprintf(", did you mean %ss or %sx?", text, text)
-		}
-		return w, errors.New(form + hint)
+	if w.Length, err = time.ParseDuration(text); err != nil {
+		return w, errors.New(form)
 	}
 	if w.Length <= 0 || w.Length > 24*time.Hour {
 		err = errors.New("more than 0s and at most 24h")

@@ -15,7 +15,7 @@ import (
 func (r *resolver) launched() {
 	from := r.in.Agent
 	if from == nil {
-		from = group.FindLauncher(r.in.env)
+		from = group.FindLauncher(r.in.Env)
 	}
 	if from == nil {
 		return

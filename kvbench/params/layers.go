@@ -111,9 +111,9 @@ type Inputs struct {
 	// Base is the absolute directory in which the command was typed: relative paths of flags,
 	// environment and file mean it.
 	Base string
-	// Env looks up a variable, as os.LookupEnv does; nil is an empty environment. An empty variable
-	// counts as not set.
-	Env func(string) (string, bool)
+	// Env returns the text of a variable, as os.Getenv does: "" if it is not set. nil is an empty
+	// environment.
+	Env func(string) string
 	// Agent is the place of a rank that a coordinator has started, nil for others; then no launcher
 	// is looked for.
 	Agent *group.Launched
@@ -130,15 +130,6 @@ type Inputs struct {
 	CheckCacheDir func(dir string) error
 }
 
-// env is a variable's text, empty when it is not set.
-func (in *Inputs) env(name string) string {
-	if in.Env == nil {
-		return ""
-	}
-	text, _ := in.Env(name)
-	return text
-}
-
 // resolver is one resolution in progress.
 type resolver struct {
 	in     Inputs
@@ -149,6 +140,9 @@ type resolver struct {
 
 // resolver has the layers that need no other parameter: flags, environment and the point of a sweep.
 func (s *Set) resolver(in Inputs, point map[string]string) *resolver {
+	if in.Env == nil {
+		in.Env = func(string) string { return "" }
+	}
 	r := &resolver{in: in, v: newValues(in.Base)}
 	r.v.Bench, r.v.Job, r.v.scenarios = in.Bench, in.Job, in.Scenarios
 	if in.Job != nil {
@@ -158,7 +152,7 @@ func (s *Set) resolver(in Inputs, point map[string]string) *resolver {
 	// Go's own flags count as typed ones; they have no other layer.
 	r.set(FromFlag, "", map[string]string{"benchtime": in.BenchTime, "count": in.Count})
 	for _, p := range table {
-		typed, env := s.given[p.name], in.env(EnvName(p.name))
+		typed, env := s.given[p.name], in.Env(EnvName(p.name))
 		switch {
 		case p.has(many) && len(typed) > 0:
 			typed = []string{strings.Join(typed, ",")}
@@ -166,11 +160,10 @@ func (s *Set) resolver(in Inputs, point map[string]string) *resolver {
 			env = ""
 		}
 		r.add(FromFlag, "", p.name, typed...)
-		if p.name == "sweep" {
-			// Commas separate values, and semicolons are awkward in a shell: spaces do too.
-			r.add(FromEnvironment, EnvName(p.name), p.name, strings.FieldsFunc(env,
-				func(r rune) bool { return r == ';' || r == ' ' })...)
-		} else if env != "" {
+		if p.name == "sweep" { // semicolons and spaces may separate several
+			env = strings.Join(strings.FieldsFunc(env, func(r rune) bool { return r == ';' || r == ' ' }), ",")
+		}
+		if env != "" {
 			r.add(FromEnvironment, EnvName(p.name), p.name, env)
 		}
 	}

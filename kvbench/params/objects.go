@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // ObjectStore has the settings for a bucket that CacheDirs name. Sizes are in bytes.
@@ -51,15 +54,6 @@ func (v *Values) Bucket() (bucket, prefix string) {
 // dots).
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// schemes are what people write whose objects are reached otherwise.
-var schemes = map[string]string{
-	"az": " (Azure's own interface is not spoken: put an S3 gateway before it, such as versitygw azure; " +
-		"benchmarks/README.md, Measure an object store)",
-	"gs": " (Google's own interface is not spoken: its S3 interface is https://storage.googleapis.com, " +
-		"with HMAC keys; benchmarks/README.md, Measure an object store)",
-	"https": "", "http": "",
-}
-
 // parseDirectory reads a directory, or a bucket with a prefix, which the field holds without a slash
 // at its end.
 func parseDirectory(s string) (any, error) {
@@ -67,28 +61,61 @@ func parseDirectory(s string) (any, error) {
 	if !url {
 		return path(s), nil
 	}
-	scheme = strings.ToLower(scheme) // as in any URL
-	why, known := schemes[scheme]
-	switch {
-	case scheme == "s3":
-	case known:
-		return nil, errors.New("a directory or s3://BUCKET/PREFIX, with the address of the " +
-			"store in -s3-endpoint" + why)
-	default:
-		return nil, fmt.Errorf("a directory or s3://BUCKET/PREFIX (%s:// is unknown)", scheme)
+	if !strings.EqualFold(scheme, "s3") {
+		return nil, errors.New("a directory or s3://BUCKET/PREFIX, with the address of the store, or of an " +
+			"S3 gateway before it, in -s3-endpoint (benchmarks/README.md, Measure an object store)")
 	}
 	bucket, prefix, _ := strings.Cut(strings.TrimRight(name, "/"), "/")
 	switch {
 	case !bucketName.MatchString(bucket):
 		return nil, errors.New("s3://BUCKET/PREFIX with a bucket of 3 to 63 lower-case " +
 			"letters, digits, dots and hyphens")
-	case strings.HasPrefix(prefix, "/") || strings.Contains(prefix, "//"):
-		return nil, errors.New("s3://BUCKET/PREFIX without two slashes together in the prefix")
-	case strings.ContainsFunc(prefix, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return nil, errors.New("s3://BUCKET/PREFIX without control characters")
+	case strings.Contains("/"+prefix, "//") || strings.ContainsFunc(prefix, unicode.IsControl):
+		return nil, errors.New("s3://BUCKET/PREFIX without control characters and without two slashes " +
+			"together in the prefix")
 	}
 	return strings.TrimRight(bucketScheme+bucket+"/"+prefix, "/"), nil
 }
+
+// parseDirectories reads one or several directories that share a storage tier, by comma, or one
+// bucket. A comma in a name has a backslash before it: as few names have one, it is not to be taken
+// for a list.
+func parseDirectories(text string) (any, error) {
+	var list []any
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, `\,`, commaOfName), ",") {
+		part = strings.ReplaceAll(strings.TrimSpace(part), commaOfName, ",")
+		dir, err := parseDirectory(part)
+		switch {
+		case err != nil:
+			return nil, err
+		case part == "":
+			return nil, errors.New("directories by comma, none of which is empty")
+		// Another name of the same directory is refused when the directory is opened.
+		case seen[filepath.Clean(part)]:
+			return nil, fmt.Errorf("different directories (%s is there twice)", part)
+		}
+		seen[filepath.Clean(part)] = true
+		list = append(list, dir)
+	}
+	isBucket := func(dir any) bool { _, bucket := dir.(string); return bucket }
+	if len(list) > 1 && slices.ContainsFunc(list, isBucket) {
+		return nil, errors.New("one s3://BUCKET/PREFIX alone, or directories: a store " +
+			"spreads objects by itself, and -s3-endpoint takes several addresses of it")
+	}
+	return list, nil
+}
+
+func formatDirectories(list []string) string {
+	list = slices.Clone(list)
+	for i, dir := range list {
+		list[i] = strings.ReplaceAll(dir, ",", `\,`)
+	}
+	return strings.Join(list, ",")
+}
+
+// commaOfName stands for a comma that separates nothing. No path has a zero byte.
+const commaOfName = "\x00"
 
 var balances = oneOf("round-robin", "least-in-flight", "pin-rank", "pin-key")
 
@@ -116,7 +143,7 @@ func (r *resolver) onObjects() {
 	}
 	for name, variables := range others {
 		for _, variable := range variables {
-			if text := r.in.env(variable); text != "" {
+			if text := r.in.Env(variable); text != "" {
 				r.add(FromEnvironment, variable, name, text)
 			}
 		}

@@ -2,13 +2,9 @@ package params
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/group"
 )
@@ -23,13 +19,6 @@ func TestNonceIsRandomOrGiven(t *testing.T) {
 	assert.Equal(t, [16]byte{15: 0x1f}, good(t, Inputs{}, "-nonce", "1F").TrialNonce())
 	v := good(t, Inputs{})
 	assert.NotEqual(t, v.TrialNonce(), v.TrialNonce())
-}
-
-func TestAConfigurationFileIsSmall(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "big.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("#\n", maxConfigBytes/2+1)), 0o600))
-	_, err := typed(t, "-config="+file).Resolve(Inputs{Base: "/base"})
-	assert.ErrorContains(t, err, "larger than 4 MiB")
 }
 
 func TestTheCacheDirectoryIsCheckedWithoutTouchingAnything(t *testing.T) {
@@ -48,16 +37,4 @@ func TestAStartedRank(t *testing.T) {
 		"-ranks=4", "-rank-failure=continue")
 	assert.False(t, v.Starts())
 	assert.Equal(t, [3]int{3, 4, 4}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
-}
-
-// TestClosedNeeds: nine trials of eight minutes and two pauses.
-func TestClosedNeeds(t *testing.T) {
-	plans := func(division string) (list []*Values) {
-		for _, name := range []string{"MaxStorageStress", "StorageThroughput", "LargeModel"} {
-			list = append(list, good(t, Inputs{Bench: bench(t, name)}, "-division="+division))
-		}
-		return list
-	}
-	assert.Contains(t, ClosedNeeds(plans("closed")), "needs 1h15m0s for 3 options, plus setup time; ")
-	assert.Empty(t, ClosedNeeds(plans("open")))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -76,9 +77,9 @@ func readScenario(in Inputs, name string) (*Scenario, Violations) {
 	if !known {
 		var err error
 		c.path, c.builtIn = absolute(in.Base, name), false
-		if text, err = readFile(c.path); err != nil {
+		if text, err = os.ReadFile(c.path); err != nil {
 			names := slices.Sorted(maps.Keys(builtIn(in.Scenarios)))
-			return nil, Violations{fmt.Sprintf("-scenario: cannot read %s: %v%s (built in are %s)", c.path, err,
+			return nil, Violations{fmt.Sprintf("-scenario: %v%s (built in are %s)", err,
 				units.Suggestion(name, names), strings.Join(names, ", "))}
 		}
 	}

@@ -15,7 +15,7 @@ type Axis struct {
 }
 
 // points lists the points of a sweep, one value for each swept parameter, the last axis changing
-// fastest. The list is short (maxCombinations): each axis multiplies it.
+// fastest.
 func points(axes []Axis) []map[string]string {
 	list := []map[string]string{{}}
 	for _, axis := range axes {
@@ -42,20 +42,10 @@ func pointName(axes []Axis, point map[string]string) string {
 	return strings.Join(parts, "/")
 }
 
-// maxCombinations keeps a typing mistake from becoming a week of benchmarks.
-const maxCombinations = 1000
-
-// sweep takes all sweeps of the strongest layer that has any.
+// sweep reads the sweeps of the strongest layer that has any.
 func (r *resolver) sweep(p *parameter) {
 	origin := r.v.Origin(p.name)
-	given := r.layers[origin.Kind][p.name]
-	texts := make([]string, len(given))
-	for i, s := range given {
-		texts[i] = s.text
-	}
-	// Recorded as it was typed: the axes are in the names of the sub-benchmarks.
-	r.v.given[p.name] = setting{strings.Join(texts, " "), origin}
-	r.v.Sweep = r.axes(p, given)
+	r.v.Sweep = r.axes(p, r.v.given[p.name])
 	if origin.Kind == FromScenario {
 		r.v.Sweep = slices.DeleteFunc(r.v.Sweep, func(a Axis) bool { // one value replaces the sweep
 			return slices.ContainsFunc(r.layers[FromFile:FromSweep],
@@ -63,36 +53,42 @@ func (r *resolver) sweep(p *parameter) {
 		})
 	}
 	for _, a := range r.v.Sweep {
-		typed := r.layers[FromFlag][a.Key]
-		switch {
-		case len(typed) == 0:
-		case origin.Kind == FromBenchmark:
+		if typed := r.layers[FromFlag][a.Key]; len(typed) > 0 {
 			last := typed[len(typed)-1]
-			r.violate(find(a.Key), last, "absent: %[1]s runs with every %[2]s; choose one with "+
-				"-bench %[1]s/%[2]s=%[3]s", r.in.Bench.Name, a.Key, last.text)
-		default:
-			r.violate(find(a.Key), typed[len(typed)-1], "absent where -sweep gives %s its values",
-				a.Key)
+			r.violate(find(a.Key), last, "absent where a sweep gives its values; -bench */%s=%s selects one",
+				a.Key, last.text)
 		}
 	}
 }
 
-// axes reads all -sweep texts. Values become canonical here, so that 04 and 4 are the same point
-// and names of sub-benchmarks do not depend on spelling.
-func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
-	total := 1
-	for _, s := range given {
-		key, list, _ := strings.Cut(s.text, "=")
-		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
-		p := find(key)
+// axes reads key=a,b,c of each axis, with a comma before the next key. Values become canonical here, so that 04
+// and 4 are the same point and names of sub-benchmarks do not depend on spelling.
+func (r *resolver) axes(sweep *parameter, given setting) (axes []Axis) {
+	if given.text == "" {
+		return nil
+	}
+	cut := func(text string) (key, list string) {
+		key, list, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "-"), "=")
+		return key, list
+	}
+	var texts []string
+	for text := range strings.SplitSeq(given.text, ",") {
+		key, _ := cut(text)
+		if last := len(texts) - 1; last >= 0 && find(key) == nil { // a value of the same axis
+			texts[last] += "," + text
+		} else {
+			texts = append(texts, text)
+		}
+	}
+	for _, text := range texts {
+		key, list := cut(text)
+		p, s := find(key), setting{text, given.origin}
 		switch {
 		case key == "" || list == "":
 			r.violate(sweep, s, "key=a,b,c")
 			continue
 		case p == nil:
-			sweepable := slices.DeleteFunc(slices.Clone(table),
-				func(p *parameter) bool { return p.has(unswept, whole) })
-			hint := units.Suggestion(key, names(sweepable))
+			hint := units.Suggestion(key, names(table))
 			if other := Instead[key]; other != "" {
 				hint = ": " + other
 			}
@@ -120,12 +116,6 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 			default:
 				axis.Values = append(axis.Values, value)
 			}
-		}
-		// Checked while they are read: the product could overflow, and a list of texts is cheap to
-		// type.
-		if total *= max(1, len(axis.Values)); total > maxCombinations {
-			r.violate(sweep, s, "at most %d combinations in all sweeps together", maxCombinations)
-			return nil
 		}
 		if len(axis.Values) > 0 { // else there is no point, and its violation is reported
 			axes = append(axes, axis)

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"crypto/rand"
 	"embed"
 	"encoding/hex"
@@ -10,7 +11,6 @@ import (
 
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
@@ -240,17 +240,11 @@ func (v *Values) Cards() int {
 	return 0
 }
 
-// GPUBytesPerSecond is the simulated link's bandwidth per direction.
-func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
-
 // ClosedLoop reports whether users wait until their requests complete.
 func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
 
 // Overtaking reports whether a turn may start before its predecessor's entry is written.
 func (v *Values) Overtaking() bool { return v.Turns == "overtaking" }
-
-// Batched reports whether decoding reads an entry again for every batch of generated tokens.
-func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
 
 // Direct reports whether the file tier uses direct I/O.
 func (v *Values) Direct() bool { return v.IO == "direct" }
@@ -262,9 +256,6 @@ func (v *Values) Admission() int {
 	}
 	return v.AdmitAfter
 }
-
-// ConstantRate reports whether requests of -request-rate are evenly spaced.
-func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 
 // CPythonPopulation reports whether the population is drawn with CPython's generator, as the Python
 // benchmark's is.
@@ -354,27 +345,23 @@ func (v *Values) IOKey() string {
 // CeilingSize is how many bytes of a storage tier plain I/O may take: as given, else half of it, up
 // to 64 GiB.
 func (v *Values) CeilingSize(storage int64) int64 {
-	most := storage / 2
-	switch {
-	case v.Typed("ceiling-size-gb") && v.CeilingBytes > 0:
-		most = storage
-	case v.CeilingBytes == 0:
-		return min(most, mostCeiling)
+	if v.CeilingBytes == 0 || !v.Typed("ceiling-size-gb") {
+		storage /= 2
 	}
-	return min(most, v.CeilingBytes)
+	return min(storage, cmp.Or(v.CeilingBytes, mostCeiling))
 }
 
 // FieldSize is how many bytes the files take in which plain I/O goes to any place: as given, else
 // fewer than others take, because each of many sub-benchmarks writes them first.
 func (v *Values) FieldSize(storage int64) int64 {
-	most := int64(8 << 30)
+	size, most := v.CeilingSize(storage), int64(8<<30)
 	if v.Division == Quick {
 		most = 512 << 20
 	}
-	if size := v.CeilingSize(storage); v.Typed("ceiling-size-gb") || size < most {
+	if v.Typed("ceiling-size-gb") {
 		return size
 	}
-	return most
+	return min(size, most)
 }
 
 // InFlight is how many requests plain I/O keeps in flight: workers times depth, each 1 where the user
@@ -481,16 +468,12 @@ func (v *Values) Overrides() (records []result.Parameter) {
 	return records
 }
 
-// Note says why a key of the YAML file has no effect.
-type Note struct{ Key, Line, Why string }
-
-// Notes are the notes of all such keys in the file.
-func (v *Values) Notes() (list []Note) {
+// IdleKeys are the keys of the YAML file that have no effect.
+func (v *Values) IdleKeys() (names []string) {
 	for _, p := range keys {
-		if s, set := v.given[p.name]; set && p.has(idle) {
-			line := strings.TrimPrefix(s.origin.Where, v.ConfigFile+":")
-			list = append(list, Note{p.name, line, p.help})
+		if _, set := v.given[p.name]; set && p.has(idle) {
+			names = append(names, p.name)
 		}
 	}
-	return list
+	return names
 }

@@ -261,7 +261,7 @@ func defaults(bench, division string) (m map[string]string) {
 	}
 	b, _ := params.Benchmark(base)
 	given := map[string]string{params.EnvName(merge.SettingDivision): division}
-	env := func(name string) (string, bool) { return given[name], given[name] != "" }
+	env := func(name string) string { return given[name] }
 	// Resolve the parameter table, so that a changed default is used here too.
 	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
 		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
