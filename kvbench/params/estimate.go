@@ -252,6 +252,13 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 // is one. Resolve calls it for users when the capacity is given. A caller calls it again for block traces,
 // whose files Resolve does not read, and for a capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
+	// A scenario's size is for any tier: files of plain I/O take at most the whole tier.
+	typed := v.Origin("ceiling-size-gb").Kind > FromScenario
+	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && typed {
+		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
+		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
+			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
+	}
 	last, part, parts := v.LastTier()
 	if v.Bench.Load != LoadUsers && !v.Bench.Blocks() || v.NoStorage() && part == 0 {
 		return nil // a rule refuses a run without any tier

@@ -82,7 +82,7 @@ func parseDirectory(s string) (any, error) {
 // for a list.
 func parseDirectories(text string) (any, error) {
 	var list []any
-	seen := map[string]bool{}
+	absolute, seen := 0, map[string]bool{}
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, `\,`, commaOfName), ",") {
 		part = strings.ReplaceAll(strings.TrimSpace(part), commaOfName, ",")
 		dir, err := parseDirectory(part)
@@ -94,9 +94,14 @@ func parseDirectories(text string) (any, error) {
 		// Another name of the same directory is refused when the directory is opened.
 		case seen[filepath.Clean(part)]:
 			return nil, fmt.Errorf("different directories (%s is there twice)", part)
+		case filepath.IsAbs(part) || strings.Contains(part, "://"):
+			absolute++
 		}
 		seen[filepath.Clean(part)] = true
 		list = append(list, dir)
+	}
+	if absolute > 0 && absolute < len(list) { // /data/kv,old is rather one name than two
+		return nil, errors.New(`directories that all begin with / or none of them (a comma in a name is \,)`)
 	}
 	isBucket := func(dir any) bool { _, bucket := dir.(string); return bucket }
 	if len(list) > 1 && slices.ContainsFunc(list, isBucket) {
