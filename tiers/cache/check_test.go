@@ -52,9 +52,6 @@ func (b *bookTier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Description: "stores"}
 }
 
-func (b *bookTier) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, errors.ErrUnsupported
-}
 func (b *bookTier) Close() error { return nil }
 
 // pick chooses the objects of a reader or writer. Callers hold mu.

@@ -252,12 +252,6 @@ func (t *Tier) Has(o tiers.Object) bool {
 	return t.entries[id] != nil
 }
 
-// Space returns the filesystem's space.
-func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	f, err := host.FilesystemOf(t.cfg.Dir.Path())
-	return tiers.Space{Total: f.Total, Free: f.Free}, err
-}
-
 // LeaveFiles stops the removal of files: the files of removed and aborted objects stay, and the work
 // directory removes them. A run that has to end soon has no time for that: see [workdir.Dir].
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }

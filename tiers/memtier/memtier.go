@@ -106,7 +106,7 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	if err := t.usable(o); err != nil {
 		return nil, t.error("create", o, -1, err)
 	}
-	if free := t.capacity() - t.held; o.Size > free {
+	if free := int64(t.layout.Parts)*t.layout.Bytes - t.held; o.Size > free {
 		return nil, t.error("create", o, -1, fmt.Errorf("it has %d bytes and %d are free: %w", o.Size,
 			free, syscall.ENOSPC))
 	}
@@ -155,15 +155,6 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	}
 	return errors.Join(errs...)
 }
-
-// Space returns the capacity, and its part that entries do not use.
-func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return tiers.Space{Total: t.capacity(), Free: t.capacity() - t.held}, nil
-}
-
-func (t *Tier) capacity() int64 { return int64(t.layout.Parts) * t.layout.Bytes }
 
 // Close returns all memory to the system.
 func (t *Tier) Close() error {

@@ -66,11 +66,6 @@ func NewLink(bandwidth float64, c clock.Clock) (*Device, error) {
 // Traits returns traits of a tier without bytes.
 func (d *Device) Traits() tiers.Traits { return d.traits }
 
-// Space returns errors.ErrUnsupported: the capacity has no limit.
-func (d *Device) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, errors.ErrUnsupported
-}
-
 // Close does nothing.
 func (d *Device) Close() error { return nil }
 
