@@ -19,7 +19,6 @@ import (
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/privtest"
-	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 )
@@ -72,13 +71,6 @@ func files(t *testing.T, name string, cfg filetier.Config,
 func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Files)) {
 	t.Run("memory", func(t *testing.T) {
 		run(t, func(t testing.TB) tiers.Files { return Memory(t, 32<<20) })
-	})
-	t.Run("link", func(t *testing.T) {
-		run(t, func(t testing.TB) tiers.Files {
-			l, err := sim.NewLink(64e9, clock.NewWall())
-			require.NoError(t, err)
-			return l
-		})
 	})
 	t.Run("null", func(t *testing.T) {
 		run(t, func(testing.TB) tiers.Files { return NewNull() })
