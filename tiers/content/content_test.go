@@ -134,12 +134,12 @@ func TestSampledCheckLooksAtOneBlockOfItsOwnPerChunk(t *testing.T) {
 	assert.Greater(t, len(places), 8, "different keys, different places")
 }
 
-// A stream generates the same bytes as Fill, whether a piece follows the last one or not.
-func TestAStreamMakesWhatFillMakes(t *testing.T) {
+// A source generates the same bytes as Content.Fill, whether a piece follows the last one or not.
+func TestASourceMakesWhatFillMakes(t *testing.T) {
 	c := New(nonceA, 3)
 	a, b := tiers.Object{Key: "a", Gen: 1, Size: 1 << 20},
 		tiers.Object{Key: "a", Gen: 2, Size: 1 << 20}
-	var s Stream
+	s := c.Source()
 	for _, piece := range []struct {
 		o      tiers.Object
 		off, n int64
@@ -147,7 +147,7 @@ func TestAStreamMakesWhatFillMakes(t *testing.T) {
 		{a, 52293, 4096}, {a, 0, 100}, {a, 200, 100}} {
 		want, got := make([]byte, piece.n), make([]byte, piece.n)
 		c.Fill(want, piece.o, piece.off)
-		s.Fill(c, got, piece.o, piece.off)
+		require.NoError(t, s.Fill(piece.o, piece.off, got))
 		assert.Equal(t, want, got, "%v", piece)
 	}
 }

@@ -99,10 +99,10 @@ func (it *Item) take() {
 	it.prev, it.next, it.ring = nil, nil, nil
 }
 
-// each calls yield with all items, first to last, until yield returns false.
-func (r *ring) each(yield func(*Item) bool) { r.visit(yield) }
+// Victims calls yield with all items, first to last, until yield returns false.
+func (r *ring) Victims(yield func(*Item) bool) { r.visit(yield) }
 
-// visit is each with a result: it reports whether it reached the end.
+// visit is Victims with a result: it reports whether it reached the end.
 func (r *ring) visit(yield func(*Item) bool) bool {
 	for it := r.root.next; it != &r.root; it = it.next {
 		if !yield(it) {
@@ -118,10 +118,9 @@ type fifo struct{ *ring }
 // NewFIFO returns FIFO order.
 func NewFIFO(int64) Order { return fifo{newRing()} }
 
-func (f fifo) Add(it *Item)                   { f.push(it) }
-func (f fifo) Touch(*Item)                    {}
-func (f fifo) Remove(it *Item)                { it.take() }
-func (f fifo) Victims(yield func(*Item) bool) { f.each(yield) }
+func (f fifo) Add(it *Item)    { f.push(it) }
+func (f fifo) Touch(*Item)     {}
+func (f fifo) Remove(it *Item) { it.take() }
 
 // buckets evicts the oldest bucket with all its items.
 type buckets struct {

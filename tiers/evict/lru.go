@@ -1,19 +1,16 @@
 package evict
 
-// lru is exact LRU order: a circular list by recency, with root as sentinel.
+// lru is exact LRU order: a ring from the least recent item to the most recent one.
 type lru struct {
-	// root is the sentinel before the least recent item and behind the most recent one.
-	root Item
-	// sunk is the last item that Add inserted before more recent items.
-	sunk *Item
+	*ring
+	sunk *Item // the last item that Add inserted before more recent items
 }
 
 // NewLRU returns exact LRU order, by Recency and not by the order of calls: an item that comes from
 // another level keeps its age. The capacity does not matter.
 func NewLRU(int64) Order {
-	l := &lru{}
-	l.root.prev, l.root.next, l.sunk = &l.root, &l.root, &l.root
-	return l
+	r := newRing()
+	return &lru{ring: r, sunk: &r.root}
 }
 
 // Add inserts e after the last less recent item. A new item is the most recent one. An item that was
@@ -31,9 +28,7 @@ func (l *lru) Add(e *Item) {
 		}
 		l.sunk = e
 	}
-	e.prev, e.next = at, at.next
-	at.next.prev = e
-	at.next = e
+	l.insert(e, at)
 }
 
 // Touch does not move an item that is already the last, as most items that are used twice.
@@ -49,12 +44,5 @@ func (l *lru) Remove(e *Item) {
 	if l.sunk == e {
 		l.sunk = e.prev
 	}
-	e.prev.next, e.next.prev = e.next, e.prev
-	e.prev, e.next = nil, nil
-}
-
-// Victims implements Order.
-func (l *lru) Victims(yield func(*Item) bool) {
-	for e := l.root.next; e != &l.root && yield(e); e = e.next {
-	}
+	e.take()
 }
