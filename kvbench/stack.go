@@ -75,15 +75,12 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Source: t.Content.Source,
+	t.Cache = cache.New(cache.Config{Levels: t.Levels, Source: t.Content.Source,
 		Sink: t.Sink, Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
 		Clock: t.Clock, Observer: (*observer)(t)})
-	if err != nil {
-		return err
-	}
 	t.closers = append(t.closers, t.Cache.Close)
-	t.Reference, err = newReference(&cfg.Policy, t.Levels, t.Clock)
-	return err
+	t.Reference = newReference(&cfg.Policy, t.Levels, t.Clock)
+	return nil
 }
 
 func (t *trial) openTiers(ctx context.Context) error {

@@ -40,7 +40,6 @@ const (
 	Prefill Phase = iota
 	Decode
 	Evict
-	NumPhases // the length of an array indexed by Phase
 )
 
 // String returns "Prefill", "Decode" or "Evict", as I/O traces spell them.

@@ -108,7 +108,7 @@ func (a targets) each(do func(*level)) {
 // entry.
 func (c *Cache) place(e *Entry, i int) int {
 	for ; i < len(c.levels)-1; i++ {
-		if e.size <= c.levels[i].largest && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
+		if e.size <= c.levels[i].largest {
 			break
 		}
 	}

@@ -332,8 +332,7 @@ func policyCache(t *testing.T, writers int, runs bool, p Policy, capacity ...int
 	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
 		stores[last.Kind].neighbours = rand.NewPCG(1, 2)
 	}
-	c, err := New(cfg)
-	require.NoError(t, err)
+	c := New(cfg)
 	return c, stores
 }
 
