@@ -152,7 +152,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		return nil, err
 	}
 	if err := t.layout.start(ctx); err != nil {
-		if errors.Is(err, tiers.ErrNotSupported) {
+		if _, ok := errors.AsType[*tiers.UnsupportedError](err); ok {
 			return nil, err
 		}
 		return nil, fmt.Errorf("create files of layout %s: %w%s", t.spec.Name, err,
