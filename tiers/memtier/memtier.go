@@ -83,13 +83,6 @@ func (t *Tier) Prefault() { buffer.Touch(t.memory.(mainMemory).Bytes()) }
 // Traits returns the tier's traits: any alignment; bytes count when they are copied.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Footprint returns the bytes of the entries. No bytes between entries are lost.
-func (t *Tier) Footprint() (held, waste int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.held, 0
-}
-
 // entry is the place of one entry. It returns to the tier after the last user. Users are the tier while
 // the entry can be opened, handles, and requests in flight.
 type entry struct {
