@@ -186,10 +186,10 @@ type Observer interface {
 	Evicted(tag Tag, o tiers.Object, l tiers.Kind)
 	// Deleted reports that the bytes of an object are free.
 	Deleted(tag Tag, o tiers.Object, l tiers.Kind, took time.Duration)
-	// Failed reports a read, write or delete that failed after all retries, Retried an operation
-	// that is tried again.
+	// Failed reports a read, write or delete that failed after all retries, Retried an operation that is
+	// tried again.
 	Failed(tag Tag, o tiers.Object, l tiers.Kind, what string, err error)
-	Retried(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error)
+	Retried(tag Tag)
 }
 
 // NoObserver ignores all events. An Observer that embeds it has only the methods that it needs.
@@ -202,7 +202,7 @@ func (NoObserver) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing
 func (NoObserver) Evicted(Tag, tiers.Object, tiers.Kind)                             {}
 func (NoObserver) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)              {}
 func (NoObserver) Failed(Tag, tiers.Object, tiers.Kind, string, error)               {}
-func (NoObserver) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
+func (NoObserver) Retried(Tag)                                                       {}
 func (NoObserver) Demoted(_ Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
 
 // New returns an empty cache. The caller owns the tiers and closes them.

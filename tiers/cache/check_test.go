@@ -365,3 +365,7 @@ func gosched(r *rand.Rand) {
 		runtime.Gosched()
 	}
 }
+
+func (o Outcome) String() string {
+	return [...]string{"hit", "pending", "miss", "unreachable"}[o]
+}

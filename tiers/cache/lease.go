@@ -29,10 +29,6 @@ const (
 	Unreachable
 )
 
-func (o Outcome) String() string {
-	return [...]string{"hit", "pending", "miss", "unreachable"}[o]
-}
-
 // Lease has the decisions of one request, in the order of its wants. One goroutine uses it and must
 // close it. A closed Lease can be reused and keeps its memory.
 type Lease struct {

@@ -84,7 +84,7 @@ func New(cards int, bytes int64) (t *Tier, err error) {
 	if cards > 1 {
 		text = fmt.Sprintf("%d × %s", cards, text)
 	}
-	t.Tier = memtier.Over(&t.memory, memtier.Layout{Parts: cards, Bytes: bytes}, tiers.GPU,
+	t.Tier = memtier.Over(&t.memory, cards, bytes, tiers.GPU,
 		text+", CUDA "+list[0].CUDA)
 	return t, nil
 }

@@ -14,23 +14,17 @@ import (
 // Memory is where a tier keeps its bytes: main memory, or the memory of cards.
 type Memory interface {
 	// Copy copies b to the memory (Write) or from it (Read). The bytes in the memory begin at an offset
-	// and are in one part, see Layout. Copies of different bytes are concurrent.
+	// and are in one part, see Over. Copies of different bytes are concurrent.
 	Copy(op tiers.Op, off int64, b []byte) error
 	Close() error
-}
-
-// Layout is the size of a memory: parts of equal size, such as cards. Writers begin in one part after the
-// other, and go on in the next part when one is full.
-type Layout struct {
-	Parts int
-	Bytes int64 // of a part
 }
 
 // Tier stores entries in memory outside the Go heap: real bytes, copied in and out. The Cache enforces the
 // capacity. The tier holds any mix of entries of that many bytes, because an entry may have several pieces.
 type Tier struct {
 	memory Memory
-	layout Layout
+	parts  int
+	bytes  int64 // of a part
 	kind   tiers.Kind
 	traits tiers.Traits
 
@@ -51,15 +45,16 @@ func New(capacity int64, nodes ...int) (*Tier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a cpu tier of %d bytes (-cpu-mem-gb): %w", capacity, err)
 	}
-	return Over(mainMemory{arena}, Layout{1, capacity}, tiers.CPU, "memory outside the Go heap"), nil
+	return Over(mainMemory{arena}, 1, capacity, tiers.CPU, "memory outside the Go heap"), nil
 }
 
-// Over returns a tier over a memory, which the tier closes.
-func Over(m Memory, l Layout, kind tiers.Kind, description string) *Tier {
-	t := &Tier{memory: m, layout: l, kind: kind, entries: make(map[tiers.ID]*entry),
+// Over returns a tier over a memory, which the tier closes. The memory has parts of equal size, such as
+// cards. Writers begin in one part after the other, and go on in the next part when one is full.
+func Over(m Memory, parts int, bytes int64, kind tiers.Kind, description string) *Tier {
+	t := &Tier{memory: m, parts: parts, bytes: bytes, kind: kind, entries: make(map[tiers.ID]*entry),
 		traits: tiers.Traits{Align: 1, Holds: true, Description: description}}
-	for i := range int64(l.Parts) {
-		t.free = append(t.free, piece{i * l.Bytes, (i + 1) * l.Bytes})
+	for i := range int64(parts) {
+		t.free = append(t.free, piece{i * bytes, (i + 1) * bytes})
 	}
 	return t
 }
@@ -99,7 +94,7 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	if err := t.usable(o); err != nil {
 		return nil, t.error("create", o, -1, err)
 	}
-	if free := int64(t.layout.Parts)*t.layout.Bytes - t.held; o.Size > free {
+	if free := int64(t.parts)*t.bytes - t.held; o.Size > free {
 		return nil, t.error("create", o, -1, fmt.Errorf("it has %d bytes and %d are free: %w", o.Size,
 			free, syscall.ENOSPC))
 	}

@@ -81,7 +81,7 @@ func TestTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 	t.Run("cpu", func(t *testing.T) { anyMix(t, memory(t, capacity), capacity) })
 	t.Run("three parts", func(t *testing.T) {
 		m := &parts{t, [][]byte{make([]byte, part), make([]byte, part), make([]byte, part)}, make([]int, 3)}
-		tier := memtier.Over(m, memtier.Layout{Parts: 3, Bytes: part}, tiers.GPU, "test")
+		tier := memtier.Over(m, 3, part, tiers.GPU, "test")
 		anyMix(t, tier, capacity)
 		for i := range m.copies {
 			assert.Positive(t, m.copies[i], "each part is used")
