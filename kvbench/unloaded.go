@@ -81,7 +81,7 @@ func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, single.Pool.Close()) }()
 	}
-	objects, _ := t.Cache.Objects(tiers.Storage)
+	objects := t.Cache.Objects(tiers.Storage)
 	if w, ok := t.workload.(Filled); ok {
 		objects = append(objects, w.Objects()...)
 	}
