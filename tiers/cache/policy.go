@@ -59,6 +59,3 @@ const (
 	Never Promotion = iota
 	OnHit
 )
-
-// copiesAtWrite reports whether an entry is copied when it is written.
-func (p *Policy) copiesAtWrite() bool { return p.Place == WriteThrough }
