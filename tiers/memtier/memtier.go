@@ -197,20 +197,10 @@ func (t *Tier) View(o tiers.Object) (tiers.Source, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return view{r.(*handle)}, func() { _ = r.Close() }, nil
+	return r.(*handle), func() { _ = r.Close() }, nil
 }
 
-// view is an opened entry as a source.
-type view struct{ *handle }
-
-// Fill copies bytes of the entry. The caller fills what lies behind its end.
-func (v view) Fill(o tiers.Object, off int64, p []byte) error {
-	io := tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: len(p), Done: func(*tiers.IO) {}}
-	v.Submit(&io)
-	return io.Err
-}
-
-// handle is a writer or reader of one entry.
+// handle is a writer or reader of one entry, or a view.
 type handle struct {
 	tiers.OneObject
 	tier  *Tier
@@ -219,26 +209,31 @@ type handle struct {
 	ended bool // guarded by Tier.mu
 }
 
-// Submit copies at once, on the caller's goroutine. The request is a user of the entry, because a
-// cancelled operation does not wait for it.
-func (h *handle) Submit(io *tiers.IO) {
+// Submit copies at once, on the caller's goroutine.
+func (h *handle) Submit(io *tiers.IO) { io.End(h.copy(io.Buf.B[:io.N], io.Off)) }
+
+// Fill implements tiers.Source for a view. The caller fills what lies behind the entry's end.
+func (h *handle) Fill(_ tiers.Object, off int64, p []byte) error { return h.copy(p, off) }
+
+// copy copies between b and the entry. The copy is a user of the entry, because a cancelled operation does
+// not wait for it.
+func (h *handle) copy(b []byte, off int64) error {
 	t := h.tier
 	t.mu.Lock()
 	if h.ended {
 		t.mu.Unlock()
-		io.End(t.error(h.op.String(), h.e.o, io.Off, tiers.ErrClosed))
-		return
+		return t.error(h.op.String(), h.e.o, off, tiers.ErrClosed)
 	}
 	h.e.uses++
 	t.mu.Unlock()
-	err := t.move(h.e, h.op, io.Buf.B[:io.N], io.Off)
+	err := t.move(h.e, h.op, b, off)
 	t.mu.Lock()
 	t.release(h.e)
 	t.mu.Unlock()
 	if err != nil {
-		err = t.error(h.op.String(), h.e.o, io.Off, err)
+		return t.error(h.op.String(), h.e.o, off, err)
 	}
-	io.End(err)
+	return nil
 }
 
 // Commit makes the tier a user of the entry instead of the writer. The second commit of the same object
