@@ -58,12 +58,6 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic in a transfer: %v\n%s", e.Value, e.Stack)
 }
 
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
 // Advice returns the usual remedy for an errno, beginning with "; ", or "" where there is none.
 func Advice(err error) string {
 	var errno syscall.Errno
