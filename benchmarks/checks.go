@@ -108,12 +108,12 @@ func cardsFit(v *params.Values) params.Violations {
 		return params.Violations{fmt.Sprintf("-num-gpus: must be at most %d, the cards of this machine, "+
 			"given %d", len(cards), v.Cards())}
 	}
-	for _, c := range cards[:v.Cards()] {
+	for i, c := range cards[:v.Cards()] {
 		most := c.Free / int64(v.LocalRanks)
 		if v.GPUBytes > most {
 			return params.Violations{fmt.Sprintf("-gpu-mem-gb: must be at most %v, because card %d (%s) has "+
 				"%s of %s free for %s of this host, given %s; nvidia-smi lists who has the rest",
-				math.Floor(float64(most)/float64(units.GiB)*1000)/1000, c.Index, c.Name,
+				math.Floor(float64(most)/float64(units.GiB)*1000)/1000, i, c.Name,
 				units.Bytes.Text(c.Free), units.Bytes.Text(c.Bytes),
 				units.Plural(int64(v.LocalRanks), "rank"), v.Text("gpu-mem-gb"))}
 		}

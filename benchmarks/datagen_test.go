@@ -59,10 +59,10 @@ var sources = []struct {
 	{"stream", func(c *content.Content) func() filler {
 		var cores atomic.Int64
 		return func() filler {
-			var s content.Stream
+			s := c.Source()
 			o, at := tiers.Object{Key: fmt.Sprint("core ", cores.Add(1)), Size: math.MaxInt64}, int64(0)
 			return func(p []byte, _ int64) {
-				s.Fill(c, p, o, at)
+				_ = s.Fill(o, at, p) // generation does not fail
 				at += int64(len(p))
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/spread"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
@@ -78,15 +77,8 @@ func (t *trial) tierInfo() {
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)
 		}
-		files := []tiers.Files{level.Files()}
-		if level.Kind == tiers.Storage && len(t.files) > 0 {
-			files = nil
+		if level.Kind == tiers.Storage {
 			for _, f := range t.files {
-				files = append(files, f)
-			}
-		}
-		for _, f := range files {
-			if f, ok := f.(interface{ Footprint() (held, waste int64) }); ok {
 				_, waste := f.Footprint()
 				info.WasteBytes += waste
 			}
@@ -289,12 +281,8 @@ func (t *trial) closeRoots() {
 
 // rootInfo writes into the result which entries and bytes each directory holds at the end of the window.
 func (t *trial) rootInfo() {
-	for rank, f := range t.files {
-		several, ok := f.(*spread.Tier)
-		if !ok {
-			return
-		}
-		for i, u := range several.Uses() {
+	for rank, files := range t.spreads {
+		for i, u := range files.Uses() {
 			to := &t.info.IO.Roots[i]
 			to.UsedBytes += u.Bytes
 			if rank == 0 { // each rank has a part of each object

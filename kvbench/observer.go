@@ -76,9 +76,7 @@ func (o *observer) Evicted(tag cache.Tag, ob tiers.Object, l tiers.Kind) {
 	o.Rec.Evict(o.Clock.Now(), tag.Shard, l, ob.Size)
 }
 
-func (o *observer) Retried(tag cache.Tag, _ tiers.Object, _ tiers.Kind, _ tiers.Op, _ error) {
-	o.Rec.Retry(o.Clock.Now(), tag.Shard)
-}
+func (o *observer) Retried(tag cache.Tag) { o.Rec.Retry(o.Clock.Now(), tag.Shard) }
 
 func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what string, err error) {
 	why := fatal(err)

@@ -21,18 +21,17 @@ type Reference struct{ cache *cache.Cache }
 
 // newReference returns a reference with levels of the same capacities. It returns nil if p is the
 // default policy.
-func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, error) {
+func newReference(p *Policy, of []cache.Level, clk clock.Clock) *Reference {
 	if p.Place == cache.Exclusive && p.Promote == cache.Never && p.After == 0 &&
 		cmp.Or(p.Order, "lru") == "lru" {
-		return nil, nil
+		return nil
 	}
 	var levels []cache.Level
 	for _, l := range of {
 		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity})
 	}
-	c, err := cache.New(cache.Config{Levels: levels, Clock: clk, Observer: cache.NoObserver{},
-		Policy: cache.Policy{Keep: p.Keep, Largest: p.Largest}})
-	return &Reference{cache: c}, err
+	return &Reference{cache.New(cache.Config{Levels: levels, Clock: clk, Observer: cache.NoObserver{},
+		Policy: cache.Policy{Keep: p.Keep, Largest: p.Largest}})}
 }
 
 // Decide decides about the wants of a request, as cache.Decide does. It calls found for each entry that

@@ -75,15 +75,12 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Source: t.Content.Source,
+	t.Cache = cache.New(cache.Config{Levels: t.Levels, Source: t.Content.Source,
 		Sink: t.Sink, Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
 		Clock: t.Clock, Observer: (*observer)(t)})
-	if err != nil {
-		return err
-	}
 	t.closers = append(t.closers, t.Cache.Close)
-	t.Reference, err = newReference(&cfg.Policy, t.Levels, t.Clock)
-	return err
+	t.Reference = newReference(&cfg.Policy, t.Levels, t.Clock)
+	return nil
 }
 
 func (t *trial) openTiers(ctx context.Context) error {
@@ -96,11 +93,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		t.Levels = append(t.Levels, cache.Level{Kind: tiers.GPU, Tier: transfer.New(t.cards, t.Transfer),
 			Capacity: n})
 	} else if n > 0 {
-		link, err := sim.NewLink(cfg.GPUBandwidth, t.Clock)
-		if err != nil {
-			return err
-		}
-		add(tiers.GPU, transfer.New(link, t.Transfer), n)
+		add(tiers.GPU, transfer.New(sim.NewLink(cfg.GPUBandwidth, t.Clock), t.Transfer), n)
 	}
 	if n := cfg.CPUBytes; n > 0 {
 		memory, err := memtier.New(n, t.nodes...) // on the NUMA nodes of the storage tier's devices
@@ -116,20 +109,21 @@ func (t *trial) openTiers(ctx context.Context) error {
 	if cfg.Bucket != nil {
 		return t.openBucket(ctx)
 	}
-	if err := t.openRoots(ctx); err != nil {
+	ranks, err := t.openRoots(ctx)
+	if err != nil {
 		return err
 	}
-	add(tiers.Storage, t.storageTier(), cfg.StorageBytes)
+	add(tiers.Storage, t.storageTier(ranks), cfg.StorageBytes)
 	var paths []string
 	for _, d := range t.dirs {
 		paths = append(paths, d.path)
 	}
 	t.info.IO.CacheDir = strings.Join(paths, ",")
-	t.info.IO.Mode = "buffered" // the mode that the filesystem granted, which may differ from -io
-	if t.files[0].Direct() {
-		t.info.IO.Mode = "direct"
-	}
+	t.info.IO.Mode = "direct" // the mode that the filesystem granted, which may differ from -io
 	for _, f := range t.files {
+		if !f.Direct() {
+			t.info.IO.Mode = "buffered"
+		}
 		for _, w := range f.Warnings() {
 			if !slices.Contains(t.info.Warnings, w) {
 				t.warn(w)
@@ -139,12 +133,12 @@ func (t *trial) openTiers(ctx context.Context) error {
 	return nil
 }
 
-// storageTier returns the tier over the files. The files are of one rank, of one rank with groups of
-// layers, or of all tensor-parallel ranks.
-func (t *trial) storageTier() tiers.Tier {
+// storageTier returns the tier over the files of the tensor-parallel ranks. One rank may have groups of
+// layers.
+func (t *trial) storageTier(ranks []tiers.Files) tiers.Tier {
 	cfg := &t.cfg.Storage
 	var list []tiers.Tier
-	for _, f := range t.files {
+	for _, f := range ranks {
 		list = append(list, transfer.New(f, t.Transfer))
 	}
 	c, bytes := cfg.filesOfRank()
@@ -157,8 +151,9 @@ func (t *trial) storageTier() tiers.Tier {
 	return list[0]
 }
 
-// openRoots opens the directories of the storage tier, and the files in them.
-func (t *trial) openRoots(ctx context.Context) error {
+// openRoots opens the directories of the storage tier, and the files in them. It returns the files of each
+// tensor-parallel rank.
+func (t *trial) openRoots(ctx context.Context) (ranks []tiers.Files, err error) {
 	cfg := t.cfg.Storage
 	roots := cfg.roots()
 	n := int64(len(roots))
@@ -166,7 +161,7 @@ func (t *trial) openRoots(ctx context.Context) error {
 	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
 		slot = cfg.Layout.Bytes
 	}
-	var all [][]spread.Part // one list per tensor-parallel rank
+	parts := make([][]spread.Part, max(1, cfg.Engine.Ranks)) // by rank
 	for i, r := range roots {
 		where := ""
 		if n > 1 {
@@ -178,7 +173,7 @@ func (t *trial) openRoots(ctx context.Context) error {
 			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder,
 			Call: t.engine.Call})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		t.closers = append(t.closers, dir.Remove)
 		t.dirs = append(t.dirs, &directory{path: dir.Path()})
@@ -188,30 +183,28 @@ func (t *trial) openRoots(ctx context.Context) error {
 		}
 		files, err := t.openFiles(ctx, &cfg, dir, i)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		t.files = append(t.files, files...)
 		if n == 1 {
 			t.Dir = dir
 			for _, f := range files {
-				t.files = append(t.files, f)
+				ranks = append(ranks, f)
 			}
-			return nil
+			return ranks, nil
 		}
 		for rank, f := range files {
-			if i == 0 {
-				all = append(all, nil)
-			}
-			all[rank] = append(all[rank], spread.Part{Tier: f, Directory: r.Dir,
-				Room: r.Room / int64(len(files))})
+			parts[rank] = append(parts[rank], spread.Part{Tier: f, Room: r.Room / int64(len(files))})
 		}
 		t.info.IO.Roots = append(t.info.IO.Roots,
 			result.Root{Directory: r.Dir, RoomBytes: r.Room})
 	}
 	t.Rec.Parts(len(roots))
-	for _, parts := range all {
-		t.files = append(t.files, spread.New(parts...))
+	for _, list := range parts {
+		files := spread.New(list...)
+		t.spreads, ranks = append(t.spreads, files), append(ranks, files)
 	}
-	return nil
+	return ranks, nil
 }
 
 // openEngine makes the engine that reads and writes the files.

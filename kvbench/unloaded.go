@@ -15,6 +15,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/spread"
 	"kvbench/tiers/transfer"
+	"kvbench/tracing/host"
 )
 
 const (
@@ -80,7 +81,7 @@ func (t *trial) readWriteAlone(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, single.Pool.Close()) }()
 	}
-	objects, _ := t.Cache.Objects(tiers.Storage)
+	objects := t.Cache.Objects(tiers.Storage)
 	if w, ok := t.workload.(Filled); ok {
 		objects = append(objects, w.Objects()...)
 	}
@@ -178,10 +179,11 @@ func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
 func (m *alone) clear(ctx context.Context, need int64) error {
 	cfg := &m.cfg.Storage
 	y, _ := cfg.Layout.Spec()
-	space, err := m.tier.Space(ctx)
-	if err == nil && space.Free >= need+cfg.FreeFloor && y.Name == tiers.LayoutFiles && len(m.dirs) == 1 &&
-		cfg.Folder == nil && !cfg.KeepFiles {
-		return nil
+	if y.Name == tiers.LayoutFiles && len(m.dirs) == 1 && cfg.Folder == nil && !cfg.KeepFiles {
+		fs, err := host.FilesystemOf(m.dirs[0].path)
+		if err == nil && fs.Free >= need+cfg.FreeFloor {
+			return nil
+		}
 	}
 	return m.remove(ctx)
 }

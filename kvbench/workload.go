@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/gputier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/objecttier"
@@ -154,7 +155,8 @@ type trial struct {
 
 	begun, loaded time.Duration        // start of the trial, start of the load
 	device        host.Device          // of the storage tier
-	files         []spread.Files       // one per tensor-parallel rank; empty: no files
+	files         []*filetier.Tier     // of all directories and tensor-parallel ranks; empty: no files
+	spreads       []*spread.Tier       // one per tensor-parallel rank, if there are several directories
 	bucket        *objecttier.Tier     // nil without an object store
 	objects       *record.Objects      // the requests to the bucket, nil without a bucket
 	engine        ioengine.Engine      // for the files, nil without files

@@ -11,9 +11,6 @@ import (
 // key and path.
 var ErrNotFound = errors.New("no such entry")
 
-// ErrNotSupported matches every UnsupportedError.
-var ErrNotSupported = errors.New("not supported")
-
 // ErrExists: an object with this key and generation exists already, see Object.Gen.
 var ErrExists = errors.New("the entry exists already in this generation")
 
@@ -30,9 +27,6 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s is not supported here: %s; it needs %s", e.Feature, e.Reason, e.Need)
 }
-
-// Is makes every UnsupportedError match ErrNotSupported.
-func (e *UnsupportedError) Is(target error) bool { return target == ErrNotSupported }
 
 // OpError is a failed operation on one entry. It wraps the errno: errors.Is(err, unix.ENOSPC).
 type OpError struct {
@@ -62,12 +56,6 @@ type PanicError struct {
 
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic in a transfer: %v\n%s", e.Value, e.Stack)
-}
-
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
 }
 
 // Advice returns the usual remedy for an errno, beginning with "; ", or "" where there is none.

@@ -19,7 +19,6 @@ type Files interface {
 	// Open begins reading committed objects. It returns ErrNotFound if the first does not exist.
 	Open(ctx context.Context, objs ...Object) (Reader, error)
 	Remove(ctx context.Context, objs ...Object) error // see Tier
-	Space(ctx context.Context) (Space, error)         // see Tier
 	Close() error                                     // see Tier
 }
 

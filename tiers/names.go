@@ -1,9 +1,6 @@
 package tiers
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Kind is a tier's place in the waterfall, fastest first.
 type Kind uint8
@@ -17,7 +14,7 @@ const (
 )
 
 // String returns "gpu", "cpu" or "storage".
-func (k Kind) String() string { return name(int(k), "Kind", "gpu", "cpu", "storage") }
+func (k Kind) String() string { return [...]string{"gpu", "cpu", "storage"}[k] }
 
 // Op is the direction of a transfer, seen from the tier.
 type Op uint8
@@ -30,7 +27,7 @@ const (
 )
 
 // String returns "read" or "write".
-func (o Op) String() string { return name(int(o), "Op", "read", "write") }
+func (o Op) String() string { return [...]string{"read", "write"}[o] }
 
 // Phase says why bytes moved.
 type Phase uint8
@@ -40,18 +37,10 @@ const (
 	Prefill Phase = iota
 	Decode
 	Evict
-	NumPhases // the length of an array indexed by Phase
 )
 
 // String returns "Prefill", "Decode" or "Evict", as I/O traces spell them.
-func (p Phase) String() string { return name(int(p), "Phase", "Prefill", "Decode", "Evict") }
-
-func name(i int, kind string, names ...string) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("%s(%d)", kind, i)
-}
+func (p Phase) String() string { return [...]string{"Prefill", "Decode", "Evict"}[p] }
 
 // Timing splits the time of one operation. Device + Host is its I/O latency, which includes neither
 // Generation nor Admission.

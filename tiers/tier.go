@@ -114,8 +114,6 @@ type Tier interface {
 	// ErrNotFound for a missing object. A cancelled context does not stop a removal: it is short, and
 	// must not stay half done.
 	Remove(ctx context.Context, objs ...Object) error
-	// Space returns errors.ErrUnsupported if the capacity is unknown.
-	Space(ctx context.Context) (Space, error)
 	// Close releases what the tier holds. Calls must have ended. Closing twice is harmless.
 	Close() error
 }
@@ -166,9 +164,6 @@ func FilesOf(t Tier) Files {
 	}
 	return nil
 }
-
-// Space is the capacity of a tier in bytes, shared with all its other users.
-type Space struct{ Total, Free int64 }
 
 // AlignUp rounds n up to a multiple of align.
 func AlignUp[T int | int64](n, align T) T { return (n + align - 1) / align * align }

@@ -92,7 +92,7 @@ func blocksInVirtualTime(t *testing.T, seed uint64, window time.Duration, limit 
 	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
-	tier := drive(t)(v)
+	tier := drive(v)
 	a := &asking{Files: tier, traits: tier.Traits()}
 	cfg := virtual(v, a, 1<<40, workers).lasting(window)
 	cfg.Seed, cfg.Limit = seed, int64(limit)
@@ -150,7 +150,7 @@ func TestBlocksGoAnywhereInsideFilesThatAreThere(t *testing.T) {
 func TestLanesHaveDescriptors(t *testing.T) {
 	asked := func(lanes int) (opened int, places []place) {
 		v := clock.NewVirtual()
-		tier := drive(t)(v)
+		tier := drive(v)
 		a := &asking{Files: tier, traits: tier.Traits()}
 		cfg := virtual(v, a, 1<<40, 4).lasting(time.Second)
 		cfg.Lanes, cfg.Limit = lanes, 100
@@ -198,7 +198,7 @@ func TestBlocksCanBeCounted(t *testing.T) {
 // Requests that memory completes do not measure the storage.
 func TestBlocksNeedDirectIO(t *testing.T) {
 	v := clock.NewVirtual()
-	tier := drive(t)(v)
+	tier := drive(v)
 	a := &asking{Files: tier, traits: tier.Traits()}
 	a.traits.CountsAtCommit = true
 	_, err := runPlain(t.Context(), virtual(v, a, 1<<40, 1).lasting(time.Second),
@@ -226,7 +226,7 @@ func TestSingleRequestsBeforeTheWindow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := clock.NewVirtual()
-			tier := drive(t)(v)
+			tier := drive(v)
 			a := &asking{Files: tier, traits: tier.Traits()}
 			cfg := virtual(v, a, 1<<30, 2).lasting(time.Second)
 			cfg.Unloaded = 300 * time.Millisecond

@@ -21,7 +21,7 @@ func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
-	tier := &flushing{Files: drive(t)(v), clock: v, flushes: map[time.Duration]int{},
+	tier := &flushing{Files: drive(v), clock: v, flushes: map[time.Duration]int{},
 		takes: flush}
 	cfg := virtual(v, tier, 1<<40, 1).lasting(window)
 	cfg.Seed = 7

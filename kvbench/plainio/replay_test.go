@@ -82,9 +82,7 @@ func replayed(t *testing.T, d *datadriven.TestData) string {
 	cfg.Storage.StorageBytes = capacity
 	if link > 0 {
 		cfg.Clock = clock.NewWall()
-		tier, err := sim.NewLink(link, cfg.Clock)
-		require.NoError(t, err)
-		cfg.Storage.Levels = onTier(tier, capacity)
+		cfg.Storage.Levels = onTier(sim.NewLink(link, cfg.Clock), capacity)
 	}
 	res, err := runPlain(t.Context(), cfg, r)
 	require.NoError(t, err)

@@ -48,11 +48,10 @@ func inTrial(t *testing.T, make func(clock.Clock) tiers.Files, f func(ctx contex
 
 // drive is one with latency, so that bandwidth needs requests in flight: with n of them it moves n
 // pages in the time of one, up to its bandwidth of 16.
-func drive(t *testing.T) func(c clock.Clock) tiers.Files {
+func drive(c clock.Clock) tiers.Files {
 	m := tiers.DeviceModel{Read: 16 * page * 1000, Write: 8 * page * 1000,
 		ReadLatency: time.Millisecond, WriteLatency: time.Millisecond, Parallelism: 1000}
-	require.NoError(t, m.Validate())
-	return func(c clock.Clock) tiers.Files { return sim.NewDevice(m, "a drive", c) }
+	return sim.NewDevice(m, "a drive", c)
 }
 
 // newSweep makes a sweep over the storage tier of a trial, with room for any number of files.
@@ -75,7 +74,7 @@ func swept(ctx context.Context, t *testing.T, c *sweep, first, steps int) []resu
 
 func TestASweepFindsWhatMoreInFlightWouldMove(t *testing.T) {
 	objects := []tiers.Object{{Key: "a", Size: 100 * page}, {Key: "b", Size: 100 * page}}
-	inTrial(t, drive(t), func(ctx context.Context, b *Bench) {
+	inTrial(t, drive, func(ctx context.Context, b *Bench) {
 		steps := swept(ctx, t, newSweep(t, b, 1, objects...), 1, 7)
 		require.Len(t, steps, 7)
 		for i, r := range steps {
@@ -177,7 +176,7 @@ func (w *flushingWriter) Abort() error {
 func TestASweepWritesWithinItsCapacity(t *testing.T) {
 	var tier *flushing
 	inTrial(t, func(c clock.Clock) tiers.Files {
-		tier = &flushing{Files: drive(t)(c), clock: c, flushes: map[time.Duration]int{}}
+		tier = &flushing{Files: drive(c), clock: c, flushes: map[time.Duration]int{}}
 		return tier
 	}, func(ctx context.Context, b *Bench) {
 		c := newSweep(t, b, 0)
@@ -215,7 +214,7 @@ func TestASweepWritesWithinItsCapacity(t *testing.T) {
 // On a filesystem of large blocks small requests are refused, before anything is written.
 func TestRequestsSmallerThanABlockOfTheFilesystem(t *testing.T) {
 	v := clock.NewVirtual()
-	tier := drive(t)(v)
+	tier := drive(v)
 	a := &asking{Files: tier, traits: tier.Traits()}
 	a.traits.Align = 16 << 10
 	for size, refused := range map[int64]bool{page: true, 24 << 10: true, 32 << 10: false} {

@@ -94,8 +94,7 @@ func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 			if capacity == 0 {
 				continue
 			}
-			link, err := sim.NewLink(2<<30, wall)
-			require.NoError(t, err)
+			link := sim.NewLink(2<<30, wall)
 			levels = append(levels, cache.Level{Kind: tiers.Kind(kind), Capacity: capacity,
 				Tier: transfer.New(pieces{faults.Wrap(link, func(_ context.Context, e faults.Event) error {
 					switch {

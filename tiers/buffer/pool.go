@@ -120,9 +120,6 @@ func (p *Pool) Register(to Registrar) error {
 	return nil
 }
 
-// Size returns the size of each buffer in bytes.
-func (p *Pool) Size() int { return p.size }
-
 // Buffers returns the number of buffers, free or not.
 func (p *Pool) Buffers() int { return p.buffers }
 

@@ -202,11 +202,10 @@ func TestBlockRequestLargerThanTheCache(t *testing.T) {
 // part of the last two hits, wherever the hits end.
 func TestTailsOfHits(t *testing.T) {
 	x := tiertest.Transfer(t, tiertest.Chunk, 1)
-	c, err := New(Config{Levels: []Level{{Kind: tiers.Storage,
+	c := New(Config{Levels: []Level{{Kind: tiers.Storage,
 		Tier: transfer.New(tiertest.NewNull(), x.Settings), Capacity: 1 << 20}},
 		Source: x.Content.Source, Sink: &x.Verifier, Clock: x.Clock, Observer: NoObserver{},
 		Tails: tiers.Tails{0, 2, 1}})
-	require.NoError(t, err)
 	wants := []Want{{Key: "a", Size: 30}, {Key: "b", Size: 30}, {Key: "c", Size: 30},
 		{Key: "d", Size: 30}}
 	for n, want := range [][]int64{{}, {30}, {20, 30}, {10, 20, 30}} {

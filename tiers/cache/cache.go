@@ -60,9 +60,9 @@ func (l Level) Move(ctx context.Context, now func() time.Duration, op tiers.Op, 
 	return l.Tier.Put(ctx, c, objs, source())
 }
 
-// Config describes a Cache. Levels are ordered from fast to slow.
+// Config describes a Cache.
 type Config struct {
-	Levels []Level
+	Levels []Level // fastest first, at least one
 	Policy Policy
 	// Source returns the source of the bytes of one write. Sink gets the bytes that are read. Levels
 	// without a tier use neither.
@@ -186,10 +186,10 @@ type Observer interface {
 	Evicted(tag Tag, o tiers.Object, l tiers.Kind)
 	// Deleted reports that the bytes of an object are free.
 	Deleted(tag Tag, o tiers.Object, l tiers.Kind, took time.Duration)
-	// Failed reports a read, write or delete that failed after all retries, Retried an operation
-	// that is tried again.
+	// Failed reports a read, write or delete that failed after all retries, Retried an operation that is
+	// tried again.
 	Failed(tag Tag, o tiers.Object, l tiers.Kind, what string, err error)
-	Retried(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error)
+	Retried(tag Tag)
 }
 
 // NoObserver ignores all events. An Observer that embeds it has only the methods that it needs.
@@ -202,21 +202,11 @@ func (NoObserver) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing
 func (NoObserver) Evicted(Tag, tiers.Object, tiers.Kind)                             {}
 func (NoObserver) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)              {}
 func (NoObserver) Failed(Tag, tiers.Object, tiers.Kind, string, error)               {}
-func (NoObserver) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
+func (NoObserver) Retried(Tag)                                                       {}
 func (NoObserver) Demoted(_ Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
 
 // New returns an empty cache. The caller owns the tiers and closes them.
-func New(cfg Config) (*Cache, error) {
-	switch {
-	case len(cfg.Levels) == 0:
-		return nil, errors.New("a cache needs at least one tier: " +
-			"give -cpu-mem-gb, -gpu-mem-gb or -cache-dir")
-	case cfg.Clock == nil:
-		return nil, errors.New("a cache needs a clock")
-	}
-	if err := cfg.Policy.validate(len(cfg.Levels)); err != nil {
-		return nil, err
-	}
+func New(cfg Config) *Cache {
 	c := &Cache{
 		clock: cfg.Clock, source: cfg.Source, sink: cfg.Sink, observer: cfg.Observer,
 		policy:  cfg.Policy,
@@ -230,16 +220,9 @@ func New(cfg Config) (*Cache, error) {
 		c.policy.Evict = evict.NewLRU
 	}
 	for i, l := range cfg.Levels {
-		if l.Capacity <= 0 {
-			return nil, fmt.Errorf("tier %s: capacity %d must be positive", l.Kind, l.Capacity)
-		}
-		if i > 0 && l.Kind <= cfg.Levels[i-1].Kind {
-			return nil, fmt.Errorf("tier %s stands below %s: tiers go fastest first", l.Kind,
-				cfg.Levels[i-1].Kind)
-		}
 		c.levels = append(c.levels, c.newLevel(i, l, i == len(cfg.Levels)-1))
 	}
-	return c, nil
+	return c
 }
 
 // fits returns ErrTooLarge, with the numbers, if no level can hold an entry of that size.

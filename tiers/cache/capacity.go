@@ -90,25 +90,14 @@ type move struct {
 	drop bool // the bytes are deleted, and the entry has a replica in another level
 }
 
-// targets has the levels that are going to hold an entry: in, to which the entry will belong, and copy, for
-// its copy. Either may be nil.
-type targets struct{ in, copy *level }
-
-// each calls do with each level.
-func (a targets) each(do func(*level)) {
-	if a.in != nil {
-		do(a.in)
-	}
-	if a.copy != nil {
-		do(a.copy)
-	}
-}
+// targets has the levels that are going to hold an entry: one, or the entry's and the copy's. The rest is nil.
+type targets [2]*level
 
 // place returns the index of the first level, from i on, that may hold an entry. The last level may hold any
 // entry.
 func (c *Cache) place(e *Entry, i int) int {
 	for ; i < len(c.levels)-1; i++ {
-		if e.size <= c.levels[i].largest && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
+		if e.size <= c.levels[i].largest {
 			break
 		}
 	}
@@ -136,7 +125,11 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 	s := &c.search
 	s.strict, s.moves = strict, s.moves[:0]
 	clear(s.need)
-	to.each(func(l *level) { s.need[l.index] += e.size })
+	for _, l := range to {
+		if l != nil {
+			s.need[l.index] += e.size
+		}
+	}
 	for s.at = 0; s.at < len(c.levels); s.at++ {
 		l := c.levels[s.at]
 		// The victims may not fit even into an empty level, for example if the cpu tier is larger than the

@@ -52,9 +52,6 @@ func (b *bookTier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Description: "stores"}
 }
 
-func (b *bookTier) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, errors.ErrUnsupported
-}
 func (b *bookTier) Close() error { return nil }
 
 // pick chooses the objects of a reader or writer. Callers hold mu.
@@ -335,8 +332,7 @@ func policyCache(t *testing.T, writers int, runs bool, p Policy, capacity ...int
 	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
 		stores[last.Kind].neighbours = rand.NewPCG(1, 2)
 	}
-	c, err := New(cfg)
-	require.NoError(t, err)
+	c := New(cfg)
 	return c, stores
 }
 
@@ -368,4 +364,8 @@ func gosched(r *rand.Rand) {
 	for range r.IntN(4) {
 		runtime.Gosched()
 	}
+}
+
+func (o Outcome) String() string {
+	return [...]string{"hit", "pending", "miss", "unreachable"}[o]
 }

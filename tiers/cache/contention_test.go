@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -31,9 +30,8 @@ func BenchmarkIndexContention(b *testing.B) {
 	} {
 		b.Run(load.name, func(b *testing.B) {
 			tiertest.Crowd(b, func(b *testing.B) func(*testing.PB) {
-				c, err := New(Config{Clock: clock.NewWall(), Observer: NoObserver{},
+				c := New(Config{Clock: clock.NewWall(), Observer: NoObserver{},
 					Levels: []Level{{Kind: tiers.Storage, Capacity: load.capacity * blockSize}}})
-				require.NoError(b, err)
 				wants := make([][]Want, prefixes)
 				for p := range wants {
 					for i := range load.blocks {
@@ -49,13 +47,14 @@ func BenchmarkIndexContention(b *testing.B) {
 						if l.Owned(i) {
 							move = l.Write
 						}
-						n, _, err = move(b.Context(), i, Tag{})
+						done, _, err := move(b.Context(), i, Tag{})
 						if errors.Is(err, ErrGone) { // another goroutine's write has evicted it
-							n = 1
+							done = 1
 						} else if err != nil {
 							b.Error(err)
 							return
 						}
+						n = done
 					}
 					l.Close(b.Context(), Tag{})
 				}

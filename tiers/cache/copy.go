@@ -34,17 +34,14 @@ func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool)
 	default:
 		return to, false
 	}
-	if to.last {
-		if ok = c.plan(e, targets{copy: to}, strict, work); ok {
-			c.beginCopy(e)
-			e.state = moving
-		}
-		return to, ok
-	}
 	e.state = moving // so that the plan does not choose it as a victim
-	if ok = c.plan(e, targets{in: to}, strict, work); !ok {
+	if !c.plan(e, targets{to}, strict, work) {
 		e.state = resident
 		return to, false
+	}
+	if to.last {
+		c.beginCopy(e)
+		return to, true
 	}
 	e.copied, e.in = e.cur, to
 	to.order.Add(&e.upper)

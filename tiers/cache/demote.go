@@ -42,7 +42,7 @@ func (c *Cache) copiedOnce(ctx context.Context, read, write *tiers.Call, o tiers
 	}
 	begun := c.clock.Now()
 	view, release, err := memory.View(o)
-	src := &upper{view: view, call: read, clock: c.clock, padding: c.source()}
+	src := &upper{view: view, call: read, clock: c.clock}
 	src.busy.Enter(begun)
 	src.busy.Exit(c.clock.Now())
 	if err != nil {
@@ -63,19 +63,17 @@ func (c *Cache) copiedOnce(ctx context.Context, read, write *tiers.Call, o tiers
 // upper is the source of a demotion's write: the object's bytes in the upper level. Each Fill is a read
 // of the upper level and is reported, also if it is repeated. A read may end after the demotion.
 type upper struct {
-	view    tiers.Source
-	padding tiers.Source
-	call    *tiers.Call
-	clock   clock.Clock
-	busy    clock.Busy
+	view  tiers.Source
+	call  *tiers.Call
+	clock clock.Clock
+	busy  clock.Busy
 
 	mu   sync.Mutex
 	err  error // of the first read that failed
 	left bool  // the demotion has ended: no more reports
 }
 
-// Fill implements tiers.Source. It generates the padding, so that a file has the same bytes as after a
-// write by a request.
+// Fill implements tiers.Source. The padding is zero.
 func (u *upper) Fill(o tiers.Object, off int64, p []byte) error {
 	n := int(max(0, min(int64(len(p)), o.Size-off)))
 	begun := u.clock.Now()
@@ -91,10 +89,8 @@ func (u *upper) Fill(o tiers.Object, off int64, p []byte) error {
 			Submitted: begun, Completed: now})
 	}
 	u.mu.Unlock()
-	if err != nil || n == len(p) {
-		return err
-	}
-	return u.padding.Fill(o, off+int64(n), p[n:])
+	clear(p[n:])
+	return err
 }
 
 // end stops the reports. It returns the error of the first read that failed, which the error of the

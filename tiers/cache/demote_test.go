@@ -88,14 +88,13 @@ func TestDemotionsCopyMemory(t *testing.T) {
 				pause: func() { time.Sleep(time.Millisecond) }}
 			memory.n.Store(c.n)
 			files := tiertest.Files(t, filetier.Config{})
-			cache, err := New(Config{Clock: x.Clock, Observer: seen, Source: x.Content.Source,
+			cache := New(Config{Clock: x.Clock, Observer: seen, Source: x.Content.Source,
 				Sink: &x.Verifier, Policy: Policy{Keep: 1}, Levels: []Level{
 					{Kind: tiers.CPU, Tier: transfer.New(memory, x.Settings), Capacity: size},
 					{Kind: tiers.Storage, Capacity: 1 << 20,
 						Tier: transfer.New(faults.Wrap(files, c.hook), x.Settings)}}})
-			require.NoError(t, err)
 			var l Lease
-			_, _, err = use(t.Context(), cache, &l, Want{Key: "a", Size: size, Write: true})
+			_, _, err := use(t.Context(), cache, &l, Want{Key: "a", Size: size, Write: true})
 			require.NoError(t, err)
 			_, _, err = use(t.Context(), cache, &l, Want{Key: "b", Size: size, Write: true})
 			assert.Equal(t, c.failed == nil, err == nil, err)
@@ -118,13 +117,12 @@ func TestDemotionsCopyMemory(t *testing.T) {
 func TestLateReadsOfADemotionAreNotReported(t *testing.T) {
 	x, seen := tiertest.Transfer(t, tiertest.Chunk, 1), &failures{}
 	late := &lateTier{}
-	cache, err := New(Config{Clock: x.Clock, Observer: seen, Source: x.Content.Source,
+	cache := New(Config{Clock: x.Clock, Observer: seen, Source: x.Content.Source,
 		Sink: &x.Verifier, Policy: Policy{Keep: 1}, Levels: []Level{{Kind: tiers.CPU, Capacity: 100,
 			Tier: transfer.New(tiertest.Memory(t, 1<<20), x.Settings)},
 			{Kind: tiers.Storage, Tier: late, Capacity: 100}}})
-	require.NoError(t, err)
 	var l Lease
-	_, _, err = use(t.Context(), cache, &l, Want{Key: "a", Size: 100, Write: true})
+	_, _, err := use(t.Context(), cache, &l, Want{Key: "a", Size: 100, Write: true})
 	require.NoError(t, err)
 	_, _, err = use(t.Context(), cache, &l, Want{Key: "b", Size: 100, Write: true})
 	require.ErrorIs(t, err, errBroken)

@@ -98,7 +98,7 @@ func (c *Cache) add(key string, size int64) *Entry {
 	e.upper, e.lower = evict.Item{Entry: e, Recency: c.uses}, evict.Item{Entry: e, Recency: c.uses}
 	e.in = c.levels[c.place(e, 0)]
 	e.in.order.Add(e.item(e.in))
-	if c.policy.copiesAtWrite() && !e.in.last {
+	if c.policy.Place == WriteThrough && !e.in.last {
 		c.beginCopy(e)
 	}
 	c.index[key] = e

@@ -289,16 +289,14 @@ func (l *Lease) claimCapacity(ctx context.Context, tag Tag, cl *claim, res *Resu
 	return err
 }
 
-// Objects returns the objects of a level that are resident, in the order of eviction, and the free
-// bytes of the level.
-func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
+// Objects returns the objects of a level that are resident, in the order of eviction.
+func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.levels {
 		if l.Kind != kind {
 			continue
 		}
-		free = l.limit - l.used - l.claimed
 		l.order.Victims(func(it *evict.Item) bool {
 			if e := it.Entry.(*Entry); e.state == resident {
 				objects = append(objects, e.replicaIn(l).obj)
@@ -306,7 +304,7 @@ func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
 			return true
 		})
 	}
-	return objects, free
+	return objects
 }
 
 // Forget deletes an entry that is not in use. It does not count as an eviction. An absent entry is no

@@ -29,10 +29,6 @@ const (
 	Unreachable
 )
 
-func (o Outcome) String() string {
-	return [...]string{"hit", "pending", "miss", "unreachable"}[o]
-}
-
 // Lease has the decisions of one request, in the order of its wants. One goroutine uses it and must
 // close it. A closed Lease can be reused and keeps its memory.
 type Lease struct {
@@ -187,9 +183,9 @@ func (l *Lease) planCapacity() bool {
 // targetsOf returns the levels that get bytes of a new entry.
 func (c *Cache) targetsOf(e *Entry) targets {
 	if e.copying {
-		return targets{in: e.in, copy: c.last()}
+		return targets{e.in, c.last()}
 	}
-	return targets{in: e.in}
+	return targets{e.in}
 }
 
 // setClaimed marks the bytes of a new entry as claimed.
@@ -209,7 +205,7 @@ func (l *Lease) Found(i int) (o tiers.Object, in tiers.Kind, ok bool) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	e := l.claims[i].e
-	if e == nil || !e.readable() || e.cur == nil {
+	if !e.readable() {
 		return o, in, false
 	}
 	return e.cur.obj, e.cur.in.Kind, true

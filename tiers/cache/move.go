@@ -36,7 +36,7 @@ func (c *Cache) tried(ctx context.Context, tag Tag, o tiers.Object,
 			c.failed(ctx, tag, o, l, op.String(), err)
 			return err
 		}
-		c.observer.Retried(tag, o, l, op, err)
+		c.observer.Retried(tag)
 		if c.clock.Sleep(ctx, backOff<<tries) != nil {
 			return err
 		}

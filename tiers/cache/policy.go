@@ -1,11 +1,6 @@
 package cache
 
-import (
-	"errors"
-	"fmt"
-
-	"kvbench/tiers/evict"
-)
+import "kvbench/tiers/evict"
 
 // KeepRatio is the default of Policy.Keep.
 const KeepRatio = 0.80
@@ -28,9 +23,6 @@ type Policy struct {
 	// Behind is the largest number of bytes of copies in the write-behind queue. Copies beyond it are
 	// dropped. 0: the request that writes an entry also writes the copy, and waits for it.
 	Behind int64
-	// Admit reports whether a level above the last may hold an entry; nil: if the entry fits. Called
-	// under the cache's lock.
-	Admit func(e *Entry, level int) bool
 	// Evict returns the eviction order of a level; nil = evict.NewLRU.
 	Evict func(capacity int64) evict.Order
 }
@@ -67,26 +59,3 @@ const (
 	Never Promotion = iota
 	OnHit
 )
-
-// copiesAtWrite reports whether an entry is copied when it is written.
-func (p *Policy) copiesAtWrite() bool { return p.Place == WriteThrough }
-
-// validate returns an error for an impossible policy.
-func (p *Policy) validate(levels int) error {
-	switch {
-	case p.Place > Selective || p.Promote > OnHit:
-		return fmt.Errorf("a cache with placement %d and promotion %d: %w", p.Place, p.Promote,
-			errors.ErrUnsupported)
-	case p.Place == Exclusive && p.Promote != Never:
-		return errors.New("a waterfall promotes nothing: its entries live in one level")
-	case p.Place == Selective && p.After < 2:
-		return fmt.Errorf("a selective cache that copies at %d uses: at least 2", p.After)
-	case p.Place == WriteThrough && p.After > 1:
-		return errors.New("a cache that writes through admits everything")
-	case p.Behind > 0 && p.Place != WriteThrough && p.Place != Selective:
-		return errors.New("only copies can be written behind")
-	case levels == 1 && (p.Place != Exclusive || p.Promote != Never || p.After > 1):
-		return errors.New("a cache of one level has nothing to copy, promote or admit")
-	}
-	return nil
-}

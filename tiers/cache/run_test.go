@@ -26,11 +26,10 @@ func TestPackedFilesUnderEviction(t *testing.T) {
 	tier := tiertest.Files(t, filetier.Config{Direct: true, Capacity: capacity,
 		Layout: tiers.Layout{Kind: tiers.LayoutPacked, Places: 5}})
 	x := tiertest.Transfer(t, tiertest.Chunk, 1)
-	c, err := New(Config{Clock: x.Clock, Observer: NoObserver{}, Source: x.Content.Source,
+	c := New(Config{Clock: x.Clock, Observer: NoObserver{}, Source: x.Content.Source,
 		Sink: &x.Verifier, Levels: []Level{
 			{Kind: tiers.CPU, Tier: transfer.New(tiertest.Memory(t, memory), x.Settings), Capacity: memory},
 			{Kind: tiers.Storage, Tier: transfer.New(tier, x.Settings), Capacity: capacity}}})
-	require.NoError(t, err)
 	play(t, c, requests, 8, true)
 	require.NoError(t, c.check())
 	for range 2 {

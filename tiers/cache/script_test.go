@@ -114,11 +114,7 @@ func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
 			*share = float64(percent) / 100
 		}
 	}
-	if only := ""; d.MaybeScanArgs(t, "gpu-only", &only) {
-		cfg.Policy.Admit = func(e *Entry, level int) bool { return level > 0 || e.Key() == only }
-	}
-	c, err := New(cfg)
-	require.NoError(t, err)
+	c := New(cfg)
 	return c
 }
 

@@ -49,24 +49,6 @@ func (c *Content) Fill(p []byte, o tiers.Object, off int64) {
 	fill(c.stream(o, off), p)
 }
 
-// Stream generates bytes of entries piece by piece. A piece that follows the last one costs no
-// allocation: a whole entry costs two, whatever its number of chunks. The zero Stream is ready. Only one
-// goroutine at a time may use it.
-type Stream struct {
-	id   tiers.ID
-	next int64 // the offset after the last piece
-	ctr  cipher.Stream
-}
-
-// Fill does what Content.Fill does.
-func (s *Stream) Fill(c *Content, p []byte, o tiers.Object, off int64) {
-	if s.ctr == nil || s.id != o.ID() || s.next != off {
-		s.id, s.ctr = o.ID(), c.stream(o, off)
-	}
-	fill(s.ctr, p)
-	s.next = off + int64(len(p))
-}
-
 // counter is the 128-bit AES counter of a 16-byte block.
 type counter struct{ hi, lo uint64 }
 

@@ -2,6 +2,7 @@ package content
 
 import (
 	"cmp"
+	"crypto/cipher"
 	"slices"
 	"sync"
 
@@ -17,7 +18,14 @@ type Source struct {
 	content *Content
 
 	mu      sync.Mutex
-	streams []Stream // not in use, the latest last: 0.5 KiB each
+	streams []stream // not in use, the latest last: 0.5 KiB each
+}
+
+// stream generates the bytes of an object from an offset on. Only one goroutine at a time may use it.
+type stream struct {
+	id   tiers.ID
+	next int64
+	ctr  cipher.Stream
 }
 
 // Source returns the source of one write.
@@ -25,29 +33,32 @@ func (c *Content) Source() tiers.Source { return &Source{content: c} }
 
 // Fill implements tiers.Source.
 func (s *Source) Fill(o tiers.Object, off int64, p []byte) error {
-	stream := s.take(o.ID(), off)
-	stream.Fill(s.content, p, o, off)
+	ctr := s.take(o.ID(), off)
+	if ctr == nil {
+		ctr = s.content.stream(o, off)
+	}
+	fill(ctr, p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.streams) == mostStreams {
 		s.streams = slices.Delete(s.streams, 0, 1)
 	}
-	s.streams = append(s.streams, stream)
+	s.streams = append(s.streams, stream{o.ID(), off + int64(len(p)), ctr})
 	return nil
 }
 
-// take removes and returns the stream that has reached an offset of an object, or a new one. Any
+// take removes and returns the stream that has reached an offset of an object, if there is one. Any
 // goroutine may generate the next piece, so that streams belong to offsets.
-func (s *Source) take(id tiers.ID, off int64) (stream Stream) {
+func (s *Source) take(id tiers.ID, off int64) cipher.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.streams) - 1; i >= 0; i-- {
-		if m := s.streams[i]; m.next == off && m.id == id && m.ctr != nil {
+	for i, m := range slices.Backward(s.streams) {
+		if m.next == off && m.id == id {
 			s.streams = slices.Delete(s.streams, i, i+1)
-			return m
+			return m.ctr
 		}
 	}
-	return stream
+	return nil
 }
 
 // Verifier compares objects that are read, see tiers.Sink.

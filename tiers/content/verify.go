@@ -27,25 +27,12 @@ type MismatchError struct {
 	Key    string
 	Gen    uint64 // the expected generation
 	Offset int64  // of the first wrong byte, in the entry
-	Got    byte
-	Want   byte
-	// Stale: the bytes around Offset are from an earlier write of the same key, of generation StaleGen.
-	Stale    bool
-	StaleGen uint64
-	// Zero: the bytes around Offset are all zero, as in a hole that was never written.
-	Zero bool
+	What   string // what the read returned instead
 }
 
 func (e *MismatchError) Error() string {
-	what := fmt.Sprintf("byte is %#02x, should be %#02x", e.Got, e.Want)
-	switch {
-	case e.Stale:
-		what = fmt.Sprintf("stale version: these are the bytes of generation %d", e.StaleGen)
-	case e.Zero:
-		what = "only zeros: never written, or lost"
-	}
 	return fmt.Sprintf("wrong data in entry %s (generation %d) at offset %d: %s", e.Key, e.Gen,
-		e.Offset, what)
+		e.Offset, e.What)
 }
 
 // staleSearch is how many earlier generations a mismatch is compared with: about a fifth of a
@@ -72,18 +59,11 @@ func (c *Content) Check(p []byte, o tiers.Object, off int64) error {
 	return nil
 }
 
-// CheckSample compares one 4 KiB block of p, the chunk of o at offset off. The block's place depends on key and offset alone, and differs between entries and chunks.
+// CheckSample compares one 4 KiB block of p, the chunk of o at offset off. The block's place depends on
+// key and offset alone, and differs between entries and chunks.
 func (c *Content) CheckSample(p []byte, o tiers.Object, off int64) error {
-	buf := scratch.Get().(*[16 << 10]byte)
-	defer scratch.Put(buf)
 	at := int(samplePlace(o.Key, off)%uint64((len(p)+blockSize-1)/blockSize)) * blockSize
-	got := p[at:min(at+blockSize, len(p))]
-	want := buf[:len(got)]
-	c.Fill(want, o, off+int64(at))
-	if !bytes.Equal(got, want) {
-		return c.mismatch(got, want, o, off+int64(at))
-	}
-	return nil
+	return c.Check(p[at:min(at+blockSize, len(p))], o, off+int64(at))
 }
 
 // samplePlace hashes key and offset with FNV-1a: stable over runs and free of allocation.
@@ -102,7 +82,8 @@ func (c *Content) mismatch(got, want []byte, o tiers.Object, off int64) error {
 	for got[i] == want[i] {
 		i++
 	}
-	e := &MismatchError{Key: o.Key, Gen: o.Gen, Offset: off + int64(i), Got: got[i], Want: want[i]}
+	e := &MismatchError{Key: o.Key, Gen: o.Gen, Offset: off + int64(i),
+		What: fmt.Sprintf("byte is %#02x, should be %#02x", got[i], want[i])}
 
 	// Compare the first whole AES block from there on.
 	from := i + int(-e.Offset&(aes.BlockSize-1))
@@ -110,14 +91,15 @@ func (c *Content) mismatch(got, want []byte, o tiers.Object, off int64) error {
 		return e
 	}
 	near, old := got[from:from+aes.BlockSize], make([]byte, aes.BlockSize)
-	if e.Zero = bytes.Equal(near, old); e.Zero {
+	if bytes.Equal(near, old) {
+		e.What = "only zeros: never written, or lost"
 		return e
 	}
 	for n := 0; o.Gen > 0 && n < staleSearch; n++ {
 		o.Gen--
 		start(o).add(uint64(off+int64(from)) / aes.BlockSize).put(old)
 		if c.block.Encrypt(old, old); bytes.Equal(old, near) {
-			e.Stale, e.StaleGen = true, o.Gen
+			e.What = fmt.Sprintf("stale version: these are the bytes of generation %d", o.Gen)
 			break
 		}
 	}

@@ -1,7 +1,6 @@
 // Package evict has the eviction orders of a cache's levels.
 //
-//	evict.go   Order, Item: the interface; FIFO, and FIFO of buckets
-//	lru.go     exact LRU
+//	evict.go   Order, Item: the interface; FIFO, exact LRU, and FIFO of buckets
 //	lfu.go     LFU
 //	s3fifo.go  S3-FIFO: a small queue for new items, a main queue for items that were used again
 //

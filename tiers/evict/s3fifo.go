@@ -1,5 +1,7 @@
 package evict
 
+import "container/list"
+
 // s3fifo is S3-FIFO (Yang and others, "FIFO queues are all you need for cache eviction", SOSP 2023). A
 // new item enters the small queue, a tenth of the level. An item that was used twice there moves to the
 // main queue. Other items leave, and their keys enter the ghost queue, which has as many keys as there
@@ -7,10 +9,9 @@ package evict
 // main queue an item with uses moves to the tail, and its count of uses (up to three) decreases by one.
 type s3fifo struct {
 	small, main *ring
-	part        int64          // bytes of the small queue
-	ghost       map[string]int // keys in the ghost queue: forgotten + index in old
-	old         []string       // the ghost queue, with keys that have come back
-	forgotten   int            // number of keys removed from the front of old
+	part        int64     // bytes of the small queue
+	ghost       list.List // of keys
+	ghosts      map[string]*list.Element
 }
 
 // mostHits is the largest count of uses.
@@ -22,13 +23,15 @@ const kept = 2
 // NewS3FIFO returns S3-FIFO order.
 func NewS3FIFO(capacity int64) Order {
 	return &s3fifo{small: newRing(), main: newRing(), part: max(1, capacity/10),
-		ghost: make(map[string]int)}
+		ghosts: make(map[string]*list.Element)}
 }
 
 func (f *s3fifo) Add(it *Item) {
 	it.hits = 0
-	if _, known := f.ghost[it.Entry.Key()]; known {
-		delete(f.ghost, it.Entry.Key())
+	key := it.Entry.Key()
+	if g := f.ghosts[key]; g != nil {
+		f.ghost.Remove(g)
+		delete(f.ghosts, key)
 		f.main.push(it)
 		return
 	}
@@ -50,7 +53,7 @@ func (f *s3fifo) Victims(yield func(*Item) bool) {
 		}
 	}
 	for round := uint32(0); round <= mostHits; round++ {
-		for v := range f.main.each {
+		for v := range f.main.Victims {
 			if v.hits == round && !yield(v) {
 				return
 			}
@@ -113,28 +116,13 @@ func (f *s3fifo) turn(it *Item) {
 	}
 }
 
-// remember adds a key to the ghost queue, which has at most as many keys as there are items, and drops
-// the oldest keys. Keys that have come back stay in old until there are too many of them.
+// remember adds a key to the ghost queue. The queue has at most as many keys as there are items, so it
+// drops the oldest ones.
 func (f *s3fifo) remember(key string) {
-	f.ghost[key] = f.forgotten + len(f.old)
-	f.old = append(f.old, key)
-	for len(f.ghost) > f.small.n+f.main.n {
-		if at, known := f.ghost[f.old[0]]; known && at == f.forgotten {
-			delete(f.ghost, f.old[0])
-		}
-		f.old = f.old[1:]
-		f.forgotten++
-	}
-	if len(f.old) > 2*len(f.ghost)+64 {
-		live := make([]string, 0, len(f.ghost))
-		for i, k := range f.old {
-			if at, known := f.ghost[k]; known && at == f.forgotten+i {
-				live = append(live, k)
-			}
-		}
-		f.old, f.forgotten = live, 0
-		for i, k := range live {
-			f.ghost[k] = i
-		}
+	f.ghosts[key] = f.ghost.PushBack(key)
+	for f.ghost.Len() > f.small.n+f.main.n {
+		oldest := f.ghost.Front()
+		f.ghost.Remove(oldest)
+		delete(f.ghosts, oldest.Value.(string))
 	}
 }

@@ -137,9 +137,6 @@ func (t *Files) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return t.inner.Remove(ctx, objs...)
 }
 
-// Space returns the inner tier's space.
-func (t *Files) Space(ctx context.Context) (tiers.Space, error) { return t.inner.Space(ctx) }
-
 // Close closes the inner tier.
 func (t *Files) Close() error { return t.inner.Close() }
 

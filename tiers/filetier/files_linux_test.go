@@ -25,7 +25,7 @@ func TestPackedFilesNeedHoles(t *testing.T) {
 	engine := tiertest.Psync(t)
 	_, err = filetier.New(t.Context(), filetier.Config{Dir: d, Engine: engine,
 		Layout: tiers.Layout{Kind: tiers.LayoutPacked, Places: 4}})
-	require.ErrorIs(t, err, tiers.ErrNotSupported)
+	require.ErrorAs(t, err, new(*tiers.UnsupportedError))
 	assert.ErrorContains(t, err, d.Path())
 	assert.ErrorContains(t, err, "-layout block")
 	assert.Empty(t, theFiles(t, d.Path()))

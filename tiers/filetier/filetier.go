@@ -152,7 +152,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		return nil, err
 	}
 	if err := t.layout.start(ctx); err != nil {
-		if errors.Is(err, tiers.ErrNotSupported) {
+		if _, ok := errors.AsType[*tiers.UnsupportedError](err); ok {
 			return nil, err
 		}
 		return nil, fmt.Errorf("create files of layout %s: %w%s", t.spec.Name, err,
@@ -250,12 +250,6 @@ func (t *Tier) Has(o tiers.Object) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.entries[id] != nil
-}
-
-// Space returns the filesystem's space.
-func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	f, err := host.FilesystemOf(t.cfg.Dir.Path())
-	return tiers.Space{Total: f.Total, Free: f.Free}, err
 }
 
 // LeaveFiles stops the removal of files: the files of removed and aborted objects stay, and the work

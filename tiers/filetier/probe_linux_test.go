@@ -72,7 +72,7 @@ func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
 				require.NoError(t, err)
 				continue
 			}
-			require.ErrorIs(t, err, tiers.ErrNotSupported, l.Name)
+			require.ErrorAs(t, err, new(*tiers.UnsupportedError), l.Name)
 			assert.ErrorContains(t, err, "invalid argument")
 			assert.ErrorContains(t, err, map[bool]string{true: "-io buffered",
 				false: "-layout"}[l.Either])

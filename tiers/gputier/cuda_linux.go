@@ -79,6 +79,7 @@ static int move(void *context, int write, unsigned long long at, void *host, siz
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -88,14 +89,30 @@ import (
 	"kvbench/tracing/host"
 )
 
-// failed returns the error of a call, nil for CUDA_SUCCESS.
+// cures are what the user can do about errors, by code.
+var cures = map[int]string{
+	2: "give a smaller -gpu-mem-gb, or end the processes that use the card (nvidia-smi lists them)",
+	46: "another process has the card for itself: end it (nvidia-smi lists it), or allow several with " +
+		"nvidia-smi -c 0",
+	100: "nvidia-smi -L lists the cards; a container needs --gpus all, and CUDA_VISIBLE_DEVICES hides cards",
+	802: "the card's fabric is not ready: see systemctl status nvidia-fabricmanager",
+	803: "the driver's library and its kernel module have different versions: restart the machine, or " +
+		"start the container anew",
+}
+
+// failed returns the error of a call, with the driver's text and the cure. It returns nil for CUDA_SUCCESS.
 func failed(code C.int, format string, args ...any) error {
 	if code == 0 {
 		return nil
 	}
 	var name, text *C.char
 	C.explain(code, &name, &text)
-	return &Error{fmt.Sprintf(format, args...), int(code), C.GoString(name), C.GoString(text)}
+	message := fmt.Sprintf("%s: %s (%s)", fmt.Sprintf(format, args...),
+		cmp.Or(C.GoString(name), fmt.Sprint("error ", code)), cmp.Or(C.GoString(text), "unknown to the driver"))
+	if cure := cures[int(code)]; cure != "" {
+		message += "; " + cure
+	}
+	return errors.New(message)
 }
 
 // start loads the driver's library.
@@ -144,7 +161,7 @@ func (d *cuda) card() (c Card, err error) {
 		C.bus(&address[0], 256, d.device), C.info(d.context, &free, &total)} {
 		err = errors.Join(err, failed(code, "describe card %d", d.index))
 	}
-	return Card{Index: d.index, Name: C.GoString(&name[0]), Address: host.PCIAddress(C.GoString(&address[0])),
+	return Card{Name: C.GoString(&name[0]), Address: host.PCIAddress(C.GoString(&address[0])),
 		CUDA:  fmt.Sprintf("%d.%d", version/1000, version%1000/10),
 		Bytes: int64(total), Free: int64(free)}, err
 }

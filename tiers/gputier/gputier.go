@@ -1,7 +1,6 @@
 package gputier
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,7 +13,6 @@ import (
 
 // Card describes a card.
 type Card struct {
-	Index   int
 	Name    string
 	Address string // on the PCI bus, as sysfs writes it: 0000:81:00.0
 	CUDA    string // the newest version that the driver supports, such as 13.0
@@ -86,7 +84,7 @@ func New(cards int, bytes int64) (t *Tier, err error) {
 	if cards > 1 {
 		text = fmt.Sprintf("%d × %s", cards, text)
 	}
-	t.Tier = memtier.Over(&t.memory, memtier.Layout{Parts: cards, Bytes: bytes}, tiers.GPU,
+	t.Tier = memtier.Over(&t.memory, cards, bytes, tiers.GPU,
 		text+", CUDA "+list[0].CUDA)
 	return t, nil
 }
@@ -162,32 +160,4 @@ func (t *Tier) CopyRates() (rates [][tiers.NumOps]float64, err error) {
 	}
 	pins.Unregister(0)
 	return rates, errors.Join(err, arena.Close())
-}
-
-// Error is an error of the CUDA driver.
-type Error struct {
-	Call string // what was tried, on what
-	Code int    // CUresult
-	Name string // of the code
-	Text string // the driver's
-}
-
-// cures are what the user can do about errors, by code.
-var cures = map[int]string{
-	2: "give a smaller -gpu-mem-gb, or end the processes that use the card (nvidia-smi lists them)",
-	46: "another process has the card for itself: end it (nvidia-smi lists it), or allow several with " +
-		"nvidia-smi -c 0",
-	100: "nvidia-smi -L lists the cards; a container needs --gpus all, and CUDA_VISIBLE_DEVICES hides cards",
-	802: "the card's fabric is not ready: see systemctl status nvidia-fabricmanager",
-	803: "the driver's library and its kernel module have different versions: restart the machine, or " +
-		"start the container anew",
-}
-
-func (e *Error) Error() string {
-	text := fmt.Sprintf("%s: %s (%s)", e.Call, cmp.Or(e.Name, fmt.Sprint("error ", e.Code)),
-		cmp.Or(e.Text, "unknown to the driver"))
-	if cure := cures[e.Code]; cure != "" {
-		text += "; " + cure
-	}
-	return text
 }

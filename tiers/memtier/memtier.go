@@ -14,23 +14,17 @@ import (
 // Memory is where a tier keeps its bytes: main memory, or the memory of cards.
 type Memory interface {
 	// Copy copies b to the memory (Write) or from it (Read). The bytes in the memory begin at an offset
-	// and are in one part, see Layout. Copies of different bytes are concurrent.
+	// and are in one part, see Over. Copies of different bytes are concurrent.
 	Copy(op tiers.Op, off int64, b []byte) error
 	Close() error
-}
-
-// Layout is the size of a memory: parts of equal size, such as cards. Writers begin in one part after the
-// other, and go on in the next part when one is full.
-type Layout struct {
-	Parts int
-	Bytes int64 // of a part
 }
 
 // Tier stores entries in memory outside the Go heap: real bytes, copied in and out. The Cache enforces the
 // capacity. The tier holds any mix of entries of that many bytes, because an entry may have several pieces.
 type Tier struct {
 	memory Memory
-	layout Layout
+	parts  int
+	bytes  int64 // of a part
 	kind   tiers.Kind
 	traits tiers.Traits
 
@@ -51,15 +45,16 @@ func New(capacity int64, nodes ...int) (*Tier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a cpu tier of %d bytes (-cpu-mem-gb): %w", capacity, err)
 	}
-	return Over(mainMemory{arena}, Layout{1, capacity}, tiers.CPU, "memory outside the Go heap"), nil
+	return Over(mainMemory{arena}, 1, capacity, tiers.CPU, "memory outside the Go heap"), nil
 }
 
-// Over returns a tier over a memory, which the tier closes.
-func Over(m Memory, l Layout, kind tiers.Kind, description string) *Tier {
-	t := &Tier{memory: m, layout: l, kind: kind, entries: make(map[tiers.ID]*entry),
+// Over returns a tier over a memory, which the tier closes. The memory has parts of equal size, such as
+// cards. Writers begin in one part after the other, and go on in the next part when one is full.
+func Over(m Memory, parts int, bytes int64, kind tiers.Kind, description string) *Tier {
+	t := &Tier{memory: m, parts: parts, bytes: bytes, kind: kind, entries: make(map[tiers.ID]*entry),
 		traits: tiers.Traits{Align: 1, Holds: true, Description: description}}
-	for i := range int64(l.Parts) {
-		t.free = append(t.free, piece{i * l.Bytes, (i + 1) * l.Bytes})
+	for i := range int64(parts) {
+		t.free = append(t.free, piece{i * bytes, (i + 1) * bytes})
 	}
 	return t
 }
@@ -83,13 +78,6 @@ func (t *Tier) Prefault() { buffer.Touch(t.memory.(mainMemory).Bytes()) }
 // Traits returns the tier's traits: any alignment; bytes count when they are copied.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Footprint returns the bytes of the entries. No bytes between entries are lost.
-func (t *Tier) Footprint() (held, waste int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.held, 0
-}
-
 // entry is the place of one entry. It returns to the tier after the last user. Users are the tier while
 // the entry can be opened, handles, and requests in flight.
 type entry struct {
@@ -106,7 +94,7 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	if err := t.usable(o); err != nil {
 		return nil, t.error("create", o, -1, err)
 	}
-	if free := t.capacity() - t.held; o.Size > free {
+	if free := int64(t.parts)*t.bytes - t.held; o.Size > free {
 		return nil, t.error("create", o, -1, fmt.Errorf("it has %d bytes and %d are free: %w", o.Size,
 			free, syscall.ENOSPC))
 	}
@@ -155,15 +143,6 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	}
 	return errors.Join(errs...)
 }
-
-// Space returns the capacity, and its part that entries do not use.
-func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return tiers.Space{Total: t.capacity(), Free: t.capacity() - t.held}, nil
-}
-
-func (t *Tier) capacity() int64 { return int64(t.layout.Parts) * t.layout.Bytes }
 
 // Close returns all memory to the system.
 func (t *Tier) Close() error {
@@ -218,20 +197,10 @@ func (t *Tier) View(o tiers.Object) (tiers.Source, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return view{r.(*handle)}, func() { _ = r.Close() }, nil
+	return r.(*handle), func() { _ = r.Close() }, nil
 }
 
-// view is an opened entry as a source.
-type view struct{ *handle }
-
-// Fill copies bytes of the entry. The caller fills what lies behind its end.
-func (v view) Fill(o tiers.Object, off int64, p []byte) error {
-	io := tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: len(p), Done: func(*tiers.IO) {}}
-	v.Submit(&io)
-	return io.Err
-}
-
-// handle is a writer or reader of one entry.
+// handle is a writer or reader of one entry, or a view.
 type handle struct {
 	tiers.OneObject
 	tier  *Tier
@@ -240,26 +209,31 @@ type handle struct {
 	ended bool // guarded by Tier.mu
 }
 
-// Submit copies at once, on the caller's goroutine. The request is a user of the entry, because a
-// cancelled operation does not wait for it.
-func (h *handle) Submit(io *tiers.IO) {
+// Submit copies at once, on the caller's goroutine.
+func (h *handle) Submit(io *tiers.IO) { io.End(h.copy(io.Buf.B[:io.N], io.Off)) }
+
+// Fill implements tiers.Source for a view. The caller fills what lies behind the entry's end.
+func (h *handle) Fill(_ tiers.Object, off int64, p []byte) error { return h.copy(p, off) }
+
+// copy copies between b and the entry. The copy is a user of the entry, because a cancelled operation does
+// not wait for it.
+func (h *handle) copy(b []byte, off int64) error {
 	t := h.tier
 	t.mu.Lock()
 	if h.ended {
 		t.mu.Unlock()
-		io.End(t.error(h.op.String(), h.e.o, io.Off, tiers.ErrClosed))
-		return
+		return t.error(h.op.String(), h.e.o, off, tiers.ErrClosed)
 	}
 	h.e.uses++
 	t.mu.Unlock()
-	err := t.move(h.e, h.op, io.Buf.B[:io.N], io.Off)
+	err := t.move(h.e, h.op, b, off)
 	t.mu.Lock()
 	t.release(h.e)
 	t.mu.Unlock()
 	if err != nil {
-		err = t.error(h.op.String(), h.e.o, io.Off, err)
+		return t.error(h.op.String(), h.e.o, off, err)
 	}
-	io.End(err)
+	return nil
 }
 
 // Commit makes the tier a user of the entry instead of the writer. The second commit of the same object

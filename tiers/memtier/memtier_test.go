@@ -81,7 +81,7 @@ func TestTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 	t.Run("cpu", func(t *testing.T) { anyMix(t, memory(t, capacity), capacity) })
 	t.Run("three parts", func(t *testing.T) {
 		m := &parts{t, [][]byte{make([]byte, part), make([]byte, part), make([]byte, part)}, make([]int, 3)}
-		tier := memtier.Over(m, memtier.Layout{Parts: 3, Bytes: part}, tiers.GPU, "test")
+		tier := memtier.Over(m, 3, part, tiers.GPU, "test")
 		anyMix(t, tier, capacity)
 		for i := range m.copies {
 			assert.Positive(t, m.copies[i], "each part is used")
@@ -114,16 +114,16 @@ func anyMix(t *testing.T, tier *memtier.Tier, capacity int64) {
 		put(t, tier, o)
 		held += o.Size
 		live = append(live, o)
-		got, waste := tier.Footprint()
-		assert.Equal(t, held, got)
-		assert.Zero(t, waste)
+		_, err := tier.Create(t.Context(), tiers.Object{Key: "large", Size: capacity + 1})
+		assert.ErrorContains(t, err, fmt.Sprint(capacity-held, " are free"))
 	}
 	for _, o := range live {
 		check(t, tier, o)
 		require.NoError(t, tier.Remove(t.Context(), o))
 	}
-	got, waste := tier.Footprint()
-	assert.Zero(t, got+waste)
+	w, err := tier.Create(t.Context(), tiers.Object{Key: "whole", Size: capacity})
+	require.NoError(t, err)
+	require.NoError(t, w.Abort())
 }
 
 func TestCPUTierRefusesSizesThatCannotBe(t *testing.T) {

@@ -14,8 +14,8 @@ func (p piece) size() int64 { return p.end - p.at }
 // load. The entry is in the first free piece that is large enough, or else in several pieces. Callers
 // hold mu.
 func (t *Tier) take(n int64) (pieces []piece) {
-	at := t.find(int64(t.part) * t.layout.Bytes)
-	t.part = (t.part + 1) % t.layout.Parts
+	at := t.find(int64(t.part) * t.bytes)
+	t.part = (t.part + 1) % t.parts
 	for k := range t.free {
 		if i := (at + k) % len(t.free); t.free[i].size() >= n {
 			at = i
@@ -60,4 +60,4 @@ func (t *Tier) give(pieces []piece) {
 }
 
 // joins reports whether b continues a, in the same part.
-func (t *Tier) joins(a, b piece) bool { return a.end == b.at && b.at%t.layout.Bytes != 0 }
+func (t *Tier) joins(a, b piece) bool { return a.end == b.at && b.at%t.bytes != 0 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,12 +148,6 @@ func (t *Tier) Traits() tiers.Traits {
 		text += fmt.Sprintf(" and %d more", len(urls)-1)
 	}
 	return tiers.Traits{Align: 1, Holds: true, Description: text}
-}
-
-// Space implements tiers.Tier. It returns errors.ErrUnsupported, because a store does not report its
-// space. The user must set a capacity.
-func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, fmt.Errorf("the space of %s: %w", t.URL(), errors.ErrUnsupported)
 }
 
 // warn adds a warning, once.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,7 +13,7 @@ import (
 )
 
 // Device is a tier without bytes that takes the time of a DeviceModel: a drive, or a GPU's memory behind
-// its link to the host.
+// its link to the host. It assumes that all objects exist: the cache knows its objects.
 type Device struct {
 	model  tiers.DeviceModel
 	clock  clock.Clock
@@ -25,9 +24,6 @@ type Device struct {
 	mu     sync.Locker
 	places []time.Duration      // when each of the Parallelism servers becomes free, sorted
 	medium [tiers.NumOps]medium // without Duplex only the first is used
-	// held has the existing objects of a link: opening or removing a missing one is an error, as in any
-	// tier. nil: all objects exist.
-	held map[tiers.ID]struct{}
 }
 
 var _ tiers.Files = (*Device)(nil)
@@ -38,8 +34,8 @@ type oneThread struct{}
 func (oneThread) Lock()   {}
 func (oneThread) Unlock() {}
 
-// NewDevice returns an idle drive with requests of the run's chunk size. It assumes that all objects
-// exist. All its users share the thread of a virtual clock.
+// NewDevice returns an idle drive with requests of the run's chunk size. All its users share the thread
+// of a virtual clock.
 func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	return &Device{
 		model: m, clock: c, mu: oneThread{}, places: make([]time.Duration, m.Parallelism),
@@ -47,74 +43,36 @@ func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	}
 }
 
-// NewLink returns an empty GPU's memory behind a link with a bandwidth in bytes/s in each direction. All
+// NewLink returns a GPU's memory behind a link with a bandwidth in bytes/s in each direction. All
 // transfers of a direction share its bandwidth in FIFO order. An object is one request. The cache manages
 // the capacity.
-func NewLink(bandwidth float64, c clock.Clock) (*Device, error) {
-	if !(bandwidth > 0) {
-		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: "+
-			"the bandwidth must be positive (-gpu-bandwidth-gbps)", bandwidth)
-	}
+func NewLink(bandwidth float64, c clock.Clock) *Device {
 	return &Device{
 		model: tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Duplex: true}, clock: c,
-		mu: new(sync.Mutex), held: make(map[tiers.ID]struct{}),
+		mu: new(sync.Mutex),
 		traits: tiers.Traits{Chunk: math.MaxInt, Align: 1,
 			Description: fmt.Sprintf("simulated, %.1f GiB/s each way", bandwidth/(1<<30))},
-	}, nil
+	}
 }
 
 // Traits returns traits of a tier without bytes.
 func (d *Device) Traits() tiers.Traits { return d.traits }
 
-// Space returns errors.ErrUnsupported: the capacity has no limit.
-func (d *Device) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, errors.ErrUnsupported
-}
-
 // Close does nothing.
 func (d *Device) Close() error { return nil }
 
-func fail(op string, o tiers.Object, err error) error {
-	return &tiers.OpError{Op: op, Path: "simulated tier", Key: o.Key, Offset: -1, Err: err}
-}
-
 // Create begins an object.
-func (d *Device) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	return &deviceIO{d: d, o: objs[0], op: tiers.Write}, nil
+func (d *Device) Create(context.Context, ...tiers.Object) (tiers.Writer, error) {
+	return &deviceIO{d: d, op: tiers.Write}, nil
 }
 
 // Open begins reading an object.
-func (d *Device) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	if !d.has(objs[0]) {
-		return nil, fail("open", objs[0], tiers.ErrNotFound)
-	}
-	return &deviceIO{d: d, o: objs[0], op: tiers.Read}, nil
-}
-
-// has reports whether an object exists.
-func (d *Device) has(o tiers.Object) bool {
-	if d.held == nil {
-		return true
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, ok := d.held[o.ID()]
-	return ok
+func (d *Device) Open(context.Context, ...tiers.Object) (tiers.Reader, error) {
+	return &deviceIO{d: d, op: tiers.Read}, nil
 }
 
 // Remove takes no time.
-func (d *Device) Remove(_ context.Context, objs ...tiers.Object) error {
-	var errs []error
-	for _, o := range objs {
-		if !d.has(o) {
-			errs = append(errs, fail("remove", o, tiers.ErrNotFound))
-		}
-		d.mu.Lock()
-		delete(d.held, o.ID())
-		d.mu.Unlock()
-	}
-	return errors.Join(errs...)
-}
+func (d *Device) Remove(context.Context, ...tiers.Object) error { return nil }
 
 // submit submits one request and returns when it will complete. The device executes requests in FIFO
 // order, so that the time is known at once. Callers hold mu.
@@ -162,7 +120,6 @@ func (m *medium) take(comes, pass, slice time.Duration) time.Duration {
 type deviceIO struct {
 	tiers.OneObject
 	d           *Device
-	o           tiers.Object
 	op          tiers.Op
 	outstanding []request // in the order of submission and completion; guarded by Device.mu
 }
@@ -207,17 +164,8 @@ func (x *deviceIO) complete() {
 	}
 }
 
-// Commit makes an object visible, and takes the time of the model's flush.
+// Commit takes the time of the model's flush.
 func (x *deviceIO) Commit(ctx context.Context) error {
-	if x.d.held != nil {
-		x.d.mu.Lock()
-		defer x.d.mu.Unlock()
-		if _, ok := x.d.held[x.o.ID()]; ok {
-			return fail("create", x.o, tiers.ErrExists)
-		}
-		x.d.held[x.o.ID()] = struct{}{}
-		return nil
-	}
 	if x.d.Free || x.d.model.Flush == 0 {
 		return nil
 	}

@@ -18,9 +18,7 @@ import (
 func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		g, err := sim.NewLink(1e9, wall)
-		require.NoError(t, err)
-		x := transfer.New(g, &transfer.Settings{Chunk: 1 << 20, Depth: 1, Clock: wall})
+		x := transfer.New(sim.NewLink(1e9, wall), &transfer.Settings{Chunk: 1 << 20, Depth: 1, Clock: wall})
 		var tm tiers.Timing
 		write := func(ctx context.Context, o tiers.Object) error {
 			var c tiers.Call
@@ -50,11 +48,5 @@ func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, cancel)
 		assert.ErrorIs(t, write(ctx, tiers.Object{Key: "c", Size: 9e9}), context.Canceled)
-		assert.ErrorIs(t, g.Remove(t.Context(), tiers.Object{Key: "c"}), tiers.ErrNotFound)
 	})
-}
-
-func TestALinkNeedsABandwidth(t *testing.T) {
-	_, err := sim.NewLink(0, nil)
-	assert.ErrorContains(t, err, "-gpu-bandwidth-gbps")
 }

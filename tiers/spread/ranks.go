@@ -59,9 +59,6 @@ func (t *Ranks) InFiles(objs []tiers.Object) []tiers.Object { return t.of(0, obj
 // Traits returns the tier's traits.
 func (t *Ranks) Traits() tiers.Traits { return t.traits }
 
-// Space returns the space of the filesystem, which all ranks share.
-func (t *Ranks) Space(ctx context.Context) (tiers.Space, error) { return t.ranks[0].Space(ctx) }
-
 // Close closes all ranks.
 func (t *Ranks) Close() error {
 	var errs []error

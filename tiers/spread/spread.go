@@ -14,21 +14,11 @@ import (
 	"kvbench/tiers/filetier"
 )
 
-// Files are the files of a storage tier in one or several directories.
-type Files interface {
-	tiers.Files
-	Direct() bool
-	Warnings() []string
-	Footprint() (held, waste int64)
-	LeaveFiles()
-}
-
 // Part is one directory. Its readers and writers return its number, filetier.Config.Part, to
 // [tiers.PartOf].
 type Part struct {
 	*filetier.Tier
-	Directory string // the name for messages
-	Room      int64  // capacity in bytes of objects
+	Room int64 // capacity in bytes of objects
 }
 
 // Use is the current content of a directory.
@@ -50,7 +40,7 @@ type Tier struct {
 	elsewhere []int64 // see Use
 }
 
-var _ Files = (*Tier)(nil)
+var _ tiers.Files = (*Tier)(nil)
 
 // New returns a tier of at least one part, all of the same kind. Its Close closes them.
 func New(parts ...Part) *Tier {
@@ -91,57 +81,6 @@ func (t *Tier) Home(key string) (index, count int) {
 
 // Traits returns traits that are valid for all directories.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
-
-// Direct reports whether all directories do direct I/O.
-func (t *Tier) Direct() bool {
-	return !slices.ContainsFunc(t.parts, func(p Part) bool { return !p.Direct() })
-}
-
-// Warnings returns the warnings of all directories. If only some directories have a warning, it names
-// them.
-func (t *Tier) Warnings() (list []string) {
-	for _, p := range t.parts {
-		for _, w := range p.Warnings() {
-			if slices.ContainsFunc(t.parts, func(o Part) bool {
-				return !slices.Contains(o.Warnings(), w)
-			}) {
-				w = p.Directory + ": " + w
-			}
-			if !slices.Contains(list, w) {
-				list = append(list, w)
-			}
-		}
-	}
-	return list
-}
-
-// Footprint returns the sum of the directories' footprints.
-func (t *Tier) Footprint() (held, waste int64) {
-	for _, p := range t.parts {
-		h, w := p.Footprint()
-		held, waste = held+h, waste+w
-	}
-	return held, waste
-}
-
-// LeaveFiles stops the removal of files. The work directories remove them later.
-func (t *Tier) LeaveFiles() {
-	for _, p := range t.parts {
-		p.LeaveFiles()
-	}
-}
-
-// Space returns the sum over the directories, also if they share a filesystem.
-func (t *Tier) Space(ctx context.Context) (all tiers.Space, err error) {
-	for _, p := range t.parts {
-		s, err := p.Space(ctx)
-		if err != nil {
-			return tiers.Space{}, err
-		}
-		all.Total, all.Free = all.Total+s.Total, all.Free+s.Free
-	}
-	return all, nil
-}
 
 // Close closes all parts.
 func (t *Tier) Close() error {

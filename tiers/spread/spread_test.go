@@ -20,8 +20,7 @@ func over(t testing.TB, n int, room int64, cfg filetier.Config) *spread.Tier {
 	var parts []spread.Part
 	for i := range n {
 		cfg.Part = i
-		parts = append(parts, spread.Part{Tier: tiertest.Files(t, cfg), Directory: fmt.Sprint("root", i),
-			Room: room})
+		parts = append(parts, spread.Part{Tier: tiertest.Files(t, cfg), Room: room})
 	}
 	return spread.New(parts...)
 }

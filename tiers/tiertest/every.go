@@ -19,7 +19,6 @@ import (
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/privtest"
-	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 )
@@ -73,13 +72,6 @@ func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Fi
 	t.Run("memory", func(t *testing.T) {
 		run(t, func(t testing.TB) tiers.Files { return Memory(t, 32<<20) })
 	})
-	t.Run("link", func(t *testing.T) {
-		run(t, func(t testing.TB) tiers.Files {
-			l, err := sim.NewLink(64e9, clock.NewWall())
-			require.NoError(t, err)
-			return l
-		})
-	})
 	t.Run("null", func(t *testing.T) {
 		run(t, func(testing.TB) tiers.Files { return NewNull() })
 	})
@@ -116,7 +108,7 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 	}
 	tier, err := filetier.New(t.Context(), cfg)
 	// Skip only on macOS, which cannot punch holes. Elsewhere a skip would hide a failure.
-	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
+	if _, ok := errors.AsType[*tiers.UnsupportedError](err); ok && runtime.GOOS == "darwin" {
 		t.Skip(err)
 	}
 	require.NoError(t, err)

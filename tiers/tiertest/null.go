@@ -52,11 +52,6 @@ func (t *Null) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// Space returns errors.ErrUnsupported: a null tier has no capacity that it could report.
-func (t *Null) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, errors.ErrUnsupported
-}
-
 // Close does nothing.
 func (t *Null) Close() error { return nil }
 

@@ -306,16 +306,9 @@ func (s *suite) removesTheRest() {
 	s.absent(b)
 }
 
-// traits tests the traits that callers divide by or print. A tier of unknown capacity returns
-// errors.ErrUnsupported from Space.
+// traits tests the traits that callers divide by or print.
 func (s *suite) traits() {
 	traits := s.tier.Traits()
 	assert.Positive(s, traits.Align)
 	assert.NotEmpty(s, traits.Description)
-	if space, err := s.tier.Space(s.ctx); err == nil {
-		assert.Positive(s, space.Total)
-		assert.LessOrEqual(s, space.Free, space.Total)
-	} else {
-		assert.ErrorContains(s, err, "unsupported")
-	}
 }

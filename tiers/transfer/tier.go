@@ -43,9 +43,6 @@ func (t *Tier) Files() tiers.Files { return t.files }
 // Traits returns the traits of the files.
 func (t *Tier) Traits() tiers.Traits { return t.files.Traits() }
 
-// Space returns the space of the files.
-func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.files.Space(ctx) }
-
 // Close closes the files.
 func (t *Tier) Close() error { return t.files.Close() }
 

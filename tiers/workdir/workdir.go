@@ -88,9 +88,6 @@ func newDir(opt Options) (*Dir, error) {
 // and a directory in which another run works (ErrLocked). After an error it removes what it has
 // created. The end of ctx stops the reclaiming, which the next Open continues.
 func Open(ctx context.Context, opt Options) (*Dir, error) {
-	if opt.Rank < 0 {
-		return nil, fmt.Errorf("open the directory of rank %d: ranks count from 0", opt.Rank)
-	}
 	if opt.Removal == nil {
 		opt.Removal = &Removal{}
 	}
