@@ -110,9 +110,9 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 		"computing": {Info{Result: result.Result{Load: map[string]result.ClassOutcome{
 			"batch": {Started: 3}}},
 			Computing: compute.Work{Busy: time.Second}}, openRecorder(1, time.Second),
-			"computing (-prefill-rate, -gpu), which took 100 % of it"},
+			"the slowest stage was computing (-prefill-rate, -gpu) (1s in all"},
 		"queue": {batch(result.ClassOutcome{Offered: 4, Queued: 4}), openRecorder(1, time.Second),
-			"the queue"},
+			"4 waited"},
 		"load":  {Info{}, openRecorder(1, time.Second), "no request arrived"},
 		"never": {Info{}, New(1), "no request arrived"},
 	} {

@@ -156,20 +156,12 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode histogram of %d values: %w", d.Count, err)
 	}
-	h, lost := &Histogram{h: in}, int64(0)
-	// A histogram of another program may have other parameters. Convert it, which takes longer.
-	if in.LowestTrackableValue() != 1 || in.HighestTrackableValue() != rangeOf(d.Unit) ||
-		in.SignificantFigures() != histDigits {
-		h = NewHistogram(d.Unit)
-		lost = h.h.Merge(in)
-	}
-	if lost > 0 || h.h.TotalCount() != d.Count {
+	if in.TotalCount() != d.Count {
 		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced",
 			in.TotalCount(), d.Count)
 	}
-	h.n = d
-	h.n.Data = "" // frees memory
-	return h, nil
+	d.Data = "" // frees memory
+	return &Histogram{h: in, n: d}, nil
 }
 
 // NewDistribution returns the distribution of h. h may be nil.
