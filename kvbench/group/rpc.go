@@ -97,7 +97,7 @@ func newCaller(conn io.ReadWriteCloser) *caller {
 	return c
 }
 
-// start calls a method and does not wait for its answer, which is decoded into out.
+// start calls a method and does not wait for its answer, which is decoded into out, if out is not nil.
 func (c *caller) start(name string, in, out any) *call {
 	k := &call{out: out, done: make(chan struct{})}
 	body, err := json.Marshal(in)
@@ -129,7 +129,7 @@ func (c *caller) end(number uint64, answer json.RawMessage, err error) {
 	if k == nil {
 		return
 	}
-	if k.err = err; err == nil {
+	if k.err = err; err == nil && k.out != nil {
 		k.err = json.Unmarshal(answer, k.out)
 	}
 	close(k.done)

@@ -56,16 +56,14 @@ func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 // time, except for demotions, which are counted at once.
 type unsettled [tiers.NumKinds][tiers.NumOps]int64
 
-// settle adds the unsettled bytes of a worker to a field, and returns their number.
-func (c *counters) settle(u *unsettled, field func(*result.TierTraffic) *int64) (bytes int64) {
+// settle adds the unsettled bytes of a worker to a field.
+func (c *counters) settle(u *unsettled, field func(*result.TierTraffic) *int64) {
 	for l := range u {
 		for op, n := range u[l] {
 			*field(c.traffic(tiers.Kind(l), tiers.Op(op))) += n
-			bytes += n
 		}
 	}
 	*u = unsettled{}
-	return bytes
 }
 
 // The fields for bytes whose operation did not complete.

@@ -15,14 +15,6 @@ type Autoscaler struct {
 	History []Round `json:"history"` // the first 4,096 rounds
 }
 
-// Rounds returns the rounds of the autoscaler, nil without an autoscaler.
-func (r *Result) Rounds() []Round {
-	if r.Autoscaler == nil {
-		return nil
-	}
-	return r.Autoscaler.History
-}
-
 // Actions of a round.
 const (
 	ScaleHold = "hold"
