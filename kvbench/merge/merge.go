@@ -109,7 +109,7 @@ func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
 	out.Histograms = map[string]result.HistogramData{}
 	for name, h := range all {
 		if out.Histograms[name] = ranks[0].Histograms[name]; len(ranks) > 1 {
-			out.Histograms[name], _ = h.Encode() // cannot fail: h was decoded
+			out.Histograms[name] = h.Encode()
 		}
 	}
 	return all

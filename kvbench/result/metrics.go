@@ -174,8 +174,8 @@ func (r *Result) storageLevel() string {
 	return "storage"
 }
 
-// tier returns the tier of a level, zero if there is no such tier.
-func (r *Result) tier(level string) Tier {
+// Tier returns the tier of a level, zero if there is no such tier.
+func (r *Result) Tier(level string) Tier {
 	for _, t := range r.Tiers {
 		if t.Level == level {
 			return t
@@ -187,14 +187,14 @@ func (r *Result) tier(level string) Tier {
 // StorageTraffic returns both directions of the tier on the benchmark line, zero if there is no
 // such tier.
 func (r *Result) StorageTraffic() (read, write TierTraffic) {
-	t := r.tier(r.storageLevel())
+	t := r.Tier(r.storageLevel())
 	return t.Read, t.Write
 }
 
 // StorageCapacity returns the capacity in bytes of the tier on the benchmark line, 0 if there is no
 // such tier or it has no limit.
 func (r *Result) StorageCapacity() int64 {
-	return units.OrZero(r.tier(r.storageLevel()).CapacityBytes)
+	return units.OrZero(r.Tier(r.storageLevel()).CapacityBytes)
 }
 
 // PartOfInput reports whether the window ended before the whole recorded input was replayed once.

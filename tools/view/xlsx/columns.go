@@ -4,13 +4,11 @@ import (
 	"cmp"
 	_ "embed"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -101,8 +99,7 @@ func key(from string) func(*load.Record) any {
 			}
 			return v
 		}
-		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil && !slices.ContainsFunc(
-			r.Result.Tiers, func(t result.Tier) bool { return t.Level == m[1] }) {
+		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil && r.Result.Tier(m[1]).Level == "" {
 			return nil
 		}
 		if other != "" && r.Result != nil {
