@@ -287,43 +287,11 @@ func (b *builder) status() {
 		fail("the closed division: %s", broken)
 	}
 	if r.Completions() == 0 {
-		why := b.whyNone()
+		advice := "use a longer window, smaller entries or fewer users"
 		if r.Division == result.DivisionClosed { // it allows no other load
-			why, _, _ = strings.Cut(why, "; use ")
-			why += "; the closed division fixes all but the window of a rehearsal (-benchtime)"
+			advice = "the closed division fixes all but the window of a rehearsal (-benchtime)"
 		}
-		fail("no %s completed in the window of %s: %s", r.CompletionUnit,
-			b.window.Round(time.Millisecond), why)
+		fail("no %s completed in the window of %s: %s; %s", r.CompletionUnit,
+			b.window.Round(time.Millisecond), r.Harness.Verdict.Reason, advice)
 	}
-}
-
-// whyNone names where the workers' time went when nothing completed, operations that the deadline cut off
-// included: the window may be too short, or the entries too large.
-func (b *builder) whyNone() string {
-	all, busy := b.r.Load["total"], &b.n.Busy
-	type stage struct {
-		name string
-		ns   int64
-	}
-	slowest := slices.MaxFunc([]stage{
-		{"device I/O", busy.StorageNS + busy.OtherTiersNS},
-		{"host (copying and verifying)", busy.HostNS},
-		{"data generation", busy.GenerationNS},
-		{"admission (write limit and buffers)", busy.WriteLimitNS + busy.BuffersNS},
-		{"waiting for space", busy.ClearingNS + busy.RoomNS},
-		{"waiting for another's write", busy.WriterNS},
-		{"computing (-prefill-rate, -gpu)", int64(b.info.Computing.Busy)},
-	}, func(x, y stage) int { return cmp.Compare(x.ns, y.ns) })
-	started := max(all.Started, all.InFlight)
-	switch {
-	case b.r.CompletionUnit == result.UnitOperation:
-		return "none of them is that fast; use a longer window or smaller entries"
-	case slowest.ns > 0:
-		return fmt.Sprintf("the slowest stage was %s (%s in all, %d operations cut off); use a longer "+
-			"window, smaller entries or fewer users", slowest.name,
-			time.Duration(slowest.ns).Round(time.Millisecond), b.r.Requests.CancelledOperations)
-	case started+all.Queued > 0:
-		return fmt.Sprintf("%d requests were started, %d waited, and no operation ended", started, all.Queued)
-	}
-	return "no request arrived; use a longer window or more users"
 }
