@@ -55,6 +55,9 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 	if len(ranks) == 1 {
 		return ranks[0].Harness.Verdict
 	}
+	if slices.ContainsFunc(ranks, func(r *result.Result) bool { return r.Harness.Verdict.Kind == "" }) {
+		return result.Verdict{} // a file that another program made or changed
+	}
 	// Each container counts as a host, because containers of one machine may have separate CPUs.
 	type host struct {
 		used, largest, all float64 // cores
