@@ -20,7 +20,7 @@ import (
 // environment and device. openStorage has already written the rest.
 func (t *trial) describe() {
 	in, cfg := &t.info, &t.cfg.Storage
-	in.Limits = result.Limits(host.ReadLimits())
+	in.Limits = host.ReadLimits()
 	if t.phase.Window > 0 {
 		in.NominalWindowNS = new(int64(t.phase.Window))
 	}

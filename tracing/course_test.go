@@ -95,3 +95,13 @@ func TestAnEditedCourseIsNotDrawn(t *testing.T) {
 		assert.False(t, c.Sound())
 	}
 }
+
+func TestRowsAreHalfOctaves(t *testing.T) {
+	for k := range 80 {
+		from := math.Exp2(float64(k) / 2)
+		assert.Equal(t, k, Row(from), from)
+		assert.Equal(t, k, Row(from*1.41), from)
+	}
+	assert.Zero(t, Row(0))
+	assert.Zero(t, Row(-5))
+}

@@ -6,8 +6,7 @@
 //	launchers.go  the variables that mpirun, srun and others set, and the address of rank 0
 //	process.go    ranks as processes that rank 0 starts on its host
 //	hello.go      Hello: a rank, its host and filesystems; why the coordinator refuses a rank
-//	link.go       a connection that detects that the other side is silent
-//	rpc.go        calls of methods over a connection
+//	rpc.go        calls of methods over a connection that detects that the other side is silent
 //	member.go     Member: a rank's side, which calls the coordinator
 //	leader.go     Leader: the coordinator's side; which ranks are connected or lost
 //	terms.go      which ranks share filesystems; the values on which all ranks of a trial agree

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"time"
 )
@@ -104,7 +103,6 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 	m.open = open
 	m.run, m.stop = context.WithCancelCause(open)
 	l := &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
-	l.left.Store(math.MaxInt64)
 	m.caller = newCaller(l)
 	if err := m.call(ctx, "Hello", hello, nil); err != nil {
 		m.caller.close()
@@ -137,20 +135,12 @@ func (m *Member) heartbeat() {
 		if m.Live != nil {
 			live = m.Live()
 		}
-		m.send("Beat", live, nil) // the connection shows whether the coordinator answers
+		m.caller.start("Beat", live, nil) // the connection shows whether the coordinator answers
 		select {
 		case <-tick.C:
 		case <-m.open.Done():
 		}
 	}
-}
-
-// send calls a method of the coordinator and does not wait for the answer.
-func (m *Member) send(method string, in, out any) *call {
-	if out == nil {
-		out = new(struct{})
-	}
-	return m.caller.start(method, in, out)
 }
 
 // await waits for the answer of a call.
@@ -167,7 +157,7 @@ func (m *Member) await(ctx context.Context, k *call) error {
 }
 
 func (m *Member) call(ctx context.Context, method string, in, out any) error {
-	return m.await(ctx, m.send(method, in, out))
+	return m.await(ctx, m.caller.start(method, in, out))
 }
 
 // Gathered waits until all ranks are connected.
@@ -253,14 +243,14 @@ func (m *Member) Publish(doc []byte) error {
 		return err
 	}
 	m.at.Published = true
-	m.send("Result", Step{Trial: m.at.Trial, Doc: doc}, nil)
+	m.caller.start("Result", Step{Trial: m.at.Trial, Doc: doc}, nil)
 	return nil
 }
 
 // Done reports to the coordinator that this rank has ended the trial. failure is the rank's error, or "".
 func (m *Member) Done(failure string) {
 	m.at.Text = failure
-	m.done = m.send("Done", m.at, nil)
+	m.done = m.caller.start("Done", m.at, nil)
 }
 
 // Outcome waits for the outcome of this rank's trial. text is why the trial failed; "" if it succeeded on all

@@ -148,15 +148,11 @@ func strictest(rule result.CheckpointRule, ranks []*result.Result) result.Checkp
 	}
 	worst := rule
 	for _, r := range ranks {
-		i := slices.IndexFunc(r.Checkpoint.Rules,
-			func(o result.CheckpointRule) bool { return o.Name == rule.Name })
-		if i < 0 { // a result of another version
-			continue
-		}
-		// Name the rank, because the results of other ranks may differ.
-		if o := r.Checkpoint.Rules[i]; badness(o) > badness(worst) {
-			worst = o
-			worst.Found = fmt.Sprintf("%s on rank %d", o.Found, r.Rank)
+		for _, o := range r.Checkpoint.Rules {
+			if o.Name == rule.Name && badness(o) > badness(worst) {
+				worst = o
+				worst.Found = fmt.Sprintf("%s on rank %d", o.Found, r.Rank) // other ranks may differ
+			}
 		}
 	}
 	return worst

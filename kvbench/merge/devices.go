@@ -56,7 +56,7 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 		return ranks[0].Harness.Verdict
 	}
 	if slices.ContainsFunc(ranks, func(r *result.Result) bool { return r.Harness.Verdict.Kind == "" }) {
-		return result.Verdict{} // a result of the Python benchmark
+		return result.Verdict{} // a file that another program made or changed
 	}
 	// Each container counts as a host, because containers of one machine may have separate CPUs.
 	type host struct {

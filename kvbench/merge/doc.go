@@ -3,16 +3,14 @@
 //	merge.go       Ranks: the ranks of a trial → one result; warnings, histograms, status
 //	walk.go        fields, by the merge tags that package result gives them
 //	devices.go     each device once; the verdict of all ranks
-//	window.go      when the windows opened; what the ranks moved while all of them measured
-//	timeline.go    bytes over time on one axis
+//	timeline.go    when the windows opened; bytes over time on one axis; what the ranks moved while all of
+//	               them measured
 //	checkpoint.go  checkpoints of which each rank moved a part
 //	settings.go    the settings that decide what numbers mean: results that differ in one are never
 //	               compared, added up or averaged
 //	tree.go        the results of a directory by option, trial and rank
 //	parse.go       result files of kvbench and of the Python benchmark, with the line of an error
-//	summary.go     Aggregate: sums over ranks, means over trials, the schema of summary.json
-//	option.go      one option or benchmark of the summary
-//	summary_text.go  the summary as JSON and as text
+//	summary.go     Aggregate: sums over ranks, means over trials; summary.json, and its text
 //
 // The result of a rank has what the rank counted: counters, encoded histograms, the timeline, the
 // window and the clock offset. Ranks adds the counts. [result.Result.Complete] derives the other

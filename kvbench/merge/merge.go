@@ -109,7 +109,7 @@ func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
 	out.Histograms = map[string]result.HistogramData{}
 	for name, h := range all {
 		if out.Histograms[name] = ranks[0].Histograms[name]; len(ranks) > 1 {
-			out.Histograms[name], _ = h.Encode() // cannot fail: h was decoded
+			out.Histograms[name] = h.Encode()
 		}
 	}
 	return all
@@ -123,8 +123,7 @@ func status(out *result.Result, ranks []*result.Result) {
 		out.Status, out.Error = ranks[0].Status, ranks[0].Error
 		return
 	}
-	// From best to worst. Results of the Python benchmark have no status.
-	order := []string{result.StatusComplete, "", result.StatusIncomplete, result.StatusFailed}
+	order := []string{result.StatusComplete, result.StatusIncomplete, result.StatusFailed} // the worst last
 	out.Status = result.StatusComplete
 	var reasons []string
 	numbers := map[string][]int{} // ranks by reason
@@ -144,7 +143,7 @@ func status(out *result.Result, ranks []*result.Result) {
 		reasons[i] = numbered(numbers[why]) + ": " + why
 	}
 	if lacks := Lacks(out); lacks != "" {
-		if out.Status == result.StatusComplete || out.Status == "" {
+		if out.Status == result.StatusComplete {
 			out.Status = result.StatusIncomplete
 		}
 		reasons = append(reasons, lacks)

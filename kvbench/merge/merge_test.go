@@ -154,7 +154,7 @@ func made(rng *rand.Rand, n int) (ranks []*result.Result) {
 			for range rng.IntN(300) + 1 {
 				h.Record(rng.Int64N(1e9))
 			}
-			r.Histograms[name], _ = h.Encode()
+			r.Histograms[name] = h.Encode()
 		}
 		ranks = append(ranks, r)
 	}
@@ -191,7 +191,7 @@ func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
 			h.Record(v)
 			union.Record(v)
 		}
-		r.Histograms["storage_read_device"], _ = h.Encode()
+		r.Histograms["storage_read_device"] = h.Encode()
 	}
 	out := Ranks(ranks, nil)
 	want := result.NewDistribution(units.Nanoseconds, union)

@@ -65,7 +65,7 @@ func res(trial, rank int, m measured) *result.Result {
 		"request_storage": m.p95 + 1000} {
 		h := result.NewHistogram(units.Nanoseconds)
 		h.Record(int64(ms * 1e6))
-		r.Histograms[name], _ = h.Encode()
+		r.Histograms[name] = h.Encode()
 	}
 	tl := &result.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{},
 		WriteBytes: map[string][]int64{}}
@@ -78,7 +78,7 @@ func res(trial, rank int, m measured) *result.Result {
 	for i := range 300 {
 		h.Record(int64(i+1) * 1e6 * int64(rank+1))
 	}
-	r.Histograms["storage_read_device"], _ = h.Encode()
+	r.Histograms["storage_read_device"] = h.Encode()
 	return r
 }
 

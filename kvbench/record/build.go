@@ -213,12 +213,7 @@ func larger(a, b *float64) *float64 {
 func (b *builder) histograms() {
 	b.r.Histograms = make(map[string]result.HistogramData)
 	for name, h := range b.hists {
-		d, err := h.Encode()
-		if err != nil {
-			b.warn("histogram %s is missing: %v", name, err)
-			continue
-		}
-		b.r.Histograms[name] = d
+		b.r.Histograms[name] = h.Encode()
 	}
 }
 

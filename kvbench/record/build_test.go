@@ -15,7 +15,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tools/golden"
 	"kvbench/workloads"
-	"kvbench/workloads/compute"
 	"kvbench/workloads/users"
 )
 
@@ -91,10 +90,8 @@ func openRecorder(shards int, window time.Duration) *Recorder {
 	return r
 }
 
-func TestNothingCompletedNamesTheStage(t *testing.T) {
-	batch := func(o result.ClassOutcome) Info {
-		return Info{Result: result.Result{Load: map[string]result.ClassOutcome{"batch": o}}}
-	}
+func TestNothingCompletedHasTheVerdict(t *testing.T) {
+	workers := func(h result.Harness) Info { return Info{Result: result.Result{Harness: h}} }
 	rec := openRecorder(1, time.Second)
 	rec.Operation(OpSample{At: 2 * time.Second, Partial: true, Level: tiers.Storage,
 		Op: tiers.Write, Bytes: 1 << 30,
@@ -104,17 +101,12 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 		rec  *Recorder
 		want string
 	}{
-		"stage": {Info{}, rec, "waiting for space"},
-		"started": {batch(result.ClassOutcome{Started: 3}), openRecorder(1, time.Second),
-			"3 requests were started"},
-		"computing": {Info{Result: result.Result{Load: map[string]result.ClassOutcome{
-			"batch": {Started: 3}}},
-			Computing: compute.Work{Busy: time.Second}}, openRecorder(1, time.Second),
-			"computing (-prefill-rate, -gpu), which took 100 % of it"},
-		"queue": {batch(result.ClassOutcome{Offered: 4, Queued: 4}), openRecorder(1, time.Second),
-			"the queue"},
-		"load":  {Info{}, openRecorder(1, time.Second), "no request arrived"},
-		"never": {Info{}, New(1), "no request arrived"},
+		"capacity": {workers(result.Harness{WorkerBusyNS: 9e8}), rec, "workers waited for capacity for 77.8 %"},
+		"computing": {workers(result.Harness{WorkerBusyNS: 1e9, Busy: result.BusyTime{ThinkingNS: 1e9}}),
+			openRecorder(1, time.Second), "workers waited for a GPU"},
+		"load": {workers(result.Harness{WorkerIdleNS: 1e9}), openRecorder(1, time.Second),
+			"workers had no request for 100 % of the time"},
+		"never": {Info{}, New(1), "there was no window in which anything was measured; use a longer window"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Build(c.info, c.rec)

@@ -2,8 +2,8 @@
 //
 //	samples.go     what is reported: operations, requests, decisions, readings
 //	recorder.go    the Recorder: the window's gate, the limit of requests
-//	shard.go       what one sample adds to
-//	counters.go    the numbers, in the sections of a Result that report them, and the failures
+//	shard.go       the numbers, in the sections of a Result that report them; what one sample adds to them;
+//	               the failures
 //	histograms.go  the distributions, by what they are of and by their names
 //	timeline.go    what happened in each interval
 //	build.go       Build: from what is known and counted to a Result

@@ -186,10 +186,6 @@ func (b *builder) warnings() {
 	if n := r.Requests.RetriedOperations; n > 0 {
 		b.warn("%s after transient errors", units.Plural(n, "repetition"))
 	}
-	l := r.Latency.Request
-	if n := cmp.Or(l.EndToEnd.OutOfRange, l.Queue.OutOfRange); n > 0 {
-		b.warn("%d request latencies exceed a day and count as one", n)
-	}
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
 }
 
@@ -205,17 +201,9 @@ func (b *builder) partOfTrace() {
 		part += fmt.Sprintf(" of %s (%s)", units.Count.Text(n),
 			units.Percent(units.Ratio(r.Input.Rows, *n)))
 	}
-	why := fmt.Sprintf("before the window ended (%s)", r.EndedBy)
-	advice := ": give it time (with -benchtime 10h the run ends with the trace; -trace-speedup 0 " +
-		"leaves out its pauses)"
-	switch r.EndedBy { // a number of requests ended it, which more time would not change
-	case result.EndedByMaxRequests:
-		why, advice = "because -max-requests ended the run", ""
-	case result.EndedByCount:
-		why, advice = "because -benchtime Nx ended the run", ""
-	}
-	b.warn("only the first %s of the trace were replayed %s: hit ratios are those of this part "+
-		"and not of the trace%s", part, why, advice)
+	b.warn("only the first %s of the trace were replayed before the run ended (%s): hit ratios are those of "+
+		"this part and not of the trace; with -benchtime 10h and no -max-requests the run ends with it, and "+
+		"-trace-speedup 0 leaves out its pauses", part, r.EndedBy)
 }
 
 // unfilledBucket warns of a window in which an engine's bucket never filled: all writes were copies
@@ -299,51 +287,11 @@ func (b *builder) status() {
 		fail("the closed division: %s", broken)
 	}
 	if r.Completions() == 0 {
-		why := b.slowestStage()
+		advice := "use a longer window, smaller entries or fewer users"
 		if r.Division == result.DivisionClosed { // it allows no other load
-			why, _, _ = strings.Cut(why, "; use ")
-			why += "; the closed division fixes all but the window of a rehearsal (-benchtime)"
+			advice = "the closed division fixes all but the window of a rehearsal (-benchtime)"
 		}
-		fail("no %s completed in the window of %s: %s", r.CompletionUnit,
-			b.window.Round(time.Millisecond), why)
+		fail("no %s completed in the window of %s: %s; %s", r.CompletionUnit,
+			b.window.Round(time.Millisecond), r.Harness.Verdict.Reason, advice)
 	}
-}
-
-// slowestStage names where the workers' time went when nothing completed, cancelled operations
-// included: the window may be too short, or the entries too large.
-func (b *builder) slowestStage() string {
-	all, busy := b.r.Load["total"], &b.n.Busy
-	type stage struct {
-		name  string
-		spent int64 // ns
-	}
-	slowest := slices.MaxFunc([]stage{
-		{"device I/O", busy.StorageNS + busy.OtherTiersNS},
-		{"host (copying and verifying)", busy.HostNS},
-		{"data generation", busy.GenerationNS},
-		{"admission (write limit and buffers)", busy.WriteLimitNS + busy.BuffersNS},
-		{"waiting for space", busy.ClearingNS + busy.RoomNS},
-		{"waiting for another's write", busy.WriterNS},
-	}, func(x, y stage) int { return cmp.Compare(x.spent, y.spent) })
-	started := max(all.Started, all.InFlight)
-	switch {
-	case b.r.CompletionUnit == result.UnitOperation:
-		return "none of them is that fast; use a longer window or smaller entries"
-	case slowest.spent > 0:
-		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
-			"off); use a longer window, smaller entries or fewer users", slowest.name,
-			time.Duration(slowest.spent).Round(time.Millisecond),
-			b.r.Requests.CancelledOperations)
-	case started > 0 && b.info.Computing.Busy > 0: // writes come after computing
-		return fmt.Sprintf("the slowest stage was computing (-prefill-rate, -gpu), which took "+
-			"%s of it; use a longer window, a faster rate or smaller prompts",
-			units.Percent(units.Ratio(b.info.Computing.Busy, b.window)))
-	case started > 0:
-		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+
-			"operation of theirs ended", started)
-	case all.Queued > 0:
-		return fmt.Sprintf("the slowest stage was the queue: %d requests waited and none was "+
-			"started", all.Queued)
-	}
-	return "the slowest stage was the load: no request arrived; use a longer window or more users"
 }

@@ -174,10 +174,7 @@ func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 		s.block(c)
 	}
 	s.mu.Unlock()
-	if last {
-		r.SetEnd(c.Completed)
-		r.full()
-	}
+	r.reached(last, c.Completed)
 	return counted
 }
 
@@ -191,6 +188,14 @@ func (r *Recorder) take(at time.Duration, succeeded bool) (counts, last bool) {
 		last = n == limit
 	}
 	return counts, last
+}
+
+// reached ends the window at the last request that the limit allows.
+func (r *Recorder) reached(last bool, at time.Duration) {
+	if last {
+		r.SetEnd(at)
+		r.full()
+	}
 }
 
 // Operation records the end of an operation: it has completed, or was cancelled (Partial), or was
@@ -254,10 +259,7 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 		s.operation(o, s.worker(r.workerIndex(o.Shard)))
 	}
 	s.mu.Unlock()
-	if last {
-		r.SetEnd(q.At)
-		r.full()
-	}
+	r.reached(last, q.At)
 	return true
 }
 

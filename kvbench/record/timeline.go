@@ -1,11 +1,10 @@
 package record
 
 import (
-	"math"
-	"math/bits"
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -40,25 +39,6 @@ type bucket struct {
 // A histogram of three digits would take a thousand times as much memory per interval.
 type timeRows [72]uint32
 
-// rowOf returns the row of a time.
-func rowOf(d time.Duration) int {
-	us := uint64(max(d/time.Microsecond, 1))
-	octave := bits.Len64(us) - 1
-	row := 2 * octave
-	if float64(us) >= halfOctaves[octave] {
-		row++
-	}
-	return min(row, len(timeRows{})-1)
-}
-
-// halfOctaves are the middles of the octaves in µs, where the second row of an octave begins.
-var halfOctaves = func() (at [64]float64) {
-	for i := range at {
-		at[i] = math.Exp2(float64(i) + 0.5)
-	}
-	return at
-}()
-
 // timed is a kind of latency in the timeline: of the storage tier's entries, of the storage tier's
 // requests, and of requests of the load. An entry may need thousands of requests to the device, so
 // the timeline has both.
@@ -85,7 +65,8 @@ func (t *timeline) took(what timed, at, d time.Duration) {
 	if b.times[what] == nil {
 		b.times[what] = new(timeRows)
 	}
-	b.times[what][rowOf(d)]++
+	row := tracing.Row(float64(d / time.Microsecond))
+	b.times[what][min(row, len(timeRows{})-1)]++
 }
 
 const (

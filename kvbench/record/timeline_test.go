@@ -56,14 +56,14 @@ func TestTimelineStaysBoundedAndLosesNothing(t *testing.T) {
 	assert.NotContains(t, tl.ReadBytes, "gpu")
 }
 
-// A row is a half octave, as that of a trace is, whichever way it is reckoned.
-func TestTimesStandInTheRowsOfATrace(t *testing.T) {
-	for us := 1; us < 1<<37; us += 1 + us/97 {
-		d := time.Duration(us)*time.Microsecond + 999
-		require.Equal(t, min(tracing.Row(float64(us)), 71), rowOf(d), d)
+// The first row has all times below 1.4 µs, the last all of half a day and more.
+func TestRowsOfTimes(t *testing.T) {
+	var tl timeline
+	tl.interval = time.Second
+	for _, d := range []time.Duration{-time.Second, 0, 1999, 2000, 100 * time.Hour} {
+		tl.took(timedRead, 0, d)
 	}
-	assert.Zero(t, rowOf(0))
-	assert.Zero(t, rowOf(-time.Second))
+	assert.Equal(t, timeRows{0: 3, 2: 1, 71: 1}, *tl.buckets[0].times[timedRead])
 }
 
 // What shards have counted in the same interval is one, and rows are those between the fastest and

@@ -213,9 +213,15 @@ func validation(r *result.Result) (s Section) {
 	s.line("", "%s %s of the run recorded in %s (%s, %s malformed)", word,
 		units.Share.Text(v.Tolerance), v.Trace, units.Plural(v.Requests, "request"),
 		count(v.Malformed))
-	for _, c := range v.Checks() {
-		s.add(c.Name, c.Measured, c.Recorded, c.Difference, c.Word())
+	check := func(name string, c result.Check) {
+		word := "not judged"
+		if c.Passed != nil {
+			word = map[bool]string{true: "pass", false: "fail"}[*c.Passed]
+		}
+		s.add(name, c.Measured, c.Recorded, c.Difference, word)
 	}
+	check("hit rate", v.HitRate)
+	check("read/write ratio", v.ReadWriteRatio)
 	return s
 }
 

@@ -94,8 +94,8 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	step := max(minStep, 0.2*float64(saturated))
 	assert.InDelta(t, saturated, s.SustainedUsers, step+1)
 	assert.InEpsilon(t, float64(bandwidth), s.PeakRate, 0.03)
-	first := res.Rounds()[0]
-	last := res.Rounds()[len(res.Rounds())-1]
+	first := res.Autoscaler.History[0]
+	last := res.Autoscaler.History[len(res.Autoscaler.History)-1]
 	assert.Equal(t, 20, first.Workers)
 	assert.Equal(t, last.Users, last.Workers, "workers follow the users")
 	assert.NotNil(t, last.WriteP95)
@@ -120,7 +120,7 @@ func TestAutoscalersStartAndStopUsers(t *testing.T) {
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)
 			s := res.Autoscaler
-			rounds, most := res.Rounds(), 0
+			rounds, most := res.Autoscaler.History, 0
 			require.NotEmpty(t, rounds)
 			for _, r := range rounds {
 				most = max(most, r.Workers)

@@ -16,8 +16,7 @@
 //	python.go     the export: the result with the keys of the Python benchmark
 //	schema2.go    reading results of schema 2
 //	histogram.go  distributions, and the form in which those of several trials can be merged
-//	derive.go     its ratios and costs, from its counts
-//	distribute.go the distributions of a result from its histograms, by their names
+//	derive.go     its ratios and costs from its counts, its distributions from its histograms
 //	metrics.go    the values of the benchmark line
 //
 // The package imports no package that produces results, so readers of a result link neither the

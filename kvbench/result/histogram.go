@@ -135,14 +135,11 @@ type HistogramData struct {
 const histEncoding = "hdr-v2-deflate-base64"
 
 // Encode returns the form of h in a result.
-func (h *Histogram) Encode() (HistogramData, error) {
-	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return HistogramData{}, fmt.Errorf("encode histogram of %d values: %w", h.Count(), err)
-	}
+func (h *Histogram) Encode() HistogramData {
+	b, _ := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase) // fails only for another version
 	d := h.n
 	d.Count, d.Encoding, d.Data = h.Count(), histEncoding, string(b)
-	return d, nil
+	return d
 }
 
 // Decode returns the histogram that was encoded. It returns an error if the encoding is unknown or
@@ -156,20 +153,12 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode histogram of %d values: %w", d.Count, err)
 	}
-	h, lost := &Histogram{h: in}, int64(0)
-	// A histogram of another program may have other parameters. Convert it, which takes longer.
-	if in.LowestTrackableValue() != 1 || in.HighestTrackableValue() != rangeOf(d.Unit) ||
-		in.SignificantFigures() != histDigits {
-		h = NewHistogram(d.Unit)
-		lost = h.h.Merge(in)
-	}
-	if lost > 0 || h.h.TotalCount() != d.Count {
+	if in.TotalCount() != d.Count {
 		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced",
 			in.TotalCount(), d.Count)
 	}
-	h.n = d
-	h.n.Data = "" // frees memory
-	return h, nil
+	d.Data = "" // frees memory
+	return &Histogram{h: in, n: d}, nil
 }
 
 // NewDistribution returns the distribution of h. h may be nil.

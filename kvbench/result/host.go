@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kvbench/kvbench/units"
+	"kvbench/tracing/host"
 )
 
 // Environment describes the machine and the directory of a run, so that a reader can judge whether
@@ -109,20 +110,8 @@ type Card struct {
 	NVMLReason    string `json:"nvml_reason,omitempty"` // why NVML's numbers are unknown
 }
 
-// Limits is what this process may use of the machine: the minimum of the machine itself, the CPU
-// affinity and the limits of all its cgroups. Each value has a source, which names the limit. 0 is
-// unknown.
-type Limits struct {
-	Cores       float64 `json:"cores" merge:"same"` // a quota of 150 ms per 100 ms is 1.5
-	CoresSource string  `json:"cores_source" merge:"same"`
-	GOMAXPROCS  int     `json:"gomaxprocs" merge:"same"`
-
-	MemoryLimit       int64  `json:"memory_limit_bytes" merge:"same"` // in total
-	MemoryLimitSource string `json:"memory_limit_source" merge:"same"`
-	// MemoryAvailable is how much may still be used now, including page cache that can be dropped.
-	MemoryAvailable       int64  `json:"memory_available_bytes" merge:"min"`
-	MemoryAvailableSource string `json:"memory_available_source" merge:"same"`
-}
+// Limits is what this process may use of the machine. Package host has its keys and merge tags.
+type Limits = host.Limits
 
 // readByOthersAbove is the read ratio above which ReadByOthers warns. It is a tolerance for
 // metadata and read-ahead.

@@ -14,18 +14,13 @@ type LineUnit struct {
 	Better string // higher or lower, for Unit lines; empty: neither
 	Title  string // for people
 	Doc    string // Markdown; empty: the text of the previous unit applies
-	Column bool   // a column of CSV and workbook that columns.txt does not list
 }
 
 //go:embed lines.txt
 var linesText string
 
-// Lines are the units of benchmark lines: first the units of lines.txt, in that order, then the
-// units that only struct tags describe.
-//
-// A number field of a result with the tag line:"UNIT" is on the benchmark line. If lines.txt does
-// not have the unit, the field's tags better, title and doc describe it. The number is then also in
-// the tables of units, in the page and in the columns of CSV and workbook.
+// Lines are the units of benchmark lines in the order of lines.txt, which describes them. A number
+// field of a result with the tag line:"UNIT" is on the benchmark line.
 var Lines = func() (list []LineUnit) {
 	for row := range strings.Lines(linesText) {
 		if row = strings.TrimSpace(row); row != "" && row[0] != '#' {
@@ -34,12 +29,6 @@ var Lines = func() (list []LineUnit) {
 				Title: c[2], Doc: c[3]})
 		}
 	}
-	tagged(reflect.ValueOf(Result{}), true, func(tags reflect.StructTag, _ reflect.Value) {
-		if tags.Get("title") != "" {
-			list = append(list, LineUnit{tags.Get("line"), tags.Get("better"), tags.Get("title"),
-				tags.Get("doc"), true})
-		}
-	})
 	return list
 }()
 
@@ -53,22 +42,14 @@ func Directed() (list []LineUnit) {
 	return list
 }
 
-// tagged calls f for each field of a structure that has the tag line. With all it includes the
-// fields of nil sections.
-func tagged(of reflect.Value, all bool, f func(tags reflect.StructTag, v reflect.Value)) {
+// tagged calls f for each number of a structure whose field has the tag line. It skips nil sections.
+func tagged(of reflect.Value, f func(unit string, v reflect.Value)) {
 	for field, v := range of.Fields() {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() && !all {
-				continue
-			} else if v.IsNil() {
-				v = reflect.New(v.Type().Elem())
-			}
-			v = v.Elem()
-		}
-		if field.Tag.Get("line") != "" {
-			f(field.Tag, v)
+		v = reflect.Indirect(v)
+		if unit := field.Tag.Get("line"); unit != "" && v.IsValid() {
+			f(unit, v)
 		} else if v.Kind() == reflect.Struct {
-			tagged(v, all, f)
+			tagged(v, f)
 		}
 	}
 }
@@ -144,12 +125,9 @@ func (r *Result) Metrics() []Metric {
 		add("knee-bytes", new(float64(p.Knee.Bytes())))
 	}
 	r.Clients.metrics(add)
-	tagged(reflect.ValueOf(*r), false, func(tags reflect.StructTag, v reflect.Value) {
-		if v.CanInt() {
-			add(tags.Get("line"), new(float64(v.Int())))
-		} else {
-			add(tags.Get("line"), new(v.Float()))
-		}
+	tagged(reflect.ValueOf(*r), func(unit string, v reflect.Value) {
+		value, _, _ := units.Float(v.Interface())
+		add(unit, &value)
 	})
 	return out
 }
@@ -196,8 +174,8 @@ func (r *Result) storageLevel() string {
 	return "storage"
 }
 
-// tier returns the tier of a level, zero if there is no such tier.
-func (r *Result) tier(level string) Tier {
+// Tier returns the tier of a level, zero if there is no such tier.
+func (r *Result) Tier(level string) Tier {
 	for _, t := range r.Tiers {
 		if t.Level == level {
 			return t
@@ -209,14 +187,14 @@ func (r *Result) tier(level string) Tier {
 // StorageTraffic returns both directions of the tier on the benchmark line, zero if there is no
 // such tier.
 func (r *Result) StorageTraffic() (read, write TierTraffic) {
-	t := r.tier(r.storageLevel())
+	t := r.Tier(r.storageLevel())
 	return t.Read, t.Write
 }
 
 // StorageCapacity returns the capacity in bytes of the tier on the benchmark line, 0 if there is no
 // such tier or it has no limit.
 func (r *Result) StorageCapacity() int64 {
-	return units.OrZero(r.tier(r.storageLevel()).CapacityBytes)
+	return units.OrZero(r.Tier(r.storageLevel()).CapacityBytes)
 }
 
 // PartOfInput reports whether the window ended before the whole recorded input was replayed once.

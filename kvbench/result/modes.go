@@ -15,14 +15,6 @@ type Autoscaler struct {
 	History []Round `json:"history"` // the first 4,096 rounds
 }
 
-// Rounds returns the rounds of the autoscaler, nil without an autoscaler.
-func (r *Result) Rounds() []Round {
-	if r.Autoscaler == nil {
-		return nil
-	}
-	return r.Autoscaler.History
-}
-
 // Actions of a round.
 const (
 	ScaleHold = "hold"
@@ -160,7 +152,7 @@ func (v *Recording) Judge(hitRate, readWriteRatio *float64) {
 	v.HitRate = NewCheck(v.HitRate.Recorded, hitRate)
 	v.ReadWriteRatio = NewCheck(v.ReadWriteRatio.Recorded, readWriteRatio)
 	v.Passed = v.HitRate.Passed != nil || v.ReadWriteRatio.Passed != nil
-	for _, c := range v.Checks() {
+	for _, c := range []Check{v.HitRate, v.ReadWriteRatio} {
 		v.Passed = v.Passed && (c.Passed == nil || *c.Passed)
 	}
 }
@@ -177,28 +169,6 @@ func NewCheck(recorded, measured *float64) Check {
 	}
 	c.Difference, c.Passed = &d, new(math.Abs(d) <= validationTolerance)
 	return c
-}
-
-// NamedCheck is one line of a validation report.
-type NamedCheck struct {
-	Name string
-	Check
-}
-
-// Checks returns the comparisons of a validation, with names.
-func (v *Recording) Checks() []NamedCheck {
-	return []NamedCheck{{"hit rate", v.HitRate}, {"read/write ratio", v.ReadWriteRatio}}
-}
-
-// Word returns "pass", "fail", or "not judged" if one run does not have the number.
-func (c Check) Word() string {
-	switch {
-	case c.Passed == nil:
-		return "not judged"
-	case *c.Passed:
-		return "pass"
-	}
-	return "fail"
 }
 
 // Simulation is the section of a simulated result. No storage was used.

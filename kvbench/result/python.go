@@ -212,7 +212,7 @@ func (r *Result) cacheStats(hists Histograms) map[string]any {
 	}
 	all["cache_hit_rate"] = hitRate(all)
 	for _, level := range []string{"gpu", "cpu", "storage"} {
-		t := r.tier(level)
+		t := r.Tier(level)
 		all[level+"_entries"] = t.Entries
 		all["tier_"+level+"_kv_bytes_written_gb"] = gib(t.Write.Bytes)
 		all["tier_"+level+"_kv_bytes_read_gb"] = gib(t.Read.Bytes)

@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -36,7 +36,7 @@ func TestReference(t *testing.T) {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Map || of.Kind() == reflect.Slice {
 			of = of.Elem()
 		}
-		if met[of] || of.Kind() != reflect.Struct || of.PkgPath() != "kvbench/kvbench/result" {
+		if met[of] || !strings.HasPrefix(kind(of), "[") {
 			return
 		}
 		met[of] = true
@@ -107,7 +107,7 @@ func kind(of reflect.Type) string {
 	case reflect.Interface:
 		return "any"
 	case reflect.Struct:
-		if of.PkgPath() == "kvbench/kvbench/result" {
+		if of.PkgPath() == "kvbench/kvbench/result" || of == reflect.TypeFor[Limits]() {
 			return "[" + of.Name() + "](#" + strings.ToLower(of.Name()) + ")"
 		}
 		return of.String()
@@ -121,16 +121,16 @@ type documented struct {
 	fields map[string]string
 }
 
-// commented are the structures of this package by their names.
+// commented are the structures of this package, and the limits of package host, by their names.
 func commented(t *testing.T) map[string]*documented {
-	files, err := os.ReadDir(".")
+	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	types := map[string]*documented{}
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+	for _, name := range append(files, "../../tracing/host/limits.go") {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		require.NoError(t, err)
 		for _, decl := range file.Decls {
 			gen, ok := decl.(*ast.GenDecl)

@@ -131,8 +131,9 @@ type ClassOutcome struct {
 	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s" merge:"max"`
 	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s" merge:"max"`
 	// completed ÷ (completed + failed + in flight + queued)
-	ServedRatio   *float64 `json:"served_ratio" merge:"-" ratio:"Completed/Completed+Failed+InFlight+Queued"`
-	CensoredRatio *float64 `json:"censored_ratio" merge:"-"` // (in flight + queued) ÷ the same sum
+	ServedRatio *float64 `json:"served_ratio" merge:"-" ratio:"Completed/Completed+Failed+InFlight+Queued"`
+	// (in flight + queued) ÷ the same sum
+	CensoredRatio *float64 `json:"censored_ratio" merge:"-" ratio:"InFlight+Queued/Completed+Failed+InFlight+Queued"`
 	// true above 5 %: the percentiles lack the slowest requests
 	Censored bool `json:"censored" merge:"-"`
 	// the target p95 of the class, and the share of its requests within the target; unfinished

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -54,7 +55,7 @@ func (u Unit) Text(v any) string {
 	}
 	switch u {
 	case Count:
-		return count(int64(f))
+		return humanize.Comma(int64(f))
 	case Bytes:
 		return binary(f)
 	case BytesPerSec:
@@ -261,15 +262,6 @@ func fit(v, many float64, units ...string) (of float64, unit string) {
 		v, units = v/many, units[1:]
 	}
 	return v, units[0]
-}
-
-// count formats n with all digits, in groups of three: 1,234,567.
-func count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // Median returns the median of values, false without values.

@@ -36,11 +36,8 @@ type evidence struct {
 
 func gather(r *result.Result) *evidence {
 	h, b := &r.Harness, &r.Harness.Busy
-	e := &evidence{Result: r, busy: float64(h.WorkerBusyNS), queued: r.Load["total"].Queued}
-	isStorage := func(t result.Tier) bool { return t.Level == "storage" }
-	if i := slices.IndexFunc(r.Tiers, isStorage); i >= 0 {
-		e.storage = r.Tiers[i]
-	}
+	e := &evidence{Result: r, storage: r.Tier("storage"), busy: float64(h.WorkerBusyNS),
+		queued: r.Load["total"].Queued}
 	without := b.ThinkingNS
 	if e.queued == 0 {
 		without += h.WorkerIdleNS

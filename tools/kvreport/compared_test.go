@@ -67,7 +67,7 @@ func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
 			h.Record(7e6)
 		}
 		r.Histograms = map[string]result.HistogramData{}
-		r.Histograms["storage_read"], _ = h.Encode()
+		r.Histograms["storage_read"] = h.Encode()
 		all = append(all, r)
 	}
 	path := filepath.Join(t.TempDir(), "a.xlsx")

@@ -226,11 +226,9 @@ func effective(m map[string]string, r *result.Result) {
 	if m[merge.SettingWorkers] == "" && w > 0 && r.Autoscaler == nil && whole {
 		m[merge.SettingWorkers] = fmt.Sprint(w)
 	}
-	for _, t := range r.Tiers {
-		if m[merge.SettingCapacity] == "" && t.Level == "storage" && t.CapacityBytes != nil &&
-			whole {
-			m[merge.SettingCapacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
-		}
+	capacity := r.Tier("storage").CapacityBytes
+	if m[merge.SettingCapacity] == "" && capacity != nil && whole {
+		m[merge.SettingCapacity] = fmt.Sprintf("%.4g", float64(*capacity)/(1<<30))
 	}
 	if one := r.Environment.Filesystem.Type; one != "" {
 		var types []string

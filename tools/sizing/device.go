@@ -12,7 +12,6 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
-	"kvbench/tiers"
 	"kvbench/tools/load"
 )
 
@@ -169,10 +168,8 @@ func read(r *result.Result) (m measured, ok bool) {
 		(r.Benchmark != "StorageCeiling" && r.Benchmark != "Tier") || r.IO.ChunkBytes <= 0 {
 		return m, false
 	}
-	i := slices.IndexFunc(r.Tiers, func(t result.Tier) bool {
-		return t.Level == tiers.Storage.String()
-	})
-	if i < 0 || r.Tiers[i].Deleted.Entries > 0 { // deletions slow a run down
+	tier := r.Tier("storage")
+	if tier.Level == "" || tier.Deleted.Entries > 0 { // deletions slow a run down
 		return m, false
 	}
 	depth, chunk := r.IO.Depth, int64(r.IO.ChunkBytes)
@@ -184,9 +181,9 @@ func read(r *result.Result) (m measured, ok bool) {
 	}
 	m.kind = kind{r.Name, r.Workload.Workers * depth, chunk, entry,
 		r.PlainIO != nil && len(r.PlainIO.Sweep) > 0}
-	t, l := r.Tiers[i], r.Latency.Levels[r.Tiers[i].Level]
-	m.read, m.write = units.OrZero(t.Read.BytesPerSecond), units.OrZero(t.Write.BytesPerSecond)
+	m.read, m.write = units.OrZero(tier.Read.BytesPerSecond), units.OrZero(tier.Write.BytesPerSecond)
 	// Times of entries show a limiter: fast ones, and ones that waited.
+	l := r.Latency.Levels["storage"]
 	op := l.Read.Device
 	if m.read == 0 {
 		op = l.Write.Device

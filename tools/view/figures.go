@@ -105,11 +105,11 @@ func ofMedian(lines func(*result.Result) []Line) func(subject) []Line {
 func ofRounds(names []string, values func(*load.Record, result.Round) []float64,
 ) func(subject) []Line {
 	return func(s subject) []Line {
-		if s.median == nil {
+		if s.median == nil || s.median.Result.Autoscaler == nil {
 			return nil
 		}
 		lines := make([]Line, len(names))
-		for _, r := range s.median.Result.Rounds() {
+		for _, r := range s.median.Result.Autoscaler.History {
 			for i, v := range values(s.median, r) {
 				lines[i].Name = names[i]
 				lines[i].hold(v, r.AtS)

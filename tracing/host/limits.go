@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Limits is what this process may use of the machine: the tightest limit of the machine itself, its CPU
-// affinity and all cgroups above it. Each value has its source, so that a reader knows which limit to
-// raise. Zero means unknown.
+// Limits is what this process may use of the machine: the minimum of the machine itself, the CPU
+// affinity and the limits of all its cgroups. Each value has a source, which names the limit. 0 is
+// unknown.
 type Limits struct {
-	Cores       float64 `json:"cores"` // may be a fraction: a quota of 150 ms per 100 ms is 1.5
-	CoresSource string  `json:"cores_source"`
-	GOMAXPROCS  int     `json:"gomaxprocs"`
+	Cores       float64 `json:"cores" merge:"same"` // a quota of 150 ms per 100 ms is 1.5
+	CoresSource string  `json:"cores_source" merge:"same"`
+	GOMAXPROCS  int     `json:"gomaxprocs" merge:"same"`
 
-	MemoryLimit       int64  `json:"memory_limit_bytes"` // in total
-	MemoryLimitSource string `json:"memory_limit_source"`
-	// MemoryAvailable is what the process may still use now, including page cache that can be dropped.
-	MemoryAvailable       int64  `json:"memory_available_bytes"`
-	MemoryAvailableSource string `json:"memory_available_source"`
+	MemoryLimit       int64  `json:"memory_limit_bytes" merge:"same"` // in total
+	MemoryLimitSource string `json:"memory_limit_source" merge:"same"`
+	// MemoryAvailable is how much may still be used now, including page cache that can be dropped.
+	MemoryAvailable       int64  `json:"memory_available_bytes" merge:"min"`
+	MemoryAvailableSource string `json:"memory_available_source" merge:"same"`
 }
 
 // ReadLimits reads the current limits. It never fails: a limit that cannot be read is ignored.

@@ -3,15 +3,12 @@ package xlsx
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -31,8 +28,8 @@ var columnText string
 // pythonColumns is the number of columns of the Python benchmark's sheet. kvbench's columns follow.
 const pythonColumns = 99
 
-// summaryColumns returns the columns: those of the Python benchmark's sheet in its order, the rest of
-// columns.txt, and the units of the benchmark line that have the tag Column.
+// summaryColumns returns the columns of columns.txt, which begin with those of the Python benchmark's
+// sheet in its order.
 func summaryColumns() (list []column) {
 	for line := range strings.Lines(columnText) {
 		title, from, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -57,12 +54,6 @@ func summaryColumns() (list []column) {
 			c.value = key(from)
 		}
 		list = append(list, c)
-	}
-	for _, u := range result.Lines {
-		if u.Column {
-			list = append(list, column{fmt.Sprintf("%s (%s)", u.Title, u.Name),
-				func(r *load.Record) any { return printed(r, u.Name) }})
-		}
 	}
 	return list
 }
@@ -108,8 +99,7 @@ func key(from string) func(*load.Record) any {
 			}
 			return v
 		}
-		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil && !slices.ContainsFunc(
-			r.Result.Tiers, func(t result.Tier) bool { return t.Level == m[1] }) {
+		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil && r.Result.Tier(m[1]).Level == "" {
 			return nil
 		}
 		if other != "" && r.Result != nil {
