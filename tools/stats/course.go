@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -85,20 +84,6 @@ func (f *Followed) Rows() (out [][]int64) {
 	return out
 }
 
-// Percentiles returns the percentile p of each interval, NaN if it has too few values. It is the lower
-// bound of a bucket of half an octave.
-func (f *Followed) Percentiles(p float64) []float64 {
-	out := make([]float64, len(f.At))
-	for j := range f.At {
-		v, ok := f.Percentile(j, p)
-		if !ok {
-			v = math.NaN()
-		}
-		out[j] = v
-	}
-	return out
-}
-
 // PercentileIntervals returns the number of intervals for percentiles: one per second, at least ten and
 // at most MostIntervals. Shorter intervals mostly have too few values.
 func PercentileIntervals(rec *load.Record) int {
@@ -107,30 +92,3 @@ func PercentileIntervals(rec *load.Record) int {
 
 // CoursePercentiles are the percentiles that are shown over time.
 var CoursePercentiles = []float64{0.5, 0.95, 0.99}
-
-// Rates returns the bytes per second of each interval. It leaves out a last interval of less than half
-// the length.
-func Rates(tl *result.Timeline, bytes []int64) (out []float64) {
-	for i, n := range bytes {
-		length := tl.IntervalNS
-		if i == len(bytes)-1 && tl.LastNS > 0 {
-			length = tl.LastNS
-		}
-		if i == 0 || length >= tl.IntervalNS/2 {
-			out = append(out, float64(n)/(float64(length)/1e9))
-		}
-	}
-	return out
-}
-
-// Known returns the readings, with NaN for an unknown one.
-func Known(readings []*int64) (out []float64) {
-	for _, v := range readings {
-		if v == nil {
-			out = append(out, math.NaN())
-		} else {
-			out = append(out, float64(*v))
-		}
-	}
-	return out
-}

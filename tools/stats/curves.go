@@ -61,15 +61,11 @@ func Percentiles(h *result.Histogram) (places, values []float64) {
 	return places, values
 }
 
-// Octaves has counts of values by octave. The key is the end of the octave, a power of two; values
-// below 1 have the key 1.
-type Octaves map[float64]int64
-
-// TraceOctaves returns the sum of one tracing histogram over all trials and their ranks. It converts
-// linear histograms (queue depth, addresses) to octaves, and counts values below 1 in the octave from 1
-// to 2.
-func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind tracing.Kind) {
-	out = Octaves{}
+// TraceShares returns the kind of a tracing histogram, the ends of its octaves from the first to the last with
+// values, and the share of the values in each octave, over all trials and their ranks. It counts values below 1
+// in the octave from 1 to 2. Linear histograms (queue depth, addresses) become octaves, too.
+func TraceShares(trials []*load.Record, key string) (kind tracing.Kind, ends, shares []float64) {
+	counts, total := map[float64]int64{}, int64(0) // by end of the octave
 	for _, trial := range trials {
 		for _, rec := range trial.Clients() { // only the file of a rank has its trace
 			for _, h := range rec.Tracing() {
@@ -78,37 +74,18 @@ func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind tracing.
 				}
 				kind = h.Kind
 				for _, b := range h.Buckets {
-					out[math.Exp2(math.Floor(math.Log2(max(1, b.Range[0])))+1)] += b.Count
+					counts[math.Exp2(math.Floor(math.Log2(max(1, b.Range[0])))+1)] += b.Count
+					total += b.Count
 				}
 			}
 		}
 	}
-	return out, kind
-}
-
-// Shares returns the ends of the octaves from the first to the last of any histogram, and for each
-// histogram the share of its values in each octave.
-func Shares(hists []Octaves) (ends []float64, shares [][]float64) {
-	all := Octaves{}
-	for _, h := range hists {
-		maps.Copy(all, h)
+	if total == 0 {
+		return kind, nil, nil
 	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	known := slices.Sorted(maps.Keys(all))
+	known := slices.Sorted(maps.Keys(counts))
 	for end := known[0]; end <= known[len(known)-1]; end *= 2 {
-		ends = append(ends, end)
+		ends, shares = append(ends, end), append(shares, float64(counts[end])/float64(total))
 	}
-	for _, h := range hists {
-		total, list := int64(0), make([]float64, len(ends))
-		for _, n := range h {
-			total += n
-		}
-		for i, end := range ends {
-			list[i] = float64(h[end]) / float64(total)
-		}
-		shares = append(shares, list)
-	}
-	return ends, shares
+	return kind, ends, shares
 }

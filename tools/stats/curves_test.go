@@ -32,10 +32,17 @@ func TestMergeAndShares(t *testing.T) {
 		trial(t, histogram(5, 5, 300))}, "x")
 	assert.EqualValues(t, 5, h.Count())
 	assert.Nil(t, Merge(nil, "x"))
-	ends, shares := Shares([]Octaves{{2: 1, 4: 1, 8: 2, 512: 1}, {1: 3, 4: 1}, {}})
-	assert.Equal(t, []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, ends)
-	assert.Equal(t, []float64{0, 0.2, 0.2, 0.4, 0, 0, 0, 0, 0, 0.2}, shares[0])
-	assert.Equal(t, []float64{0.75, 0, 0.25, 0, 0, 0, 0, 0, 0, 0}, shares[1])
+	traced := func(buckets string) *load.Record {
+		return &load.Record{Raw: []byte(`{"device_latency_tracing": {"qd_read": {"buckets": [` + buckets + `]}}}`)}
+	}
+	kind, ends, shares := TraceShares([]*load.Record{traced(`{"range_us": [0, 1], "count": 1},
+		{"range_us": [2, 3], "count": 1}`), {}, traced(`{"range_us": [5, 6], "count": 2},
+		{"range_us": [300, 301], "count": 1}`)}, "qd_read")
+	assert.Equal(t, "queue depth read", kind.Title)
+	assert.Equal(t, []float64{2, 4, 8, 16, 32, 64, 128, 256, 512}, ends)
+	assert.Equal(t, []float64{0.2, 0.2, 0.4, 0, 0, 0, 0, 0, 0.2}, shares)
+	_, ends, _ = TraceShares([]*load.Record{{}}, "qd_read")
+	assert.Empty(t, ends)
 }
 
 // The curve ends where fewer than ten values lie beyond.

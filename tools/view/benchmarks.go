@@ -41,11 +41,17 @@ func groups(t *stats.Table) (out []Group) {
 
 func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	var subjects []subject
+	var sections [][]report.Section
 	for run := range t.Runs {
-		subjects = append(subjects, subject{run, b.Trials[run], MedianTrial(b, run)})
+		s := subject{run, b.Trials[run], MedianTrial(b, run)}
+		subjects, sections = append(subjects, s), append(sections, Sections(s.median))
 	}
 	m := Member{Benchmark: b, Figures: draw(b, subjects, t)}
-	for _, p := range parts(subjects, t) {
+	for _, j := range report.Join(sections) {
+		p := Part{Section: j.Section, Long: len(j.Rows) > mostRows}
+		if len(t.Runs) > 1 {
+			p.name(j, t.Labels)
+		}
 		if p.Folded {
 			m.Details = append(m.Details, p)
 		} else {
@@ -101,22 +107,6 @@ type Part struct {
 
 // mostRows is the largest number of rows of a table that the page does not fold.
 const mostRows = 12
-
-// parts returns the sections of the median trials. Sections with the same title are joined.
-func parts(subjects []subject, t *stats.Table) (out []Part) {
-	var all [][]report.Section
-	for _, s := range subjects {
-		all = append(all, Sections(s.median))
-	}
-	for _, j := range report.Join(all) {
-		p := Part{Section: j.Section, Long: len(j.Rows) > mostRows}
-		if len(t.Runs) > 1 {
-			p.name(j, t.Labels)
-		}
-		out = append(out, p)
-	}
-	return out
-}
 
 // name adds the run's name to each row and to the first line of each run.
 func (p *Part) name(j report.Joined, labels []string) {

@@ -255,11 +255,11 @@ func traceFigures() (list []figure) {
 			Axis{Label: "share of all (%)", Zero: true},
 			func(s subject) (lines []Line) {
 				for key := range strings.FieldsSeq(f.keys) {
-					octaves, kind := stats.TraceOctaves(s.trials, key)
+					kind, ends, shares := stats.TraceShares(s.trials, key)
 					l := Line{Name: kind.Title, Step: true}
-					if ends, shares := stats.Shares([]stats.Octaves{octaves}); len(ends) > 0 {
+					if len(ends) > 0 {
 						l.add(ends[0]/4, 0) // so that each value is a bar
-						for i, share := range shares[0] {
+						for i, share := range shares {
 							l.add(ends[i]/2, 100*share)
 						}
 						l.add(ends[len(ends)-1], 0)
@@ -303,12 +303,17 @@ func courseFigures(subjects []subject, t *stats.Table) (out []Chart) {
 	return out
 }
 
-// percentileLines returns a line per percentile, with one value per interval.
+// percentileLines returns a line per percentile, with one value per interval: the lower bound of a bucket of half
+// an octave.
 func percentileLines(f stats.Followed) (lines []Line) {
 	for _, p := range stats.CoursePercentiles {
 		l := Line{Name: fmt.Sprintf("p%g, from", 100*p)}
-		for j, v := range f.Percentiles(p) {
-			l.hold(v, f.At[j])
+		for j, end := range f.At {
+			v, enough := f.Percentile(j, p)
+			if !enough {
+				v = math.NaN()
+			}
+			l.hold(v, end)
 		}
 		lines = append(lines, l)
 	}
