@@ -3,16 +3,15 @@ package tracing
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 	"time"
 )
 
-// WriteText writes the trace as text for people: what was captured, the diagnosis, each distribution with
-// its percentiles and bars, and the mean depth.
-func (t *Trace) WriteText(w io.Writer, app Application) error {
+// Text is the trace as text for people: what was captured, the diagnosis, each distribution with its percentiles
+// and bars, and the mean depth.
+func (t *Trace) Text(app Application) string {
 	p := &t.Capture
 	out := &textWriter{}
 	if p.Status != StatusTraced {
@@ -26,7 +25,7 @@ func (t *Trace) WriteText(w io.Writer, app Application) error {
 				s.ReadIOs, Size(s.ReadBytes), s.WriteIOs, Size(s.WriteBytes),
 				100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
 		}
-		return out.flush(w)
+		return out.String()
 	}
 	whose := ""
 	if p.Filter == FilterProcess {
@@ -61,7 +60,7 @@ func (t *Trace) WriteText(w io.Writer, app Application) error {
 		how += ", calls by " + p.FileAttach
 	}
 	out.line("Attached to the kernel by %s", how)
-	return out.flush(w)
+	return out.String()
 }
 
 // directions writes the table of what a reader asks first: rates, request size, depth and latency.
@@ -96,15 +95,10 @@ func (h Histogram) most() string {
 	return fmt.Sprint(h.Buckets[len(h.Buckets)-1].Range[1] - 1)
 }
 
-// textWriter collects the lines, so that WriteText makes one write, whose error it returns.
+// textWriter collects lines.
 type textWriter struct{ strings.Builder }
 
 func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
-
-func (t *textWriter) flush(w io.Writer) error {
-	_, err := io.WriteString(w, t.String())
-	return err
-}
 
 // sector is the unit of request sizes, whatever the device's block size.
 const sector = 512

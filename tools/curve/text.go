@@ -2,7 +2,6 @@ package curve
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -14,8 +13,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// WriteText writes the report for a terminal: the facts, then the table.
-func (r *Report) WriteText(w io.Writer) error {
+// Text is the report for a terminal: the facts, then the table.
+func (r *Report) Text() string {
 	var b strings.Builder
 	for _, f := range r.facts() {
 		fmt.Fprintf(&b, "%-11s %s\n", f[0], f[1])
@@ -24,8 +23,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, note := range r.notes() {
 		fmt.Fprintln(&b, note)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // facts returns the report's sentences with their topics, for text and page. A line without a topic

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -133,7 +134,7 @@ func (c *Call) trace(ctx context.Context, o *traceOptions) error {
 	requests, calls := t.Capture.Requests(), t.VFSRead.Count+t.VFSWrite.Count
 	remote := o.collector.Device.Reason != ""
 	if requests > 0 || calls > 0 {
-		if err := t.WriteText(c.stdout, tracing.Application{Remote: remote}); err != nil {
+		if _, err := io.WriteString(c.stdout, t.Text(tracing.Application{Remote: remote})); err != nil {
 			return err
 		}
 	}

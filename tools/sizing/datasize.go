@@ -3,7 +3,6 @@ package sizing
 import (
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -121,11 +120,12 @@ func (h machine) available(dir string, n Need) (available, error) {
 	return a, nil
 }
 
-// WriteText writes the answer as a table.
-func (answer Answer) WriteText(w io.Writer) error {
+// Text is the answer as a table.
+func (answer Answer) Text() string {
 	n, a := answer.Need, answer.Machine
 	// The first column is empty in continuation lines.
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	tab := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -185,7 +185,8 @@ func (answer Answer) WriteText(w io.Writer) error {
 	for _, r := range a.Refusals {
 		line("does not fit", "%s", r)
 	}
-	return tab.Flush()
+	_ = tab.Flush() // into memory
+	return text.String()
 }
 
 var size = units.Bytes.Text
