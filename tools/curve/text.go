@@ -15,22 +15,15 @@ import (
 
 // Text is the report for a terminal: the facts, then the table.
 func (r *Report) Text() string {
-	var b strings.Builder
-	for _, f := range r.facts() {
-		fmt.Fprintf(&b, "%-11s %s\n", f[0], f[1])
-	}
-	b.WriteString("\n" + r.table().Alone() + "\n")
-	for _, note := range r.notes() {
-		fmt.Fprintln(&b, note)
-	}
-	return b.String()
+	facts := report.Section{Lines: r.facts()}
+	return facts.String() + "\n" + r.table().Alone() + "\n" + strings.Join(r.notes(), "\n") + "\n"
 }
 
 // facts returns the report's sentences with their topics, for text and page. A line without a topic
 // continues the previous one.
-func (r *Report) facts() (list [][2]string) {
+func (r *Report) facts() (list []report.Line) {
 	say := func(topic, format string, args ...any) {
-		list = append(list, [2]string{topic, fmt.Sprintf(format, args...)})
+		list = append(list, report.Line{Topic: topic, Text: fmt.Sprintf(format, args...)})
 	}
 	trace := r.Files[0]
 	if n := len(r.Files) - 1; n > 0 {

@@ -91,7 +91,7 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if opt.PID != 0 && !runs(opt.PID) {
+	if opt.PID != 0 && errors.Is(unix.Kill(opt.PID, 0), unix.ESRCH) { // EPERM: of another user
 		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
 	c := &Collector{device: opt.Device, programs: none{}}
@@ -270,9 +270,6 @@ func (c *Collector) Close() error {
 	}
 	return c.programs.close()
 }
-
-// runs reports whether a process exists, also one that this user may not signal.
-func runs(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // maxSegments returns the smallest limit of the devices, 0 if unknown.
 func maxSegments(ts []host.Disk) (least int64) {
