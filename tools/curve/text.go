@@ -80,16 +80,10 @@ func (r *Report) facts() (list []report.Line) {
 			"than the average GiB below it", units.Bytes.Text(r.Knee.CapacityBytes),
 			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
 	}
-	// One capacity may reach several shares.
-	var reached, named []string
+	var reached []string
 	for i, p := range r.Reaches {
-		named = append(named, units.Share.Text(shares[i]))
-		if i+1 < len(r.Reaches) && r.Reaches[i+1].CapacityBytes == p.CapacityBytes {
-			continue
-		}
-		reached = append(reached, fmt.Sprintf("%s of it from %s", strings.Join(named, " and "),
+		reached = append(reached, fmt.Sprintf("%s of it from %s", units.Share.Text(shares[i]),
 			units.Bytes.Text(p.CapacityBytes)))
-		named = nil
 	}
 	if len(reached) > 0 {
 		say("", "%s", strings.Join(reached, ", "))

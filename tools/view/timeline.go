@@ -10,7 +10,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
-	"kvbench/tools/stats"
 )
 
 // timeline has series of the timeline of a result: a figure of the page, and columns of the workbook. A
@@ -173,9 +172,9 @@ func Timeline(rec *load.Record) (s report.Section) {
 			column(d.title+": "+x.name, d.unit, x.values)
 		}
 	}
-	for _, f := range stats.FollowCounted(rec, len(tl.Requests)) {
+	for _, f := range followCounted(rec, len(tl.Requests)) {
 		for _, l := range percentileLines(f) {
-			column(f.Title+": "+l.Name, units.Milliseconds, l.Y[:len(f.At)])
+			column(f.title+": "+l.Name, units.Milliseconds, l.Y[:len(f.at)])
 		}
 	}
 	return s

@@ -1,4 +1,4 @@
-package stats
+package view
 
 import (
 	"maps"
@@ -12,9 +12,9 @@ import (
 	"kvbench/tracing"
 )
 
-// Merge returns the sum of one histogram of several trials, nil if no trial has it. It skips a
+// merged returns the sum of one histogram of several trials, nil if no trial has it. It skips a
 // histogram that cannot be decoded.
-func Merge(trials []*load.Record, key string) *result.Histogram {
+func merged(trials []*load.Record, key string) *result.Histogram {
 	var sum *result.Histogram
 	for _, rec := range trials {
 		if rec.Result == nil {
@@ -30,16 +30,16 @@ func Merge(trials []*load.Record, key string) *result.Histogram {
 	return sum
 }
 
-// MedianPlace and P95Place are the positions of the median and of p95 on a percentile curve: log10 of 2
+// medianPlace and p95Place are the positions of the median and of p95 on a percentile curve: log10 of 2
 // and of 20, with the digits of charts. A position is the number of nines.
 const (
-	MedianPlace = 0.30103
-	P95Place    = 1.30103
+	medianPlace = 0.30103
+	p95Place    = 1.30103
 )
 
-// nines are the positions of the points of a percentile curve: 1 is p90, 2 is p99.
-var nines = func() []float64 {
-	list := []float64{MedianPlace, P95Place}
+// curvePlaces are the positions of the points of a percentile curve: 1 is p90, 2 is p99.
+var curvePlaces = func() []float64 {
+	list := []float64{medianPlace, p95Place}
 	for i := range 101 {
 		list = append(list, float64(i)/20)
 	}
@@ -47,10 +47,10 @@ var nines = func() []float64 {
 	return list
 }()
 
-// Percentiles returns the percentile curve of a histogram, up to the last percentile with enough values
+// percentiles returns the percentile curve of a histogram, up to the last percentile with enough values
 // above it.
-func Percentiles(h *result.Histogram) (places, values []float64) {
-	for _, x := range nines {
+func percentiles(h *result.Histogram) (places, values []float64) {
+	for _, x := range curvePlaces {
 		p := 1 - math.Pow(10, -x)
 		// A percentile with too few values above it is chance.
 		if x > 0 && !result.Supported(max(p, 0.5), h.Count()) {
@@ -63,10 +63,10 @@ func Percentiles(h *result.Histogram) (places, values []float64) {
 	return places, values
 }
 
-// TraceShares returns the kind of a tracing histogram, the ends of its octaves from the first to the last with
+// traceShares returns the kind of a tracing histogram, the ends of its octaves from the first to the last with
 // values, and the share of the values in each octave, over all trials and their ranks. It counts values below 1
 // in the octave from 1 to 2. Linear histograms (queue depth, addresses) become octaves, too.
-func TraceShares(trials []*load.Record, key string) (kind tracing.Kind, ends, shares []float64) {
+func traceShares(trials []*load.Record, key string) (kind tracing.Kind, ends, shares []float64) {
 	counts, total := map[float64]int64{}, int64(0) // by end of the octave
 	for _, trial := range trials {
 		for _, rec := range trial.Clients() { // only the file of a rank has its trace
@@ -92,13 +92,10 @@ func TraceShares(trials []*load.Record, key string) (kind tracing.Kind, ends, sh
 	return kind, ends, shares
 }
 
-// MostIntervals is the largest number of intervals that a chart shows.
-const MostIntervals = tracing.MostIntervals
-
-// Followed is a histogram over time, with its title and the label of its axis.
-type Followed struct {
-	Title, Label string
-	At           []float64 // ends of the intervals, in seconds
+// followed is a histogram over time, with its title and the label of its axis.
+type followed struct {
+	title, label string
+	at           []float64 // ends of the intervals, in seconds
 	tracing.Series
 }
 
@@ -109,7 +106,7 @@ type source struct {
 }
 
 // follow returns the listed histograms of a course that exist, in at most most intervals.
-func follow(c *tracing.Course, most int, list ...source) (out []Followed) {
+func follow(c *tracing.Course, most int, list ...source) (out []followed) {
 	if c == nil {
 		return nil
 	}
@@ -118,14 +115,14 @@ func follow(c *tracing.Course, most int, list ...source) (out []Followed) {
 		if g := c.Histograms[f.key]; len(g.Counts) > 0 {
 			g.From = slices.Clone(g.From)
 			floats.Scale(f.scale, g.From)
-			out = append(out, Followed{f.title, f.label, c.At, g})
+			out = append(out, followed{f.title, f.label, c.At, g})
 		}
 	}
 	return out
 }
 
-// FollowTraced returns the histograms over time of a trace.
-func FollowTraced(rec *load.Record, most int) []Followed {
+// followTraced returns the histograms over time of a trace.
+func followTraced(rec *load.Record, most int) []followed {
 	return follow(rec.Course(), most,
 		source{"Time of reads at the device", "D2C (µs, log scale)", "d2c_read_us", 1},
 		source{"Time of writes at the device", "D2C (µs, log scale)", "d2c_write_us", 1},
@@ -133,9 +130,9 @@ func FollowTraced(rec *load.Record, most int) []Followed {
 		source{"Writes in flight at dispatch", "requests (log scale)", "qd_write", 1})
 }
 
-// FollowCounted returns the histograms over time of a result. If an entry is a single request, it uses
+// followCounted returns the histograms over time of a result. If an entry is a single request, it uses
 // the latencies of requests instead of those of entries.
-func FollowCounted(rec *load.Record, most int) []Followed {
+func followCounted(rec *load.Record, most int) []followed {
 	c := rec.Result.Timeline.Course()
 	if c == nil {
 		return nil
@@ -157,20 +154,3 @@ func FollowCounted(rec *load.Record, most int) []Followed {
 		source{"Latency of requests, end to end", label, "request_end_to_end", 1e-3},
 		source{"Time to first token", "time (ms, log scale)", "request_ttft", 1e-3})...)
 }
-
-// Rows returns the counts of each interval, padded with 0 to all rows.
-func (f *Followed) Rows() (out [][]int64) {
-	for _, counts := range f.Counts {
-		out = append(out, append(slices.Clone(counts), make([]int64, len(f.From)-len(counts))...))
-	}
-	return out
-}
-
-// PercentileIntervals returns the number of intervals for percentiles: one per second, at least ten and
-// at most MostIntervals. Shorter intervals mostly have too few values.
-func PercentileIntervals(rec *load.Record) int {
-	return min(max(10, int(rec.Result.WindowNS/1e9)), MostIntervals)
-}
-
-// CoursePercentiles are the percentiles that are shown over time.
-var CoursePercentiles = []float64{0.5, 0.95, 0.99}
