@@ -109,12 +109,8 @@ func (s *Section) meaning(r *result.Result, k *result.Knee) {
 	s.line("knee", "%s, within 5 %% of the %s that the best cell reached in each measurement; "+
 		"p99 %s", what, rate(k.Best), ns(k.P99NS))
 	if equal := k.Equal(); len(equal) > 0 {
-		others := "1 other cell equals it"
-		if len(equal) > 1 {
-			others = fmt.Sprint(len(equal), " other cells equal it")
-		}
-		s.line("", "%s within the spread (=), %s to %s in flight with the knee", others,
-			bytes(min(k.Bytes(), equal[0].Bytes())),
+		s.line("", "equal within the spread (=): %s, %s to %s in flight with the knee",
+			units.Plural(len(equal), "other cell"), bytes(min(k.Bytes(), equal[0].Bytes())),
 			bytes(max(k.Bytes(), equal[len(equal)-1].Bytes())))
 	}
 	if last := k.Points[len(k.Points)-1]; 2*k.Bytes() >= last.Bytes() {

@@ -191,16 +191,8 @@ func (o *traceOptions) noRequest(watched int) error {
 		return fmt.Errorf("no process named %s ran or was started; a name is what /proc/PID/comm "+
 			"says, at most 15 characters", o.collector.Comm)
 	}
-	to, hint := "", " (-level file shows the calls)"
-	if o.collector.Level == tracing.LevelFile {
-		hint = ""
-	}
-	if o.dir != "" {
-		to = " to the device of " + o.dir
-	}
-	return fmt.Errorf("no request of %s%s was seen: what memory answers makes none, and what is "+
-		"written to the page cache becomes one half a minute later, or with sync%s", o.subject,
-		to, hint)
+	return fmt.Errorf("no request of %s was seen: what memory answers makes none (-level file shows the calls), "+
+		"and what is written to the page cache becomes one half a minute later, or with sync", o.subject)
 }
 
 // writeTraced writes the fio job to a file, or to standard output after an empty line.
