@@ -207,14 +207,6 @@ func (f *Facts) describe(rec *load.Record) {
 	}
 }
 
-// over names the file below a loop device, "" for another device.
-func over(d *result.Device) string {
-	if d.BackingFile == "" {
-		return ""
-	}
-	return "a loop device over " + d.BackingFile
-}
-
 // machine adds a client's machine and storage.
 func (f *Facts) machine(r *result.Result) {
 	e := r.Environment
@@ -229,7 +221,10 @@ func (f *Facts) machine(r *result.Result) {
 	for _, o := range r.Roots() {
 		device := o.DeviceReason // why a directory has no block device
 		if d := o.BlockDevice; d != nil {
-			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes), over(d))
+			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
+			if d.BackingFile != "" {
+				device += ", a loop device over " + d.BackingFile
+			}
 		}
 		f.add("device", device)
 		f.add("filesystem", join(o.Mount.Type, o.Mount.MountPoint))
