@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -131,10 +130,8 @@ func within(limit time.Duration, work func()) (ended bool) {
 // printUnsaved prints the summary of a result that may not have been written, so that hours of measuring are
 // not lost.
 func printUnsaved(r *result.Result, why string) {
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "\nthe result of %s may be nowhere else than here, because of this: %s\n\n",
-		r.Name, why)
-	if report.WriteSummary(&text, r) == nil {
-		_, _ = os.Stderr.Write(text.Bytes())
+	if summary, err := report.Summary(r); err == nil {
+		fmt.Fprintf(os.Stderr, "\nthe result of %s may be nowhere else than here, because of this: %s\n\n%s",
+			r.Name, why, summary)
 	}
 }

@@ -161,9 +161,8 @@ func (s *session) summaries() {
 		if r != report.Typical(trials[r.Name]) || s.unwritten[r] != nil {
 			continue
 		}
-		fmt.Fprintln(os.Stderr)
-		if report.WriteSummary(os.Stderr, r) != nil {
-			return // the reader is gone
+		if summary, err := report.Summary(r); err == nil {
+			fmt.Fprint(os.Stderr, "\n", summary)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -350,8 +349,8 @@ func resultPath(t *trial, whose string) string {
 // checkpoints in the form of the Python benchmark. With -artifacts it writes copies into the benchmark's
 // artifact directory, too.
 func save(b *testing.B, r *result.Result, path string) error {
-	var text bytes.Buffer
-	if err := report.WriteSummary(&text, r); err != nil {
+	summary, err := report.Summary(r)
+	if err != nil {
 		return err
 	}
 	checkpoints, err := checkpointSummary(r)
@@ -375,7 +374,7 @@ func save(b *testing.B, r *result.Result, path string) error {
 			what, name string
 			text       []byte
 		}{
-			{"the summary", "summary.txt", text.Bytes()},
+			{"the summary", "summary.txt", []byte(summary)},
 			{"the fio job", "fio_kv_cache_workload" + time + ".ini", []byte(r.FioWorkload)},
 			{"the summary of checkpoints", "checkpoint_summary.json", checkpoints},
 		} {

@@ -4,12 +4,10 @@
 // A trace cross-checks kvbench's own counters. If an application reads 100 GiB and its device only 3 GiB, a
 // cache has served the reads, and only the kernel's counters show that.
 //
-//	trace.go      Trace: the histograms by their names, and their Capture
+//	trace.go      Trace: the histograms by their names, and their Capture; Bucket, percentiles
 //	capture.go    Capture, Direction, Losses: how a trace was taken and what it missed
-//	histogram.go  Histogram, Bucket, percentiles
 //	course.go     Course: histograms over time
-//	diagnosis.go  one sentence about what limited a run
-//	text.go       a Trace as text for people
+//	text.go       a Trace as text for people, with one sentence about what limited a run
 //
 // Package collector traces the running kernel, package fio turns a Trace into a fio job, and package
 // host finds the device behind a directory. This package imports only the standard library, so that

@@ -24,23 +24,18 @@ func fixture(t *testing.T, name string) *Trace {
 }
 
 func TestText(t *testing.T) {
-	var b strings.Builder
-	require.NoError(t, fixture(t, "traced").WriteText(&b,
+	golden.Check(t, "text/traced.txt", fixture(t, "traced").Text(
 		Application{ReadBytes: 9 << 30, WriteBytes: 4 << 30}))
-	golden.Check(t, "text/traced.txt", b.String())
-	b.Reset()
-	require.NoError(t, (&Trace{Capture: Capture{
+	golden.Check(t, "text/counters.txt", (&Trace{Capture: Capture{
 		Status: StatusCounters, Reason: "this process lacks the privilege (CAP_BPF)",
 		Needs: []string{"CAP_BPF: run with sudo"}, Device: "sda",
 		WindowNS: 1e9, Stat: &DeviceStat{ReadIOs: 7, ReadBytes: 1 << 30, IOTicks: 5e8},
-	}}).WriteText(&b, Application{}))
-	golden.Check(t, "text/counters.txt", b.String())
-	b.Reset()
-	require.NoError(t, (&Trace{Capture: Capture{Status: StatusTraced, Device: "sda",
+	}}).Text(Application{}))
+	text := (&Trace{Capture: Capture{Status: StatusTraced, Device: "sda",
 		WindowNS: 60e9, Read: Direction{Requests: 4, Bytes: 16 << 10},
-		Write: Direction{Requests: 585735, Bytes: 9 << 30}}}).WriteText(&b, Application{}))
-	assert.Contains(t, b.String(), "\nreads        0.07  0.2667 KiB/s          4       4 KiB ")
-	assert.Contains(t, b.String(), "\nwrites       9762   153.6 MiB/s     585735 ")
+		Write: Direction{Requests: 585735, Bytes: 9 << 30}}}).Text(Application{})
+	assert.Contains(t, text, "\nreads        0.07  0.2667 KiB/s          4       4 KiB ")
+	assert.Contains(t, text, "\nwrites       9762   153.6 MiB/s     585735 ")
 }
 
 func TestRowsSayRealSizes(t *testing.T) {

@@ -5,8 +5,8 @@
 //	summary.go  the whole summary of a trial; the few lines for a benchmark's log; the verdict; what to
 //	            doubt
 //	settings.go what ran: load, storage, input, clients, simulation, autoscaler, replay
-//	checkpoints.go, plain.go, knee.go, knee_engines.go  the sections of checkpoints, plain I/O and the
-//	            knee; the settings for inference engines
+//	checkpoints.go, plain.go, knee.go  the sections of checkpoints, plain I/O and the knee, with the
+//	            settings for inference engines
 //	latency.go  times of entries, of inference requests and of contexts; late calls
 //	first_token.go  the time to the first token; the break-even length of loading
 //	objects.go  an object store: its requests, its endpoints, its network

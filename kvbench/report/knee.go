@@ -81,3 +81,105 @@ func kneeGrid(k *result.Knee) *Section {
 	}
 	return s
 }
+
+// enough is the share of the best cell that an engine's setting has to reach, like the knee.
+const enough = 0.95
+
+// meaning reports where the knee is, and what that means in the settings of inference engines. A
+// grid that was not measured to its end has no knee, and no settings.
+//
+// An engine's thread reads or writes one object after the other. So the number of threads is the number
+// of requests in flight, and the object size is the request size. The settings and their defaults are
+// from the engines' main branches of September 2026.
+func (s *Section) meaning(r *result.Result, k *result.Knee) {
+	cells := units.Plural(len(k.Points), "cell")
+	what := fmt.Sprintf("%d of %s, %s in flight: %s", k.InFlight, bytes(k.RequestBytes),
+		bytes(k.Bytes()), rate(k.Rate))
+	switch k.EndedBy {
+	case result.KneeInterrupted:
+		s.line("knee", "not known: the grid was interrupted after %s, with %s measured", ns(k.NS),
+			cells)
+		return
+	case result.KneeTime:
+		s.line("knee", "not known: the time was up after %s, before each of %s was measured three "+
+			"times", ns(k.NS), cells)
+		s.line("", "the window has the best so far, %s in the grid", what)
+		return
+	}
+	s.line("knee", "%s, within 5 %% of the %s that the best cell reached in each measurement; "+
+		"p99 %s", what, rate(k.Best), ns(k.P99NS))
+	if equal := k.Equal(); len(equal) > 0 {
+		s.line("", "equal within the spread (=): %s, %s to %s in flight with the knee",
+			units.Plural(len(equal), "other cell"), bytes(min(k.Bytes(), equal[0].Bytes())),
+			bytes(max(k.Bytes(), equal[len(equal)-1].Bytes())))
+	}
+	if last := k.Points[len(k.Points)-1]; 2*k.Bytes() >= last.Bytes() {
+		s.line("", "the knee is at the edge of the grid, %s in flight: more may move more",
+			bytes(last.Bytes()))
+	}
+	moved, write := r.StorageTraffic()
+	verb, use := "read", "load"
+	if moved.Requests == 0 {
+		moved, verb, use = write, "write", "store"
+	}
+	if v := moved.BytesPerSecond; v != nil {
+		s.line("", "the window moved %s, %s of the cell's median", rate(*v),
+			percent(units.Ratio(*v, k.Rate)))
+	}
+	s.line("", "%s in %s, each the median of three measurements (lowest to highest) in random "+
+		"order, seed %d", cells, ns(k.NS), k.OrderSeed)
+
+	s.put("engines", "as many objects at a time as come within 5 % of the best cell")
+	for _, o := range engineObjects {
+		s.line("", "%s: %s", o.what, inFlight(k, o.bytes))
+	}
+	s.line("", "vLLM: n_%s_threads (16), each of which %ss all objects of a request, one after the "+
+		"other: as many requests have to %[3]s at once", verb, verb, use)
+	settings := "LMCache: num_workers (4)"
+	if verb == "read" {
+		settings += ", or read_io_depth (0 = off), which is the reads of all its workers together; " +
+			"read_max_bytes_in_flight (0 = 1536 MiB): at least 32 MiB for each object at a time"
+	}
+	s.put("", settings)
+	s.put("", "NIXL: the blocks of a batch (16), times the batches in flight: 4 of KVBM's, "+
+		"64 blocks")
+}
+
+// engineObjects are what engines keep of a model of 128 KiB per token, llama3.1-8b.
+var engineObjects = []struct {
+	what  string
+	bytes int64
+}{
+	{"objects of 64 KiB, a layer of 16 tokens", 64 << 10},
+	{"objects of 2 MiB, 16 tokens of llama3.1-8b, vLLM's", 2 << 20},
+	{"objects of 32 MiB, 256 tokens of it, LMCache's", 32 << 20},
+}
+
+// inFlight reports how many requests are enough, of the largest size that was measured and is not
+// larger than an object. The points are sorted by bytes in flight: those of one size by their number.
+func inFlight(k *result.Knee, object int64) string {
+	var fastest, last result.KneePoint
+	for _, p := range k.Points {
+		if p.RequestBytes <= object {
+			last.RequestBytes = max(last.RequestBytes, p.RequestBytes)
+		}
+	}
+	for _, p := range k.Points {
+		if p.RequestBytes != last.RequestBytes {
+			continue
+		}
+		if last = p; p.Rate > fastest.Rate {
+			fastest = p
+		}
+		if p.Rate >= enough*k.Best {
+			return fmt.Sprintf("%d (%s with requests of %s)", p.InFlight, rate(p.Rate),
+				bytes(p.RequestBytes))
+		}
+	}
+	if last.InFlight == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("none of those measured, which are up to %d; the fastest was %d (%s with "+
+		"requests of %s)", last.InFlight, fastest.InFlight, rate(fastest.Rate),
+		bytes(fastest.RequestBytes))
+}

@@ -36,11 +36,11 @@ func stored(t *testing.T) *result.Result {
 
 func summaryOf(t *testing.T, r *result.Result) string {
 	t.Helper()
-	var b strings.Builder
-	require.NoError(t, WriteSummary(&b, r))
-	assert.NotContains(t, b.String(), "%!")
-	assert.NotContains(t, b.String(), "\n\n\n")
-	return b.String()
+	text, err := Summary(r)
+	require.NoError(t, err)
+	assert.NotContains(t, text, "%!")
+	assert.NotContains(t, text, "\n\n\n")
+	return text
 }
 
 func TestGolden(t *testing.T) {

@@ -82,7 +82,9 @@ func TestScripts(t *testing.T) {
 			case "log":
 				out.WriteString(strings.Join(LogLines(r), "\n"))
 			case "summary":
-				require.NoError(t, WriteSummary(&out, r))
+				text, err := Summary(r)
+				require.NoError(t, err)
+				out.WriteString(text)
 			case "line":
 				out.WriteString(TrialLine(r, 20))
 			case "warnings":

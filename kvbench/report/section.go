@@ -224,6 +224,24 @@ func (s Section) text(margin, most int) string {
 	return b.String()
 }
 
+// Markdown is the table in Markdown, and below it the sentences as a list. As in the text, the first column is
+// aligned left, the others right.
+func (s Section) Markdown() string {
+	var b strings.Builder
+	heads, rule := []any{}, []any{"---"}
+	for _, c := range s.Columns {
+		heads, rule = append(heads, c.Name), append(rule, "---:")
+	}
+	escape := strings.NewReplacer("|", `\|`, "\n", " ")
+	for _, row := range slices.Concat([][]any{heads, rule[:len(heads)]}, s.Rows) {
+		for i, v := range row {
+			b.WriteString("| " + escape.Replace(s.Columns[i].Unit.Text(v)) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	return b.String() + strings.Join(append([]string{""}, s.Below...), "\n- ") + "\n"
+}
+
 // leastName is the width of the first column in a table that is too wide, as for StorageCeiling/.
 const leastName = 16
 

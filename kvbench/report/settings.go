@@ -223,17 +223,8 @@ func simulation(r *result.Result) (s Section) {
 
 // sustainedUsers reports how many users a simulated device sustains.
 func sustainedUsers(r *result.Result) string {
-	n, users := *r.Simulation.SustainedUsers, r.Workload.Users
-	const meaning = "a user's request is complete, on average, before the next one is made"
-	switch n {
-	case 0:
-		return fmt.Sprintf("it would sustain not one user of %d: even one alone makes the next "+
-			"request, on average, before the last one is complete", users)
-	case users:
-		return fmt.Sprintf("it would sustain all of %s: %s", units.Plural(users, "user"), meaning)
-	}
-	return fmt.Sprintf("it would sustain %d of %d users: with so many, and no more, %s", n, users,
-		meaning)
+	return fmt.Sprintf("it would sustain %d of %s (a user's request is complete, on average, before the next one "+
+		"is made)", *r.Simulation.SustainedUsers, units.Plural(r.Workload.Users, "user"))
 }
 
 // autoscaling has a row for each round: users and workers, the storage's rates, and the decision.

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -18,13 +17,13 @@ var (
 	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
 )
 
-// WriteSummary writes the trial's summary: what ran, what the storage did, for which load, at what
-// cost, and what to doubt. Units are binary, "–" stands for unknown or for a percentile with too
-// few samples. It fits in about 80 lines.
-func WriteSummary(w io.Writer, r *result.Result) error {
+// Summary is the trial's summary: what ran, what the storage did, for which load, at what cost, and what to
+// doubt. Units are binary, "–" stands for unknown or for a percentile with too few samples. It has about 80
+// lines, with an empty line between its parts. It fails for a trace that the result cannot have.
+func Summary(r *result.Result) (string, error) {
 	trace, err := captured(r)
 	if err != nil {
-		return fmt.Errorf("write summary: %w", err)
+		return "", fmt.Errorf("write summary: %w", err)
 	}
 	var parts []string
 	for _, group := range groups(r) {
@@ -32,11 +31,11 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	}
 	parts[0] = title(r) + parts[0]
 	if trace != nil {
-		var text strings.Builder
-		_ = trace.WriteText(&text, fioInput(r).Application) // into memory
-		parts = append(parts, text.String())
+		parts = append(parts, trace.Text(fioInput(r).Application))
 	}
-	return write(w, append(parts, join(stalls(r), warnings(r, trace), failures(r)))...)
+	parts = append(parts, join(stalls(r), warnings(r, trace), failures(r)))
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, "\n"), nil
 }
 
 // join is the text of sections.
@@ -45,16 +44,6 @@ func join(all ...Section) (text string) {
 		text += s.String()
 	}
 	return text
-}
-
-// write writes parts with an empty line between them, at once, because other programs write to the
-// same terminal. An empty part leaves no gap.
-func write(w io.Writer, parts ...string) error {
-	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-	if _, err := io.WriteString(w, strings.Join(parts, "\n")); err != nil {
-		return fmt.Errorf("write summary: %w", err)
-	}
-	return nil
 }
 
 // title is one line about which trial it was and whether it counts, with its notice and its error. A

@@ -123,31 +123,41 @@ var numbers = regexp.MustCompile(`[0-9][0-9.,]*( ([KMGT]i)?B\b| [mµn]?s\b)?`)
 
 // Warnings returns the kinds of warnings and of late calls, each once, with the number of trials that have
 // it.
-func Warnings(results []*result.Result) (list []string) {
-	trials := map[string]int{}
-	var kinds []string
+func Warnings(results []*result.Result) []string {
+	var trials [][]string
 	for _, r := range results {
-		all := slices.Clone(r.Warnings)
-		for _, late := range stalls(r).Lines[:min(1, len(stalls(r).Lines))] {
-			all = append(all, late.Text)
+		texts := slices.Clone(r.Warnings)
+		if late := stalls(r).Lines; len(late) > 0 {
+			texts = append(texts, late[0].Text)
 		}
+		trials = append(trials, texts)
+	}
+	return Kinds(trials)
+}
+
+// Kinds returns the first text of each kind, with the number of trials that have the kind, if there are several
+// trials. Texts that differ only in numbers are of one kind.
+func Kinds(trials [][]string) (list []string) {
+	having := map[string]int{} // trials by kind
+	var kinds []string
+	for _, texts := range trials {
 		seen := map[string]bool{}
-		for _, text := range all {
+		for _, text := range texts {
 			kind := numbers.ReplaceAllString(text, "#")
-			if trials[kind] == 0 {
+			if having[kind] == 0 {
 				kinds, list = append(kinds, kind), append(list, text)
 			}
 			if !seen[kind] {
-				trials[kind]++
+				having[kind]++
 			}
 			seen[kind] = true
 		}
 	}
-	if len(results) == 1 {
+	if len(trials) == 1 {
 		return list
 	}
 	for i, kind := range kinds {
-		list[i] = fmt.Sprintf("%d of %s: %s", trials[kind], units.Plural(len(results), "trial"), list[i])
+		list[i] = fmt.Sprintf("%d of %s: %s", having[kind], units.Plural(len(trials), "trial"), list[i])
 	}
 	return list
 }

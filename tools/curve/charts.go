@@ -9,15 +9,11 @@ import (
 // table. The figures have all points of the curve, eight for each doubling of the capacity. The table has
 // the rows of the text report.
 func (r *Report) Page() view.Page {
-	p := view.Page{Title: "Hit ratio against capacity", Notes: r.notes(),
-		Figures: []view.Chart{r.hitChart(), r.rateChart()}}
+	p := view.Page{Title: "Hit ratio against capacity", Facts: r.facts(), Notes: r.notes(),
+		Figures: []view.Chart{r.hitChart(), r.rateChart()}, Parts: []view.Part{{Section: r.table()}}}
 	if r.wears() {
 		p.Figures = append(p.Figures, r.wearChart())
 	}
-	for _, f := range r.facts() {
-		p.Facts = append(p.Facts, view.Fact{Key: f[0], Values: []string{f[1]}})
-	}
-	p.Parts = []view.Part{{Section: r.table()}}
 	return p
 }
 

@@ -107,7 +107,7 @@ func (c *counter) add(r *formats.Row, at time.Duration) error {
 	c.largest = max(c.largest, requested)
 	depths, resized := c.stack.request(r.Scope, r.Blocks, c.sizes)
 	c.resized += resized
-	if c.stack.full() {
+	if len(c.stack.blocks) > maxBlocks {
 		return errors.New("the trace has more than 268,435,456 distinct blocks")
 	}
 	if at-c.origin < c.warmup {

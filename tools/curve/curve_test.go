@@ -30,9 +30,7 @@ func textOf(t *testing.T, args ...string) string {
 	t.Helper()
 	r, err := run(args...)
 	require.NoError(t, err)
-	var b strings.Builder
-	require.NoError(t, r.WriteText(&b))
-	return b.String()
+	return r.Text()
 }
 
 func TestText(t *testing.T) {

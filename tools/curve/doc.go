@@ -1,13 +1,13 @@
 // Package curve computes how large a cache must be for a recorded trace, for all capacities in one
 // pass, and converts block traces to Mooncake's format.
 //
-//	curve.go    Options and Run: a trace, a model, a drive → Report
+//	curve.go    Options and Run: a trace, a model, a drive → Report; the flags that are parameters of
+//	            the benchmarks, for both commands
 //	counter.go  hits, reads and writes of caches of all capacities, in one pass
 //	stack.go    stack distances in bytes
 //	text.go     the report as text and as a table
 //	charts.go   the report as a page with the curve
 //	convert.go  ConvertOptions: traces → Mooncake's JSON lines, with a summary
-//	flags.go    the flags that are parameters of the benchmarks, for both commands
 //
 // The counts equal a replay of the trace on a cache with one level (package cache). A request hits its
 // blocks up to the first missing one and writes the missing blocks. Then it uses all its blocks, last

@@ -91,9 +91,6 @@ func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resiz
 	return s.depths, resized
 }
 
-// full reports whether the stack has more than maxBlocks blocks.
-func (s *stack) full() bool { return len(s.blocks) > maxBlocks }
-
 // before returns the bytes of the blocks whose last use was before a use.
 func (s *stack) before(use int32) (sum int64) {
 	for u := use - 1; u > 0; u &= u - 1 {

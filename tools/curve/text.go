@@ -2,7 +2,6 @@ package curve
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -14,25 +13,17 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// WriteText writes the report for a terminal: the facts, then the table.
-func (r *Report) WriteText(w io.Writer) error {
-	var b strings.Builder
-	for _, f := range r.facts() {
-		fmt.Fprintf(&b, "%-11s %s\n", f[0], f[1])
-	}
-	b.WriteString("\n" + r.table().Alone() + "\n")
-	for _, note := range r.notes() {
-		fmt.Fprintln(&b, note)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+// Text is the report for a terminal: the facts, then the table.
+func (r *Report) Text() string {
+	facts := report.Section{Lines: r.facts()}
+	return facts.String() + "\n" + r.table().Alone() + "\n" + strings.Join(r.notes(), "\n") + "\n"
 }
 
 // facts returns the report's sentences with their topics, for text and page. A line without a topic
 // continues the previous one.
-func (r *Report) facts() (list [][2]string) {
+func (r *Report) facts() (list []report.Line) {
 	say := func(topic, format string, args ...any) {
-		list = append(list, [2]string{topic, fmt.Sprintf(format, args...)})
+		list = append(list, report.Line{Topic: topic, Text: fmt.Sprintf(format, args...)})
 	}
 	trace := r.Files[0]
 	if n := len(r.Files) - 1; n > 0 {
@@ -89,16 +80,10 @@ func (r *Report) facts() (list [][2]string) {
 			"than the average GiB below it", units.Bytes.Text(r.Knee.CapacityBytes),
 			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
 	}
-	// One capacity may reach several shares.
-	var reached, named []string
+	var reached []string
 	for i, p := range r.Reaches {
-		named = append(named, units.Share.Text(shares[i]))
-		if i+1 < len(r.Reaches) && r.Reaches[i+1].CapacityBytes == p.CapacityBytes {
-			continue
-		}
-		reached = append(reached, fmt.Sprintf("%s of it from %s", strings.Join(named, " and "),
+		reached = append(reached, fmt.Sprintf("%s of it from %s", units.Share.Text(shares[i]),
 			units.Bytes.Text(p.CapacityBytes)))
-		named = nil
 	}
 	if len(reached) > 0 {
 		say("", "%s", strings.Join(reached, ", "))

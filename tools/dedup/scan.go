@@ -236,8 +236,8 @@ func (s *scanner) report() Report {
 	return r
 }
 
-// WriteText writes the report as text.
-func (r Report) WriteText(w io.Writer) error {
+// Text is the report as text.
+func (r Report) Text() string {
 	// Exact if all distinct blocks were kept.
 	duplicates := fmt.Sprintf("%.0f (%.2f %%)", r.DuplicateBlocks, 100*r.DuplicateShare)
 	if r.SampledOneIn > 1 {
@@ -246,15 +246,14 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	left := float64(r.Bytes) * (1 - r.DuplicateShare)
 	size := units.Bytes.InOneUnit(r.Bytes, left, r.ZstdBytes, r.HoleBytes)
-	_, err := fmt.Fprintf(w, `files             %d, %s in %d blocks of %s, %d of them all zero
+	text := fmt.Sprintf(`files             %d, %s in %d blocks of %s, %d of them all zero
 duplicate blocks  %s
 deduplicated      %s
 zstd -1           %s, ratio %.2f
 `, r.Files, size(r.Bytes), r.Blocks, units.Bytes.Text(r.BlockBytes), r.ZeroBlocks, duplicates, size(left), size(r.ZstdBytes),
 		r.ZstdRatio)
-	if err == nil && r.HoleBytes > 0 {
-		_, err = fmt.Fprintf(w, "holes             %s, in none of these numbers\n",
-			size(r.HoleBytes))
+	if r.HoleBytes > 0 {
+		text += fmt.Sprintf("holes             %s, in none of these numbers\n", size(r.HoleBytes))
 	}
-	return err
+	return text
 }

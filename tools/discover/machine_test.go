@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -68,9 +67,7 @@ func fake(t *testing.T) machine {
 
 func TestServer(t *testing.T) {
 	m := fake(t)
-	var text bytes.Buffer
-	require.NoError(t, m.hardware("/").WriteText(&text))
-	golden.Check(t, "server.golden", text.String())
+	golden.Check(t, "server.golden", m.hardware("/").Text())
 	out := golden.JSON(t, m.hardware("/"))
 	golden.Check(t, "server.golden.json", out)
 

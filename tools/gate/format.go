@@ -224,53 +224,45 @@ func (r *Report) cells(row Row) []string {
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
 	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit}
 
-// text returns the report for a terminal, with the reasons of verdicts below the table.
-func (r *Report) text() string {
-	var s report.Section
-	var notes report.Notes
-	for _, head := range append(heads[:shortHeads:shortHeads], "verdict") {
+// table returns the table with the first so many columns of heads, and the verdict of each row.
+func (r *Report) table(columns int, verdict func(Row) string) (s report.Section) {
+	for _, head := range append(heads[:columns:columns], "verdict") {
 		s.Columns = append(s.Columns, report.Column{Name: head})
 	}
 	for _, row := range slices.Concat(r.Rows, r.Others) {
-		verdict, why := r.answer(row)
-		if why != "" && row.Verdict != Blind || row.Stuck { // the table has what a blind row detects
-			verdict += notes.Add(why)
-		}
 		var cells []any
-		for _, cell := range append(r.cells(row)[:shortHeads], verdict) {
+		for _, cell := range append(r.cells(row)[:columns], verdict(row)) {
 			cells = append(cells, cell)
 		}
 		s.Rows = append(s.Rows, cells)
 	}
+	return s
+}
+
+// text returns the report for a terminal, with the reasons of verdicts below the table.
+func (r *Report) text() string {
+	var notes report.Notes
+	s := r.table(shortHeads, func(row Row) string {
+		verdict, why := r.answer(row)
+		if why != "" && row.Verdict != Blind || row.Stuck { // the table has what a blind row detects
+			verdict += notes.Add(why)
+		}
+		return verdict
+	})
 	s.Below = slices.Concat(notes.Lines(), r.remarks(), []string{r.headline()})
 	return s.Alone()
 }
 
 // markdown returns the report for a comment or a job summary.
 func (r *Report) markdown() string {
-	var out strings.Builder
-	escape := strings.NewReplacer("|", `\|`, "\n", " ")
-	line := func(cells []string) { fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | ")) }
-	fmt.Fprintf(&out, "**%s**\n\n", escape.Replace(r.headline()))
-	line(append(slices.Clone(heads), "verdict"))
-	fmt.Fprintln(&out, "|---|---|"+strings.Repeat("---:|", len(heads)-2)+"---|")
-	for _, row := range slices.Concat(r.Rows, r.Others) {
-		cells := append(r.cells(row), r.whole(row))
-		for i := range cells {
-			cells[i] = escape.Replace(cells[i])
+	s := r.table(len(heads), func(row Row) string {
+		if r.outcome(row) != Passed {
+			return "**" + r.whole(row) + "**"
 		}
-		if last := &cells[len(cells)-1]; r.outcome(row) != Passed {
-			*last = "**" + *last + "**"
-		}
-		line(cells)
-	}
-	// Markdown needs an empty line between a table and a list.
-	separate := "\n"
-	for _, note := range r.remarks() {
-		fmt.Fprintf(&out, "%s- %s\n", separate, note)
-		separate = ""
-	}
-	return out.String()
+		return r.whole(row)
+	})
+	s.Below = r.remarks()
+	return fmt.Sprintf("**%s**\n\n%s", r.headline(), s.Markdown())
 }
 
 // Escapes of GitHub's workflow commands: for a message, and for a property such as title.

@@ -7,7 +7,7 @@
 //	compare.go    turns, gate
 //	ranks.go      aggregate, submission: results directories
 //	traces.go     curve, convert, device: recorded traffic, and models of drives
-//	trace.go      trace: the block requests of processes and devices; watch.go: until the end
+//	trace.go      trace: the block requests of processes and devices
 //	fio.go        fio: jobs of the traces in results and in bpftrace texts
 //	machine.go    discover, datasize, dedup
 //

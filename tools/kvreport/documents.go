@@ -21,9 +21,8 @@ import (
 // writes. With -format python it writes the results one after the other, with the keys of the Python
 // benchmark.
 func runJSON(c *Call) func([]string) error {
-	out := c.String("o", "", "file to write; without it standard output")
-	format := c.String("format", "kvbench", "kvbench, or python: each result with the keys of the "+
-		"Python benchmark before its own, for that benchmark's tools")
+	out := c.String("o", "", "")
+	format := c.String("format", "kvbench", "")
 	return func(in []string) error {
 		records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
 		switch {
@@ -63,7 +62,7 @@ func writePython(w io.Writer, records []*load.Record) error {
 // runCSV writes the columns of the workbook's sheet Summary as CSV, one row per trial. Messages go to
 // standard error.
 func runCSV(c *Call) func([]string) error {
-	out := c.String("o", "", "file to write; without it standard output")
+	out := c.String("o", "", "")
 	return func(in []string) error {
 		records, _, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
 			Trials: true})
@@ -127,8 +126,8 @@ func runXLSX(c *Call) func([]string) error { return document(c, xlsx.Write) }
 // is missing.
 func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table, []load.Engine) error,
 ) func([]string) error {
-	path := c.String("o", "", "file to write")
-	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
+	path := c.String("o", "", "")
+	ignore := c.String("ignore", "", "")
 	return func(in []string) error {
 		// A page on standard output would fill the terminal when -o is forgotten.
 		if *path == "" {
@@ -175,8 +174,8 @@ func (c *Call) compare(in []string, ignore string, engines *[]load.Engine,
 // runQuote prints what may be quoted of one run, or which of two runs is faster. The exit code is 3 if no
 // row has an answer.
 func runQuote(c *Call) func([]string) error {
-	format := c.String("format", "text", "text or markdown")
-	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
+	format := c.String("format", "text", "")
+	ignore := c.String("ignore", "", "")
 	return func(in []string) error {
 		form := map[string]func(view.Quote) string{"text": view.Quote.Text,
 			"markdown": view.Quote.Markdown}[*format]

@@ -73,11 +73,8 @@ func (c *Call) fioJobs(in []string, window time.Duration) (jobs []fioJob, err er
 	case results+texts == 0:
 		return nil, errors.New("the input names no result file: a job needs the block trace in " +
 			"it (is the results directory still there?)")
-	case len(jobs) == 0 && texts == 0:
-		return nil, errors.New("none of the results has a block trace to distil: run the " +
-			"benchmark with -enable-latency-tracing")
 	case len(jobs) == 0:
-		return nil, errors.New("there is nothing to distil in the input")
+		return nil, errors.New("the input has no trace to distil: run the benchmark with -enable-latency-tracing")
 	}
 	return jobs, nil
 }

@@ -229,7 +229,7 @@ func (c *Call) directory(args []string, example string) (string, error) {
 }
 
 // answer is the result of a command. It encodes as JSON.
-type answer interface{ WriteText(io.Writer) error }
+type answer interface{ Text() string }
 
 // encode writes an answer as JSON or as text.
 func encode(w io.Writer, a answer, asJSON bool) error {
@@ -239,7 +239,8 @@ func encode(w io.Writer, a answer, asJSON bool) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(a)
 	}
-	return a.WriteText(w)
+	_, err := io.WriteString(w, a.Text())
+	return err
 }
 
 // write calls write to make the file at path. If path is "-" or "", it writes to standard output.

@@ -20,8 +20,8 @@ var curveFormats = []string{"text", "json", "csv", "html"}
 // before it reads a trace, which may take minutes.
 func runCurve(c *Call) func([]string) error {
 	o := curve.NewOptions(c.FlagSet)
-	out := c.String("o", "", "file to write; without it standard output")
-	format := c.String("format", "", "text, json, csv or html; that of -o's name, else text")
+	out := c.String("o", "", "")
+	format := c.String("format", "", "")
 	return func(paths []string) error {
 		if *format == "" {
 			*format = strings.TrimPrefix(filepath.Ext(*out), ".")
@@ -58,7 +58,7 @@ func runCurve(c *Call) func([]string) error {
 // runConvert writes block traces as Mooncake's JSON lines. The summary goes to standard error.
 func runConvert(c *Call) func([]string) error {
 	o := curve.NewConvertOptions(c.FlagSet)
-	out := c.String("o", "", "file to write; without it standard output")
+	out := c.String("o", "", "")
 	return func(paths []string) error {
 		cfg, err := o.Check(paths)
 		if err != nil {

@@ -78,9 +78,9 @@ var mayImport = map[string]string{
 	"tools/kvreport": "tools/... kvbench/units kvbench/merge kvbench/report " +
 		"kvbench/result tracing/...",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge kvbench/params tracing",
-	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/report kvbench/merge tracing",
+	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/report kvbench/merge",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge kvbench/report",
-	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
+	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report tracing",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge",

@@ -1,7 +1,6 @@
 package sizing
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"testing"
@@ -38,16 +37,14 @@ func (h machine) test(t *testing.T, args ...string) (code int, stdout, stderr st
 	if err != nil {
 		return 2, "", err.Error()
 	}
-	var out bytes.Buffer
+	out := a.Text()
 	if *asJSON {
-		out.WriteString(golden.JSON(t, a))
-	} else if err := a.WriteText(&out); err != nil {
-		return 2, "", err.Error()
+		out = golden.JSON(t, a)
 	}
 	if !a.Fits() {
 		code = 1
 	}
-	return code, out.String(), ""
+	return code, out, ""
 }
 
 func TestOutputs(t *testing.T) {

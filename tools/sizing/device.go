@@ -77,11 +77,8 @@ type Drive struct {
 	Reasons        []string `json:"reasons"` // one per parameter, as text
 }
 
-// WriteText writes the value of -simulate-device.
-func (d *Drive) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintln(w, d.SimulateDevice)
-	return err
-}
+// Text is the value of -simulate-device.
+func (d *Drive) Text() string { return d.SimulateDevice + "\n" }
 
 // drives collects the reasons why the runs are not measurements of one drive.
 type drives struct {

@@ -205,10 +205,8 @@ func TestCommandPrintsTheText(t *testing.T) {
 	warn := func(err error) { t.Error(err) }
 	drive, err := Device([]string{dir}, nil, warn)
 	require.NoError(t, err)
-	var text strings.Builder
-	require.NoError(t, drive.WriteText(&text))
 	assert.Equal(t, "read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128\n",
-		text.String())
+		drive.Text())
 	assert.EqualValues(t, 2000*mib, drive.ReadRate)
 	assert.EqualValues(t, 500000, drive.ReadLatencyNS)
 	assert.Contains(t, drive.Reasons,

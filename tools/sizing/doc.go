@@ -1,8 +1,8 @@
 // Package sizing computes the memory and disk that a run needs, and the device model of a drive for
 // simulations.
 //
-//	datasize.go  Question and Answer: the parameters of a run, its needs, this machine's resources
-//	estimate.go  Need: the needs of the population that the run would draw
+//	datasize.go  Question and Answer: the parameters of a run, its needs, this machine's resources;
+//	             Need: the needs of the population that the run would draw
 //	device.go    Device: plain I/O runs on one drive → the device model as text or JSON
 //	derive.go    the rules that derive the device model
 //

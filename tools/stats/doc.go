@@ -3,8 +3,6 @@
 //
 //	table.go         Table: trials, grouped, summarized and compared with the first run
 //	names.go         names of benchmarks, runs and metrics
-//	curves.go        data of plots: merged histograms as percentile curves and octaves
-//	course.go        time series: histograms per interval, their percentiles, rates
 //	contrast.go      Contrast: two sides compared by ranks, within blocks: exact p values
 //	sight.go         Sight: the estimated loss, its lower bound and the detectable loss
 //	significance.go  Holm's correction, and the number of trials that it needs

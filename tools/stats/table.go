@@ -121,11 +121,8 @@ func (b *Benchmark) Metric(unit string) *Metric {
 	return nil
 }
 
-// Cell returns a run's values of a tidied unit, an empty cell if b or the metric does not exist.
+// Cell returns a run's values of a tidied unit, an empty cell if the benchmark does not have it.
 func (b *Benchmark) Cell(unit string, run int) (c Cell) {
-	if b == nil {
-		return c
-	}
 	if m := b.Metric(unit); m != nil {
 		c = m.Cells[run]
 	}

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -84,14 +83,9 @@ func entry(list *[]Finding, what, where string) *Finding {
 //go:embed check.md.tmpl
 var checkText string
 
+// checkTemplate makes check.md: the summary, the deviations and the remarks.
 var checkTemplate = template.Must(template.New("check").
 	Funcs(template.FuncMap{"number": merge.Number}).Parse(checkText))
-
-// writeCheck writes check.md: the summary, the deviations and the remarks.
-func writeCheck(w io.Writer, division string, c *Check, sum *merge.Summary) error {
-	return checkTemplate.Execute(w, map[string]any{"Notice": sum.Notice,
-		"Division": division, "Check": c, "Summary": sum})
-}
 
 // closedTrials is the number of trials of an option in the closed division.
 const closedTrials = 3

@@ -281,7 +281,8 @@ func (s *Submission) build(out *output, sum *merge.Summary) (code string) {
 			return e.Encode(s.metadata(run, sum, logs))
 		})
 	out.write(path.Join(run, "check.md"), func(w io.Writer) error {
-		return writeCheck(w, s.Division, s.check, sum)
+		return checkTemplate.Execute(w, map[string]any{"Notice": sum.Notice, "Division": s.Division,
+			"Check": s.check, "Summary": sum})
 	})
 	return code
 }

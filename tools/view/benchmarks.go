@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -41,11 +43,17 @@ func groups(t *stats.Table) (out []Group) {
 
 func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	var subjects []subject
+	var sections [][]report.Section
 	for run := range t.Runs {
-		subjects = append(subjects, subject{run, b.Trials[run], MedianTrial(b, run)})
+		s := subject{run, b.Trials[run], MedianTrial(b, run)}
+		subjects, sections = append(subjects, s), append(sections, Sections(s.median))
 	}
 	m := Member{Benchmark: b, Figures: draw(b, subjects, t)}
-	for _, p := range parts(subjects, t) {
+	for _, j := range report.Join(sections) {
+		p := Part{Section: j.Section, Long: len(j.Rows) > mostRows}
+		if len(t.Runs) > 1 {
+			p.name(j, t.Labels)
+		}
 		if p.Folded {
 			m.Details = append(m.Details, p)
 		} else {
@@ -102,22 +110,6 @@ type Part struct {
 // mostRows is the largest number of rows of a table that the page does not fold.
 const mostRows = 12
 
-// parts returns the sections of the median trials. Sections with the same title are joined.
-func parts(subjects []subject, t *stats.Table) (out []Part) {
-	var all [][]report.Section
-	for _, s := range subjects {
-		all = append(all, Sections(s.median))
-	}
-	for _, j := range report.Join(all) {
-		p := Part{Section: j.Section, Long: len(j.Rows) > mostRows}
-		if len(t.Runs) > 1 {
-			p.name(j, t.Labels)
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
 // name adds the run's name to each row and to the first line of each run.
 func (p *Part) name(j report.Joined, labels []string) {
 	for i, run := range j.LineOf {
@@ -131,4 +123,74 @@ func (p *Part) name(j report.Joined, labels []string) {
 	for i, run := range j.RowOf {
 		p.Rows[i], p.RunOf = append([]any{labels[run]}, p.Rows[i]...), append(p.RunOf, run+1)
 	}
+}
+
+// MedianTrial returns the trial that represents a run (report.Typical), nil if no trial has a result
+// file.
+func MedianTrial(b *stats.Benchmark, run int) *load.Record {
+	list := results(b.Trials[run])
+	if len(list) == 0 {
+		return nil
+	}
+	typical := report.Typical(list)
+	return b.Trials[run][slices.IndexFunc(b.Trials[run],
+		func(rec *load.Record) bool { return rec.Result == typical })]
+}
+
+// results returns the results of the records that have one.
+func results(records []*load.Record) (list []*result.Result) {
+	for _, rec := range records {
+		if rec.Result != nil {
+			list = append(list, rec.Result)
+		}
+	}
+	return list
+}
+
+// Levels are the keys of the tiers in a result, from fast to slow. The result schema fixes them.
+var Levels = []string{"gpu", "cpu", "storage"}
+
+// ops are the two operations.
+var ops = []string{"read", "write"}
+
+// keyValues returns the key=value parts of a benchmark's name in order.
+func keyValues(name string) (keys []string, values map[string]string) {
+	values = map[string]string{}
+	plain, _ := split(name)
+	for _, part := range strings.Split(plain, "/")[1:] {
+		if k, v, ok := strings.Cut(part, "="); ok {
+			keys = append(keys, k)
+			values[k] = v
+		}
+	}
+	return keys, values
+}
+
+// Anchor returns the benchmark's anchor in the page's URL. Other documents link to it, so it has no keys
+// of a sweep.
+func Anchor(name string) string { return anchors.Replace(base(name)) }
+
+var anchors = strings.NewReplacer("/", "-", "=", "-", " ", "-", `"`, "-", "(", "-", ")", "-")
+
+// Keys returns the key=value parts of a benchmark's name and its settings, or the name if it has no
+// keys.
+func Keys(name string) string {
+	plain, settings := split(name)
+	_, keys, _ := strings.Cut(plain, "/")
+	return cmp.Or(keys, plain) + settings
+}
+
+// base returns the benchmark's name without keys and settings.
+func base(name string) string {
+	plain, _ := split(name)
+	b, _, _ := strings.Cut(plain, "/")
+	return b
+}
+
+// split separates a name from its settings in brackets, whose values may be paths with slashes.
+func split(name string) (plain, settings string) {
+	if i := strings.Index(name, " ["); i >= 0 {
+		return name[:i], name[i:]
+	}
+	return name, ""
 }

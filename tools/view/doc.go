@@ -7,11 +7,13 @@
 //	runs.go        what ran: facts of each run, its warnings
 //	sweeps.go      figures of several benchmarks: the tiers next to each other; a swept parameter as
 //	               curves, with the load that reaches 90 % of the maximum
-//	benchmarks.go  each benchmark: the sections of its results, next to each other for several runs
+//	benchmarks.go  each benchmark: the sections of its results, next to each other for several runs;
+//	               which trial stands for a run; names of benchmarks and tiers
 //	figures.go     the table of figures: what each shows of a run, and on which axes
+//	series.go      data of figures: histograms of all trials as percentile curves and octaves, histograms
+//	               over time
 //	timeline.go    series over time, as figures of the page and as a table of the workbook
 //	engines.go     results of inference engines' own benchmarks, next to ours
-//	trials.go      which trial stands for a run; names of benchmarks and tiers
 //	cells.go       what the cells of tables read: values, medians, changes
 //	chart.go       Chart: axes, lines, a heat map
 //

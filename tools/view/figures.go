@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
+	"kvbench/tracing"
 )
 
 // figure is a figure that any benchmark may have. lines returns the lines of a run, in the order of
@@ -198,8 +199,8 @@ func kneeLines(value func(result.KneePoint) float64) func(subject) []Line {
 }
 
 // nines are the ticks of the percentile axis: 90, 99, 99.9 and so on have equal distances.
-var nines = []Tick{{At: 0, Label: "min"}, {At: stats.MedianPlace, Label: "50"},
-	{At: 1, Label: "90"}, {At: stats.P95Place, Label: "95"}, {At: 2, Label: "99"},
+var nines = []Tick{{At: 0, Label: "min"}, {At: medianPlace, Label: "50"},
+	{At: 1, Label: "90"}, {At: p95Place, Label: "95"}, {At: 2, Label: "99"},
 	{At: 3, Label: "99.9"}, {At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
 
 // latencyFigures are percentile curves over all trials, because the tail needs every sample: of each
@@ -213,7 +214,7 @@ func latencyFigures() (list []figure) {
 				lines := make([]Line, len(keys))
 				for i, key := range keys {
 					lines[i].Name = names[i]
-					places, values := stats.Percentiles(stats.Merge(s.trials, key))
+					places, values := percentiles(merged(s.trials, key))
 					if len(values) > 1 { // else too few samples for any percentile
 						for k, v := range values {
 							lines[i].add(places[k], max(v, 1)/1e6)
@@ -255,11 +256,11 @@ func traceFigures() (list []figure) {
 			Axis{Label: "share of all (%)", Zero: true},
 			func(s subject) (lines []Line) {
 				for key := range strings.FieldsSeq(f.keys) {
-					octaves, kind := stats.TraceOctaves(s.trials, key)
+					kind, ends, shares := traceShares(s.trials, key)
 					l := Line{Name: kind.Title, Step: true}
-					if ends, shares := stats.Shares([]stats.Octaves{octaves}); len(ends) > 0 {
+					if len(ends) > 0 {
 						l.add(ends[0]/4, 0) // so that each value is a bar
-						for i, share := range shares[0] {
+						for i, share := range shares {
 							l.add(ends[i]/2, 100*share)
 						}
 						l.add(ends[len(ends)-1], 0)
@@ -278,24 +279,30 @@ const heatColour = 7
 // courseFigures show percentiles over time, of the run's own histograms and of the kernel's. With one run
 // they also have a heat map: a mean over the window hides the second in which a drive was slow.
 func courseFigures(subjects []subject, t *stats.Table) (out []Chart) {
-	for _, follow := range []func(*load.Record, int) []stats.Followed{stats.FollowCounted,
-		stats.FollowTraced} {
+	for _, follow := range []func(*load.Record, int) []followed{followCounted, followTraced} {
 		for _, s := range subjects {
 			if s.median == nil {
 				continue
 			}
-			coarse := follow(s.median, stats.PercentileIntervals(s.median))
-			for k, f := range follow(s.median, stats.MostIntervals) {
-				title := f.Title + " over time, median trial"
+			// Percentiles of a second each: shorter intervals mostly have too few values.
+			seconds := int(s.median.Result.WindowNS / 1e9)
+			coarse := follow(s.median, min(max(10, seconds), tracing.MostIntervals))
+			for k, f := range follow(s.median, tracing.MostIntervals) {
+				title := f.title + " over time, median trial"
 				i := slices.IndexFunc(out, func(c Chart) bool { return c.Title == title })
 				if i < 0 {
 					i = len(out)
 					out = append(out, Chart{Title: title, X: overTime, Time: true,
-						Y: Axis{Label: f.Label, Log: true}})
+						Y: Axis{Label: f.label, Log: true}})
 				}
 				out[i].add(t, s.run, percentileLines(coarse[k])...)
 				if len(t.Runs) == 1 {
-					out[i].Heat = &Heat{heatColour, f.At, f.From, f.Rows()}
+					h := &Heat{Colour: heatColour, At: f.at, From: f.From}
+					for _, counts := range f.Counts { // padded with 0 to all rows
+						h.Counts = append(h.Counts, append(slices.Clone(counts),
+							make([]int64, len(f.From)-len(counts))...))
+					}
+					out[i].Heat = h
 				}
 			}
 		}
@@ -303,12 +310,17 @@ func courseFigures(subjects []subject, t *stats.Table) (out []Chart) {
 	return out
 }
 
-// percentileLines returns a line per percentile, with one value per interval.
-func percentileLines(f stats.Followed) (lines []Line) {
-	for _, p := range stats.CoursePercentiles {
+// percentileLines returns a line per percentile, with one value per interval: the lower bound of a bucket of half
+// an octave.
+func percentileLines(f followed) (lines []Line) {
+	for _, p := range []float64{0.5, 0.95, 0.99} {
 		l := Line{Name: fmt.Sprintf("p%g, from", 100*p)}
-		for j, v := range f.Percentiles(p) {
-			l.hold(v, f.At[j])
+		for j, end := range f.at {
+			v, enough := f.Percentile(j, p)
+			if !enough {
+				v = math.NaN()
+			}
+			l.hold(v, end)
 		}
 		lines = append(lines, l)
 	}

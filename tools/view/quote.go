@@ -133,7 +133,7 @@ func wouldShow(h stats.Headline, run int) string {
 func (q Quote) Text() string { return q.print(report.Section.Alone, "") }
 
 // Markdown returns the quote for a comment.
-func (q Quote) Markdown() string { return q.print(markdown, "- ") }
+func (q Quote) Markdown() string { return q.print(report.Section.Markdown, "- ") }
 
 // print prints the tables, and below them the sentences.
 func (q Quote) print(table func(report.Section) string, bullet string) string {
@@ -145,22 +145,6 @@ func (q Quote) print(table func(report.Section) string, bullet string) string {
 		b.WriteString(bullet + line + "\n")
 	}
 	return b.String()
-}
-
-// markdown returns a table in Markdown.
-func markdown(s report.Section) string {
-	var b strings.Builder
-	heads, rule := []any{}, []any{}
-	for _, c := range s.Columns {
-		heads, rule = append(heads, c.Name), append(rule, "---")
-	}
-	for _, row := range slices.Concat([][]any{heads, rule}, s.Rows) {
-		for i, v := range row {
-			b.WriteString("| " + strings.ReplaceAll(s.Columns[i].Unit.Text(v), "|", `\|`) + " ")
-		}
-		b.WriteString("|\n")
-	}
-	return b.String() + strings.Join(append([]string{""}, s.Below...), "\n- ") + "\n"
 }
 
 // whatRan says what ran on what.

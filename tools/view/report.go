@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kvbench/kvbench/report"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -110,7 +111,7 @@ func lacking(rec *load.Record) string {
 // Page is a document of one subject that compares no results. The caller makes all of its content.
 type Page struct {
 	Title   string
-	Facts   []Fact // at the top
+	Facts   []report.Line // at the top
 	Figures []Chart
 	Parts   []Part
 	Notes   []string // at the end: limits of the numbers

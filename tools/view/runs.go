@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
@@ -16,7 +17,7 @@ import (
 type Run struct {
 	Name   string
 	Facts  Facts
-	Doubts []string // warnings and failures, with their counts
+	Doubts []string // kinds of warnings and failures
 }
 
 // given is the key of the parameters that the user gave.
@@ -102,18 +103,19 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 			v.Facts.add("input", run)
 		}
 		trials := ofRun(records, run)
-		var warnings []string
+		var doubts [][]string // by trial
 		for _, rec := range trials {
 			v.Facts.describe(rec)
 			if r := rec.Result; r != nil {
+				var texts []string
 				if r.Status != result.StatusComplete {
-					warnings = append(warnings, fmt.Sprintf("%s is %s, ended by %s %s", rec.Name,
-						r.Status, r.EndedBy, r.Error))
+					texts = append(texts, fmt.Sprintf("%s is %s, ended by %s %s", rec.Name, r.Status,
+						r.EndedBy, r.Error))
 				}
-				warnings = append(warnings, r.Warnings...)
+				doubts = append(doubts, append(texts, r.Warnings...))
 			}
 		}
-		v.Doubts = doubts(warnings)
+		v.Doubts = report.Kinds(doubts)
 		out = append(out, v)
 	}
 	return out
@@ -154,23 +156,6 @@ func notices(records []*load.Record) []string {
 		}
 	}
 	return all.Values("")
-}
-
-// doubts returns the warnings, and combines warnings that differ only in numbers.
-func doubts(warnings []string) (list []string) {
-	counts := map[string]int{}
-	for _, text := range warnings {
-		kind := digits.ReplaceAllString(text, "#")
-		if counts[kind]++; counts[kind] == 1 {
-			list = append(list, text)
-		}
-	}
-	for i, text := range list {
-		if n := counts[digits.ReplaceAllString(text, "#")]; n > 1 {
-			list[i] += fmt.Sprintf(" (%d times, perhaps with other numbers)", n)
-		}
-	}
-	return list
 }
 
 // describe adds the facts of one result. Without a result file these are the configuration lines of the
@@ -222,14 +207,6 @@ func (f *Facts) describe(rec *load.Record) {
 	}
 }
 
-// over names the file below a loop device, "" for another device.
-func over(d *result.Device) string {
-	if d.BackingFile == "" {
-		return ""
-	}
-	return "a loop device over " + d.BackingFile
-}
-
 // machine adds a client's machine and storage.
 func (f *Facts) machine(r *result.Result) {
 	e := r.Environment
@@ -244,17 +221,16 @@ func (f *Facts) machine(r *result.Result) {
 	for _, o := range r.Roots() {
 		device := o.DeviceReason // why a directory has no block device
 		if d := o.BlockDevice; d != nil {
-			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes), over(d))
+			device = join(d.Name, d.Model, units.Bytes.Text(d.SizeBytes))
+			if d.BackingFile != "" {
+				device += ", a loop device over " + d.BackingFile
+			}
 		}
 		f.add("device", device)
 		f.add("filesystem", join(o.Mount.Type, o.Mount.MountPoint))
 	}
 	f.add("cache directory", r.IO.CacheDir)
 }
-
-// digits matches a number in a warning with its unit: "3 of 12 reads" and "5 of 12 reads" count as one
-// warning.
-var digits = regexp.MustCompile(`[0-9][0-9.,]*( [KMGT]?i?B\b)?`)
 
 // commit matches a commit's full hash. Its first twelve digits are unique in any repository.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)

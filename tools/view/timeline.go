@@ -10,7 +10,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
-	"kvbench/tools/stats"
 )
 
 // timeline has series of the timeline of a result: a figure of the page, and columns of the workbook. A
@@ -34,28 +33,51 @@ var timelines = func() (list []timeline) {
 	for _, level := range Levels {
 		list = append(list, timeline{"Bandwidth of the " + level + " tier", "bandwidth (%s/s)",
 			units.BytesPerSec, func(tl *result.Timeline) []series {
-				return []series{{"read", stats.Rates(tl, tl.ReadBytes[level]), true},
-					{"write", stats.Rates(tl, tl.WriteBytes[level]), true}}
+				return []series{{"read", rates(tl, tl.ReadBytes[level]), true},
+					{"write", rates(tl, tl.WriteBytes[level]), true}}
 			}})
 	}
 	list = append(list, timeline{"Requests queued and in flight", "how many (requests)",
 		units.Number, func(tl *result.Timeline) []series {
-			return []series{{"queued", stats.Known(tl.Queued), false},
-				{"in flight", stats.Known(tl.InFlight), false}}
+			return []series{{"queued", known(tl.Queued), false},
+				{"in flight", known(tl.InFlight), false}}
 		}}, timeline{"Requests completed", "rate (requests/s)", units.Number,
 		func(tl *result.Timeline) []series {
-			return []series{{"completed", stats.Rates(tl, tl.Requests), true}}
+			return []series{{"completed", rates(tl, tl.Requests), true}}
 		}})
 	for _, level := range Levels {
 		list = append(list, timeline{"Fill of the " + level + " tier", "bytes (%s)", units.Bytes,
 			func(tl *result.Timeline) []series {
-				return []series{{"used", stats.Known(tl.TierUsedBytes[level]), false},
+				return []series{{"used", known(tl.TierUsedBytes[level]), false},
 					{"evicted so far", running(tl.EvictedBytes[level]), false},
 					{"demoted so far", running(tl.DemotedBytes[level]), false}}
 			}})
 	}
 	return list
 }()
+
+// rates returns the bytes per second of each interval. It leaves out a last interval of less than half
+// the length.
+func rates(tl *result.Timeline, bytes []int64) (out []float64) {
+	for i, n := range bytes {
+		length := tl.IntervalNS
+		if i == len(bytes)-1 && tl.LastNS > 0 {
+			length = tl.LastNS
+		}
+		if i == 0 || length >= tl.IntervalNS/2 {
+			out = append(out, float64(n)/(float64(length)/1e9))
+		}
+	}
+	return out
+}
+
+// known returns the readings, with NaN for an unknown one.
+func known(readings []*int64) (out []float64) {
+	for _, v := range readings {
+		out = append(out, orNaN(v))
+	}
+	return out
+}
 
 // running returns the running sums. In the figure a change of the slope shows when the rate changed.
 func running(values []int64) (out []float64) {
@@ -150,9 +172,9 @@ func Timeline(rec *load.Record) (s report.Section) {
 			column(d.title+": "+x.name, d.unit, x.values)
 		}
 	}
-	for _, f := range stats.FollowCounted(rec, len(tl.Requests)) {
+	for _, f := range followCounted(rec, len(tl.Requests)) {
 		for _, l := range percentileLines(f) {
-			column(f.Title+": "+l.Name, units.Milliseconds, l.Y[:len(f.At)])
+			column(f.title+": "+l.Name, units.Milliseconds, l.Y[:len(f.at)])
 		}
 	}
 	return s

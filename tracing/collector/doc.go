@@ -1,7 +1,7 @@
 // Package collector counts in the kernel every request of a device between two exact moments.
 //
-//	options.go       Options: devices, level, processes
-//	collector.go     Collector: start, open and close the window, read
+//	collector.go     Options: devices, level, processes; Collector: start, open and close the window,
+//	                 read
 //	capture.go       a Trace from the counters, and its warnings
 //	counts_bpf.go    the kernel's counters; buckets.go: its log-linear histograms
 //	attach_bpf.go    loads the programs of package bpf for this kernel and attaches them

@@ -119,14 +119,17 @@ func (j *job) fromRequests(t *tracing.Trace) {
 	j.source, j.fromBlock = "block requests", true
 	l := loadOf(t)
 	page := pageBytes(&t.Capture)
-	sizes := [2]sizeShares{split(t.SizeRead, page, l.sequential(reads) >= mostly),
-		split(t.SizeWrite, page, l.sequential(writes) >= mostly)}
+	var sizes [2][]share
+	var differ [2]string // how far the sizes differ from the traced ones
+	for dir, h := range [2]tracing.Histogram{reads: t.SizeRead, writes: t.SizeWrite} {
+		sizes[dir], differ[dir] = split(h, page, l.sequential(direction(dir)) >= mostly)
+	}
 	// A few reads among writes are reads of the program's binary, a few writes among reads metadata: one
 	// percent of them would add a load that did not exist.
 	none := [2]bool{reads: l.none(reads), writes: l.none(writes)}
 	for dir, n := range none {
-		if note := sizes[dir].note; note != "" && !n {
-			j.notes = append(j.notes, fmt.Sprintf("%s: %s", names[dir], note))
+		if differ[dir] != "" && !n {
+			j.notes = append(j.notes, fmt.Sprintf("%s: %s", names[dir], differ[dir]))
 		}
 		if few := l.dirs[dir].Requests; n && few > 0 {
 			j.notes = append(j.notes, fmt.Sprintf("%d %s next to %d %s are left out", few, names[dir],
@@ -137,15 +140,15 @@ func (j *job) fromRequests(t *tracing.Trace) {
 	if one {
 		for dir := range none {
 			if none[dir] {
-				sizes[dir].shares = nil
+				sizes[dir] = nil
 			}
 		}
-		j.add(l, [2][]share{sizes[reads].shares, sizes[writes].shares})
+		j.add(l, sizes)
 		return
 	}
 	// Each direction at its own rate: the slower one does not delay the other.
-	j.add(l, [2][]share{reads: sizes[reads].shares})
-	j.add(l, [2][]share{writes: sizes[writes].shares})
+	j.add(l, [2][]share{reads: sizes[reads]})
+	j.add(l, [2][]share{writes: sizes[writes]})
 }
 
 // add makes a part of the directions that have sizes. They share a queue, and so its depth, its pauses and
@@ -200,7 +203,7 @@ func (j *job) fromCalls(t *tracing.Trace, in Input) {
 	j.source = "calls on files, for lack of block requests"
 	p := part{}
 	for d, h := range [2]tracing.Histogram{t.VFSReadSize, t.VFSWriteSize} {
-		p.sizes[d] = split(h, pageBytes(&t.Capture), false).shares
+		p.sizes[d], _ = split(h, pageBytes(&t.Capture), false)
 		p.requests[d] = float64(h.Count)
 	}
 	if n := t.Fsync.Count; n >= flushesMin {

@@ -92,7 +92,7 @@ func TestSplitSumsTo100(t *testing.T) {
 		{4096: 9049, 65536: 950, 6553600: 1},
 	} {
 		total := 0
-		shares := split(sizes(counts), 4096, false).shares
+		shares, _ := split(sizes(counts), 4096, false)
 		assert.LessOrEqual(t, len(shares), maxSplit)
 		for _, s := range shares {
 			assert.Positive(t, s.percent)

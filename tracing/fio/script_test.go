@@ -34,9 +34,9 @@ func TestScript(t *testing.T) {
 	datadriven.RunTest(t, "testdata/jobs", func(t *testing.T, d *datadriven.TestData) string {
 		if d.Cmd == "split" {
 			h := sizesIn(t, d.CmdArgs[0].Vals)
-			s := split(h, 4096, d.HasArg("sequential"))
-			return fmt.Sprintf("%s: %.4g of %.4g bytes\n%s", splitText(s.shares), mean(s.shares),
-				1024**h.Mean, s.note)
+			shares, note := split(h, 4096, d.HasArg("sequential"))
+			return fmt.Sprintf("%s: %.4g of %.4g bytes\n%s", splitText(shares), mean(shares),
+				1024**h.Mean, note)
 		}
 		tr, in := tracedFor(t, d)
 		job, err := Job(tr, in)

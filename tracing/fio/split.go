@@ -17,12 +17,6 @@ type share struct {
 	percent int
 }
 
-// sizeShares are the request sizes of a direction, with notes for the header.
-type sizeShares struct {
-	shares []share
-	note   string
-}
-
 // sectorSize is the smallest request, in bytes.
 const sectorSize = 512
 
@@ -51,9 +45,11 @@ const (
 // Few large requests can be most of the bytes. Sizes that would round to 0 get one percent. If that would
 // move more bytes than were traced, they become one size that has as many bytes at one percent as they
 // had.
-func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
+//
+// The note for the header says how far the shares differ from the distribution, "" if they hardly do.
+func split(h tracing.Histogram, page int64, sequential bool) (shares []share, note string) {
 	if h.Count == 0 {
-		return s
+		return nil, ""
 	}
 	counts := map[int64]int64{}
 	bytes := 0.0
@@ -83,7 +79,7 @@ func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 		common, rare = order, nil
 	}
 	common = common[:min(len(common), maxSplit-len(rare))]
-	shares := shared(common, counts, 100-len(rare))
+	shares = shared(common, counts, 100-len(rare))
 	for _, size := range rare {
 		shares = append(shares, share{bytes: size, percent: 1})
 	}
@@ -96,16 +92,15 @@ func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 			i, shares = len(shares), append(shares, share{bytes: one})
 		}
 		shares[i].percent++
-		s.note = fmt.Sprintf("%d sizes with few requests and %.0f%% of the bytes are 1%% of %s in "+
+		note = fmt.Sprintf("%d sizes with few requests and %.0f%% of the bytes are 1%% of %s in "+
 			"this job", len(rare), 100*rareBytes/bytes, sizeText(one))
 	}
 	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.bytes, b.bytes) })
-	s.shares = shares
-	if kept := mean(s.shares); s.note == "" && math.Abs(kept/seen-1) > bytesOff {
-		s.note = fmt.Sprintf("a request of this job moves %.1f KiB on average, one of the trace "+
+	if kept := mean(shares); note == "" && math.Abs(kept/seen-1) > bytesOff {
+		note = fmt.Sprintf("a request of this job moves %.1f KiB on average, one of the trace "+
 			"%.1f KiB: shares are whole percents", kept/1024, seen/1024)
 	}
-	return s
+	return shares, note
 }
 
 // shared divides so many percent among sizes, and drops sizes that get 0.

@@ -2,7 +2,6 @@ package xlsx
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -17,17 +16,9 @@ import (
 	"kvbench/tools/view"
 )
 
-// maxRows is the number of rows of a sheet without its header. Excel and LibreOffice have 2²⁰ rows.
-const maxRows = 1<<20 - 1
-
 // Write writes the workbook of the records. t is their comparison. The charts are the last sheets,
 // because they load slowest.
 func Write(w io.Writer, records []*load.Record, t *stats.Table, engines []load.Engine) error {
-	// Fail now, not after a minute of writing.
-	if len(records) > maxRows {
-		return fmt.Errorf("%d results are more than a sheet has rows (%d); select some",
-			len(records), maxRows)
-	}
 	b := newBook()
 	defer b.f.Close()
 	heads, rows := Summary(records)

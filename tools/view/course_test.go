@@ -1,4 +1,4 @@
-package stats
+package view
 
 import (
 	"testing"
@@ -16,8 +16,8 @@ func TestPlainIOHasNoRequestsOverTime(t *testing.T) {
 	records, _, err := load.All([]string{"../../kvbench/record/testdata/result.json"}, load.Options{})
 	require.NoError(t, err)
 	titles := func() (list []string) {
-		for _, f := range FollowCounted(records[0], 60) {
-			list = append(list, f.Title)
+		for _, f := range followCounted(records[0], 60) {
+			list = append(list, f.title)
 		}
 		return list
 	}
