@@ -28,7 +28,7 @@ func foreseen(t *testing.T, name, args string) *plan {
 	p := newPlan()
 	p.points = v.Points
 	for _, point := range v.Points {
-		p.storage[point] = kvbench.StorageConfig{StorageBytes: 4 << 30, CacheDir: cacheDir(point),
+		p.storage[point] = kvbench.StorageConfig{StorageBytes: 4 << 30,
 			Use: buffer.Use{Depth: 1}}
 	}
 	p.add(v, suite, bench, nil)

@@ -160,14 +160,13 @@ func (t *trial) storageTier() tiers.Tier {
 // openRoots opens the directories of the storage tier, and the files in them.
 func (t *trial) openRoots(ctx context.Context) error {
 	cfg := t.cfg.Storage
-	roots := cfg.roots()
-	n := int64(len(roots))
+	n := int64(len(cfg.Roots))
 	slot := int64(1)
 	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
 		slot = cfg.Layout.Bytes
 	}
 	var all [][]spread.Part // one list per tensor-parallel rank
-	for i, r := range roots {
+	for i, r := range cfg.Roots {
 		where := ""
 		if n > 1 {
 			where = ", in " + r.Dir
@@ -207,7 +206,7 @@ func (t *trial) openRoots(ctx context.Context) error {
 		t.info.IO.Roots = append(t.info.IO.Roots,
 			result.Root{Directory: r.Dir, RoomBytes: r.Room})
 	}
-	t.Rec.Parts(len(roots))
+	t.Rec.Parts(len(cfg.Roots))
 	for _, parts := range all {
 		t.files = append(t.files, spread.New(parts...))
 	}

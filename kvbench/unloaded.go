@@ -179,8 +179,8 @@ func (m *alone) clear(ctx context.Context, need int64) error {
 	cfg := &m.cfg.Storage
 	y, _ := cfg.Layout.Spec()
 	space, err := m.tier.Space(ctx)
-	if err == nil && space.Free >= need+cfg.FreeFloor && y.Name == tiers.LayoutFiles && len(m.dirs) == 1 &&
-		cfg.Folder == nil && !cfg.KeepFiles {
+	if err == nil && y.Name == tiers.LayoutFiles && len(m.dirs) == 1 &&
+		space.Free >= need+cfg.Roots[0].Floor && cfg.Folder == nil && !cfg.KeepFiles {
 		return nil
 	}
 	return m.remove(ctx)

@@ -45,7 +45,7 @@ func replayConfig(t *testing.T, capacity int64) plainRun {
 		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay",
 			Division: result.DivisionOpen, Count: 1, Ranks: 1}},
 		Storage: kvbench.StorageConfig{
-			CacheDir: dir, StorageBytes: capacity,
+			Roots: []kvbench.Root{{Dir: dir}}, StorageBytes: capacity,
 			Use:    buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: 4},
 			Verify: content.VerifyFull, Nonce: [16]byte{1},
 		},
