@@ -80,7 +80,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 			cfg.Precondition.Tokens = sizes[len(sizes)-1]
 		}
 	}
-	return requests.New(cfg)
+	return requests.New(cfg), nil
 }
 
 // runInfo returns the facts of a trial that the parameters determine, for its result.

@@ -3,7 +3,6 @@ package requests
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -100,21 +99,8 @@ type Load struct {
 
 var _ kvbench.Counted = (*Load)(nil)
 
-// New returns a Load for one trial, or an error if cfg is invalid.
-func New(cfg Config) (*Load, error) {
-	var errs []error
-	if cfg.Source == nil {
-		errs = append(errs, errors.New("source: none given"))
-	}
-	if cfg.Workers < 1 {
-		errs = append(errs, fmt.Errorf("workers: %d, need at least 1", cfg.Workers))
-	}
-	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Limit == 0 && cfg.EndedBy == "") {
-		errs = append(errs, fmt.Errorf("window: %v, need a positive window, a number of "+
-			"requests, or a source that ends", cfg.Window))
-	}
-	return &Load{cfg: cfg}, errors.Join(errs...)
-}
+// New returns a Load for one trial.
+func New(cfg Config) *Load { return &Load{cfg: cfg} }
 
 // Phase implements Workload.
 func (l *Load) Phase() kvbench.Phase { return l.cfg.Phase }
