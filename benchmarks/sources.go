@@ -114,8 +114,7 @@ func (s *session) traceFiles(v *params.Values) (*result.TraceFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.traces[path] = &result.TraceFiles{Files: id.Files, Bytes: id.Bytes, HashedBytes: id.Hashed,
-		SHA256: id.SHA256}
+	s.traces[path] = new(result.TraceFiles(id))
 	return s.traces[path], nil
 }
 

@@ -55,9 +55,6 @@ type mooncakeLine struct {
 // mooncakeSessions has the time of the last row of each session.
 type mooncakeSessions map[string]*time.Duration
 
-// maxMooncakeSessions is the largest number of remembered sessions. They take some hundred MB.
-const maxMooncakeSessions = 1 << 20
-
 // row adds the row of a line to out.
 func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) error {
 	// Of each pair of keys, take the key that the line has.
@@ -101,9 +98,6 @@ func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) 
 	case before != nil:
 		*before = row.Stamp
 	default:
-		if len(m) == maxMooncakeSessions {
-			clear(m)
-		}
 		m[session] = new(row.Stamp)
 	}
 	return nil

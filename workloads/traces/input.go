@@ -42,14 +42,7 @@ type opening struct {
 func openInput(format formats.Format, cfg Config) (in *input, problems error) {
 	in = &input{cfg: cfg, format: format, apart: formats.Apart(cfg.Paths), dated: !format.Untimed,
 		sessional: true}
-	if len(cfg.Paths) == 0 {
-		return in, fmt.Errorf("%s trace: no files given", format.Name)
-	}
 	if format.Untimed {
-		if cfg.Start != 0 {
-			return in, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
-				" at one", format.Name)
-		}
 		in.cfg.Speedup = 0
 	}
 	for i := range cfg.Paths {
