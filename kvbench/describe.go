@@ -78,15 +78,8 @@ func (t *trial) tierInfo() {
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)
 		}
-		files := []tiers.Files{level.Files()}
-		if level.Kind == tiers.Storage && len(t.files) > 0 {
-			files = nil
+		if level.Kind == tiers.Storage {
 			for _, f := range t.files {
-				files = append(files, f)
-			}
-		}
-		for _, f := range files {
-			if f, ok := f.(interface{ Footprint() (held, waste int64) }); ok {
 				_, waste := f.Footprint()
 				info.WasteBytes += waste
 			}

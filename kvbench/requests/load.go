@@ -204,11 +204,8 @@ func (l *Load) Waits() (path string, since time.Duration) {
 	if d == nil {
 		return "", 0
 	}
-	return l.cfg.input(), d.silent()
+	return l.cfg.Input, d.silent()
 }
-
-// input returns the name of the source's input, for messages.
-func (c *Config) input() string { return cmp.Or(c.Input, "the source of requests") }
 
 // Report implements Workload.
 func (l *Load) Report(in *record.Info) {
@@ -219,7 +216,7 @@ func (l *Load) Report(in *record.Info) {
 	}
 	if !l.closed.Load() && l.dispatch.silent() > 0 {
 		in.Warnings = append(in.Warnings, fmt.Sprintf("%s did not answer when the window ended: "+
-			"the offered load is not known", l.cfg.input()))
+			"the offered load is not known", l.cfg.Input))
 		in.LoadUnknown = true
 		return
 	}
