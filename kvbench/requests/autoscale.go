@@ -101,7 +101,7 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 		sum.Found = a.at == sum.SustainedUsers || a.most > sum.SustainedUsers
 	}
 	r.NextUsers = max(1, min(next, cmp.Or(a.cfg.MaxUsers, mostUsers)))
-	r.Action = cmp.Or(r.Action, action(r.Users, r.NextUsers))
+	r.Action = cmp.Or(r.Action, actions[cmp.Compare(r.NextUsers, r.Users)])
 	sum.FinalUsers = r.NextUsers
 	sum.PeakUsers = max(sum.PeakUsers, r.NextUsers)
 	if len(a.kept) < maxKeptRounds {
@@ -110,16 +110,8 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 	return r.NextUsers, a.over
 }
 
-// action names a change of the number of users.
-func action(from, to int) string {
-	switch {
-	case to > from:
-		return result.ScaleUp
-	case to < from:
-		return result.ScaleDown
-	}
-	return result.ScaleHold
-}
+// actions names the changes of the number of users, by cmp.Compare of the new and the old number.
+var actions = map[int]string{-1: result.ScaleDown, 0: result.ScaleHold, 1: result.ScaleUp}
 
 // stop ends the search. Afterwards summary and kept do not change.
 func (a *autoscaler) stop() {
