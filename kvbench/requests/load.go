@@ -28,16 +28,15 @@ type Config struct {
 	Input   string // the path that the source reads during the load, "" = none
 	Planner workloads.Planner
 	Workers int
-	// EndedBy is the result's reason when a finite source is exhausted and its requests are completed:
-	// EndedByMaxRequests or EndedByInput. "" = the source has no end.
+	// EndedBy is the result's reason when a finite source is exhausted and its requests are completed.
+	// "" = EndedByInput.
 	EndedBy string
 
 	// Phase has the lengths of warm-up and window. The window also ends when a finite source is
 	// exhausted.
 	kvbench.Phase
 
-	Users     int        // at the start; 0 if the source has no users
-	Autoscale *Autoscale // nil = the number of users is constant
+	Autoscale *Autoscale // nil = the number of users is constant; else the source is Scalable
 
 	TokenTime time.Duration // simulated generation time of a token
 	// Cost is the time to compute the prompt tokens that no tier has, on one server that all requests
@@ -129,9 +128,9 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.dispatch = newDispatcher(ctx, &l.cfg, e, src)
 	l.started.Store(l.dispatch)
 	if l.cfg.Autoscale != nil {
-		l.scaler, err = newScaler(l)
+		l.scaler = newScaler(l)
 	}
-	return err
+	return nil
 }
 
 // readValidation reads the recorded run of ValidationTrace.
