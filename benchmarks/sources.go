@@ -86,8 +86,8 @@ func traceFormat(v *params.Values) (formats.Format, error) {
 	// ShareGPT files have text and no token counts: the tokenizer (-tokenizer) counts the tokens.
 	case "ShareGPT":
 		caps := v.Profile.ShareGPT
-		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
-		return formats.ShareGPT(caps.MaxContext, caps.MaxGenerate, counter), err
+		counter := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
+		return formats.ShareGPT(caps.MaxContext, caps.MaxGenerate, counter), nil
 	}
 	return formats.Format{}, fmt.Errorf("%s has no format of recordings", v.Bench.Name)
 }

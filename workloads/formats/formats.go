@@ -41,9 +41,6 @@ func packed(extension string) []string {
 // directory and its subdirectories it takes the files with one of the format's extensions, except
 // hidden files.
 func (f Format) Files(s string) ([]string, error) {
-	if s == "" {
-		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
-	}
 	var paths []string
 	none := fmt.Errorf("trace path %q matches no file", s)
 	info, err := os.Stat(s)
