@@ -34,18 +34,12 @@ type SimConfig struct {
 // Of Config.Storage it uses the sizes, GPUBandwidth, Chunk, Depth and MaxWriters. A storage size of 0
 // means unlimited. It ignores Settle, Precondition and Clock.
 func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*result.Result, error) {
-	if err := sc.Device.Validate(); err != nil {
-		return nil, err
-	}
 	s := &simulation{SimConfig: sc, began: time.Now(), device: new(sim.Device)}
 	cfg.Clock, cfg.Settle = clock.NewVirtual(), 0
 	var gpu, storage tiers.Tier // nil: takes no time; the trial has the settings
 	if sc.Device != nil && cfg.Storage.GPUBytes > 0 {
-		link, err := sim.NewLink(cfg.Storage.GPUBandwidth, cfg.Clock)
-		if err != nil {
-			return nil, err
-		}
-		s.gpu, gpu = link, transfer.New(link, nil)
+		s.gpu = sim.NewLink(cfg.Storage.GPUBandwidth, cfg.Clock)
+		gpu = transfer.New(s.gpu, nil)
 	}
 	if sc.Device != nil {
 		model := result.SimulatedDevice(*sc.Device)

@@ -96,11 +96,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		t.Levels = append(t.Levels, cache.Level{Kind: tiers.GPU, Tier: transfer.New(t.cards, t.Transfer),
 			Capacity: n})
 	} else if n > 0 {
-		link, err := sim.NewLink(cfg.GPUBandwidth, t.Clock)
-		if err != nil {
-			return err
-		}
-		add(tiers.GPU, transfer.New(link, t.Transfer), n)
+		add(tiers.GPU, transfer.New(sim.NewLink(cfg.GPUBandwidth, t.Clock), t.Transfer), n)
 	}
 	if n := cfg.CPUBytes; n > 0 {
 		memory, err := memtier.New(n, t.nodes...) // on the NUMA nodes of the storage tier's devices

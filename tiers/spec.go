@@ -1,10 +1,6 @@
 package tiers
 
-import (
-	"errors"
-	"fmt"
-	"time"
-)
+import "time"
 
 // DeviceModel is a queueing model of a drive that the machine does not have.
 //
@@ -42,29 +38,6 @@ type DeviceModel struct {
 	Duplex       bool
 	Slice        time.Duration // 0: the medium passes requests one by one
 	Flush        time.Duration // added to the write of each entry
-}
-
-// Validate returns an error that names every value that a model cannot have. A nil model is valid.
-func (m *DeviceModel) Validate() error {
-	if m == nil {
-		return nil
-	}
-	var errs []error
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("simulated device: "+format, args...))
-		}
-	}
-	want(m.Read > 0 && m.Write > 0, "bandwidths %g and %g bytes/s must be positive", m.Read,
-		m.Write)
-	want(m.ReadIOPS >= 0 && m.WriteIOPS >= 0, "%g and %g requests/s must not be negative",
-		m.ReadIOPS, m.WriteIOPS)
-	want(m.ReadLatency >= 0 && m.WriteLatency >= 0, "latencies %v and %v must not be negative",
-		m.ReadLatency, m.WriteLatency)
-	want(m.Slice >= 0, "slices of %v must not be negative", m.Slice)
-	want(m.Flush >= 0, "flushes of %v must not be negative", m.Flush)
-	want(m.Parallelism >= 1, "parallelism %d must be at least 1", m.Parallelism)
-	return errors.Join(errs...)
 }
 
 // Passing returns how long a request occupies the medium: its bytes ÷ bandwidth, at least 1 ÷ IOPS.

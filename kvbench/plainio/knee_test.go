@@ -20,7 +20,6 @@ func kneeOn(ctx context.Context, t *testing.T, m tiers.DeviceModel, r *Knee,
 	seed uint64) *result.Result {
 	tiertest.OneThread(t)
 	t.Helper()
-	require.NoError(t, m.Validate())
 	v := clock.NewVirtual()
 	cfg := onModel(v, m, 1<<40).lasting(time.Second)
 	cfg.Seed = seed

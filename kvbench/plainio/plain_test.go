@@ -34,11 +34,7 @@ func onTier(tier tiers.Files, capacity int64) []cache.Level {
 
 // slowTier is a storage tier that moves one page per second in each direction.
 func slowTier(c clock.Clock, capacity int64) []cache.Level {
-	tier, err := sim.NewLink(page, c)
-	if err != nil {
-		panic(err)
-	}
-	return onTier(tier, capacity)
+	return onTier(sim.NewLink(page, c), capacity)
 }
 
 type trialConfig = kvbench.Config

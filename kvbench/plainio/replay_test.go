@@ -82,8 +82,7 @@ func replayed(t *testing.T, d *datadriven.TestData) string {
 	cfg.Storage.StorageBytes = capacity
 	if link > 0 {
 		cfg.Clock = clock.NewWall()
-		tier, err := sim.NewLink(link, cfg.Clock)
-		require.NoError(t, err)
+		tier := sim.NewLink(link, cfg.Clock)
 		cfg.Storage.Levels = onTier(tier, capacity)
 	}
 	res, err := runPlain(t.Context(), cfg, r)

@@ -51,7 +51,6 @@ func inTrial(t *testing.T, make func(clock.Clock) tiers.Files, f func(ctx contex
 func drive(t *testing.T) func(c clock.Clock) tiers.Files {
 	m := tiers.DeviceModel{Read: 16 * page * 1000, Write: 8 * page * 1000,
 		ReadLatency: time.Millisecond, WriteLatency: time.Millisecond, Parallelism: 1000}
-	require.NoError(t, m.Validate())
 	return func(c clock.Clock) tiers.Files { return sim.NewDevice(m, "a drive", c) }
 }
 

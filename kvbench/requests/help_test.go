@@ -47,11 +47,7 @@ func plenty() []cache.Level { return storage(tiertest.NewNull(), 1<<50) }
 
 // slow is a storage tier that moves one token per second in each direction.
 func slow(c clock.Clock, capacity int64) []cache.Level {
-	tier, err := sim.NewLink(unit, c)
-	if err != nil {
-		panic(err)
-	}
-	return storage(tier, capacity)
+	return storage(sim.NewLink(unit, c), capacity)
 }
 
 // testConfig is a run over the given tiers with a source of the test's own.

@@ -92,9 +92,7 @@ func drivenLevels(t *testing.T, c kvbench.StorageConfig, wall clock.Clock) []cac
 	for i := range levels {
 		switch levels[i].Kind {
 		case tiers.GPU:
-			link, err := sim.NewLink(c.GPUBandwidth, wall)
-			require.NoError(t, err)
-			levels[i].Tier = transfer.New(link, nil)
+			levels[i].Tier = transfer.New(sim.NewLink(c.GPUBandwidth, wall), nil)
 		case tiers.Storage:
 			levels[i].Tier = transfer.New(sim.NewDevice(aDrive, "a drive", wall), nil)
 		}

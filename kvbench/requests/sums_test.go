@@ -87,15 +87,14 @@ func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		cfg := optionOne(t, 20*time.Second)
-		cfg.Users, cfg.Workers, cfg.Clock, cfg.Storage.Simulated = 20, 20, wall, true
+		cfg.Workers, cfg.Clock, cfg.Storage.Simulated = 20, wall, true
 		cfg.Storage.Workers, cfg.Warmup = 20, 5*time.Second
 		var levels []cache.Level
 		for kind, capacity := range []int64{tiers.CPU: 4 << 30, tiers.Storage: 64 << 30} {
 			if capacity == 0 {
 				continue
 			}
-			link, err := sim.NewLink(2<<30, wall)
-			require.NoError(t, err)
+			link := sim.NewLink(2<<30, wall)
 			levels = append(levels, cache.Level{Kind: tiers.Kind(kind), Capacity: capacity,
 				Tier: transfer.New(pieces{faults.Wrap(link, func(_ context.Context, e faults.Event) error {
 					switch {

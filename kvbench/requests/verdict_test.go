@@ -70,8 +70,7 @@ func TestVerdictsOfSimulatedDevices(t *testing.T) {
 func onLink(t *testing.T, n, workers int, tier func(tiers.Files, clock.Clock) tiers.Files) runConfig {
 	t.Helper()
 	wall := clock.NewWall()
-	link, err := sim.NewLink(1000*unit, wall)
-	require.NoError(t, err)
+	link := sim.NewLink(1000*unit, wall)
 	cfg := many(n, workers, 1)
 	cfg.Clock, cfg.Storage.Levels = wall, storage(tier(link, wall), 1<<40)
 	cfg.Usage = func() host.Usage { return host.Usage{} }

@@ -71,8 +71,7 @@ func TestTheCountsAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
 	for n := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()
-			tier, err := sim.NewLink(unit*1e8, wall) // many operations end at each moment
-			require.NoError(t, err)
+			tier := sim.NewLink(unit*1e8, wall) // many operations end at each moment
 			src := population(30, func(u *users.Config) { u.Rate = 1e6; u.MultiTurn = false })
 			cfg := testConfig(storage(tier, 1<<50), src, 8).lasting(20 * time.Millisecond)
 			cfg.Clock = wall

@@ -50,17 +50,13 @@ func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 // NewLink returns an empty GPU's memory behind a link with a bandwidth in bytes/s in each direction. All
 // transfers of a direction share its bandwidth in FIFO order. An object is one request. The cache manages
 // the capacity.
-func NewLink(bandwidth float64, c clock.Clock) (*Device, error) {
-	if !(bandwidth > 0) {
-		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: "+
-			"the bandwidth must be positive (-gpu-bandwidth-gbps)", bandwidth)
-	}
+func NewLink(bandwidth float64, c clock.Clock) *Device {
 	return &Device{
 		model: tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Duplex: true}, clock: c,
 		mu: new(sync.Mutex), held: make(map[tiers.ID]struct{}),
 		traits: tiers.Traits{Chunk: math.MaxInt, Align: 1,
 			Description: fmt.Sprintf("simulated, %.1f GiB/s each way", bandwidth/(1<<30))},
-	}, nil
+	}
 }
 
 // Traits returns traits of a tier without bytes.

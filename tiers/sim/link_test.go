@@ -18,8 +18,7 @@ import (
 func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		g, err := sim.NewLink(1e9, wall)
-		require.NoError(t, err)
+		g := sim.NewLink(1e9, wall)
 		x := transfer.New(g, &transfer.Settings{Chunk: 1 << 20, Depth: 1, Clock: wall})
 		var tm tiers.Timing
 		write := func(ctx context.Context, o tiers.Object) error {
@@ -52,9 +51,4 @@ func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
 		assert.ErrorIs(t, write(ctx, tiers.Object{Key: "c", Size: 9e9}), context.Canceled)
 		assert.ErrorIs(t, g.Remove(t.Context(), tiers.Object{Key: "c"}), tiers.ErrNotFound)
 	})
-}
-
-func TestALinkNeedsABandwidth(t *testing.T) {
-	_, err := sim.NewLink(0, nil)
-	assert.ErrorContains(t, err, "-gpu-bandwidth-gbps")
 }
