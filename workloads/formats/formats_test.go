@@ -43,7 +43,7 @@ func TestFilesOfADirectoryAPatternAndAName(t *testing.T) {
 func TestNoFilesAreAnError(t *testing.T) {
 	empty := t.TempDir()
 	for path, want := range map[string]string{
-		"":                             "matches no file",
+		"":                             "no such file",
 		filepath.Join(empty, "x.csv"):  "no such file",
 		filepath.Join(empty, "*.csv"):  "matches no file",
 		filepath.Join(empty, "[x.csv"): "syntax error in pattern",
