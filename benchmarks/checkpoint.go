@@ -51,6 +51,7 @@ func checkpointStorage(v *params.Values, c *kvbench.StorageConfig) error {
 	}
 	_, bytes := spec.Totals()
 	c.StorageBytes, c.Nonce = bytes*int64(checkpointsKept(v)), v.TrialNonce()
+	c.Roots = []kvbench.Root{{Dir: cacheDir(v)}}
 	c.Layout.Kind = tiers.LayoutNamed
 	c.Advice = map[string]filetier.Advice{"none": filetier.AdviseNothing,
 		"sequential": filetier.AdviseSequential}[v.Fadvise]
@@ -122,10 +123,11 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 	// Add one percent for the filesystem's metadata: a disk that is full in the last file costs the
 	// whole run.
 	writes, _, _ := v.CheckpointRuns()
-	need := checkpointRoom(v, spec, c.CacheDir) * int64(checkpointsKept(v))
+	dir := cacheDir(v)
+	need := checkpointRoom(v, spec, dir) * int64(checkpointsKept(v))
 	need += need / 100
-	fs, err := host.FilesystemOf(c.CacheDir)
-	fs.Free += workdir.Reclaimable(workdir.Options{CacheDir: c.CacheDir, Rank: v.Rank,
+	fs, err := host.FilesystemOf(dir)
+	fs.Free += workdir.Reclaimable(workdir.Options{CacheDir: dir, Rank: v.Rank,
 		Folder: checkpoint.Folder(spec, c.Nonce, writes == 0, v.Rank)}).Freed
 	switch {
 	case err != nil:
@@ -134,7 +136,7 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 	case writes > 0 && need > fs.Free:
 		say("-cache-dir: must have room for the checkpoints, %s with 1 %% for the filesystem, and "+
 			"%s has %s free; give fewer -checkpoint-writes, -checkpoint-keep, or a smaller "+
-			"-checkpoint-scale", units.Bytes.Text(need), c.CacheDir, units.Bytes.Text(fs.Free))
+			"-checkpoint-scale", units.Bytes.Text(need), dir, units.Bytes.Text(fs.Free))
 	}
 	// Refuse this now, not after an hour of writing.
 	if v.Checkpoint.Flush == "drop" && os.Geteuid() != 0 {

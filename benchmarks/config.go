@@ -50,19 +50,13 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	}
 	cfg.Cost, _ = v.Cost()
 	cfg.ContextWindow = v.ContextWindow()
-	if v.Bench.Load == params.LoadTrace {
-		cfg.EndedBy = result.EndedByInput
-	}
 	if v.MaxRequests > 0 {
 		// The window ends when all requests have completed.
 		cfg.EndedBy, cfg.Window = result.EndedByMaxRequests, 0
 	}
-	if v.Bench.Load == params.LoadUsers {
-		cfg.Users = v.Users
-	}
 	if v.Autoscaling {
 		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation,
-			Interval: v.AutoscalerInterval}
+			Interval: v.AutoscalerInterval, Users: v.Users}
 	}
 	// Only the synthetic load of users reads entries that were written before the window.
 	if v.DecodeOnly && v.Bench.Load == params.LoadUsers {
@@ -80,7 +74,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 			cfg.Precondition.Tokens = sizes[len(sizes)-1]
 		}
 	}
-	return requests.New(cfg)
+	return requests.New(cfg), nil
 }
 
 // runInfo returns the facts of a trial that the parameters determine, for its result.

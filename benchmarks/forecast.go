@@ -233,7 +233,8 @@ func (p *plan) early(l *line) string {
 	text := fmt.Sprintf("too short to quote is the window of %s\n  half of the tier is full after about %s; a window of %s needs "+
 		"-storage-capacity-gb %s\n  for each GiB/s that the drive writes", l.benchmark(), roughly(l.short),
 		units.FormatDuration(report.QuotedWindow), units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
-	if on := filesystems(l.v); p.storage[l.v].FreeFloor > 0 && len(on) > 0 {
+	roots, on := p.storage[l.v].Roots, filesystems(l.v)
+	if len(on) > 0 && len(roots) > 0 && roots[0].Floor > 0 {
 		text += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),
 			units.Bytes.Text(on[0].Free-tier), units.Bytes.Text(on[0].Free))
 	}

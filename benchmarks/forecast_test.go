@@ -28,7 +28,7 @@ func foreseen(t *testing.T, name, args string) *plan {
 	p := newPlan()
 	p.points = v.Points
 	for _, point := range v.Points {
-		p.storage[point] = kvbench.StorageConfig{StorageBytes: 4 << 30, CacheDir: cacheDir(point),
+		p.storage[point] = kvbench.StorageConfig{StorageBytes: 4 << 30,
 			Use: buffer.Use{Depth: 1}}
 	}
 	p.add(v, suite, bench, nil)
@@ -140,7 +140,8 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	p = newPlan()
 	p.points = v.Points
 	for _, point := range v.Points {
-		p.storage[point] = kvbench.StorageConfig{StorageBytes: 4 << 30, FreeFloor: 9 << 30, CacheDir: cacheDir(point)}
+		p.storage[point] = kvbench.StorageConfig{StorageBytes: 4 << 30,
+			Roots: []kvbench.Root{{Dir: cacheDir(point), Floor: 9 << 30}}}
 	}
 	p.add(v, suite, bench, nil)
 	p.schedule(2)

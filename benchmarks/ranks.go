@@ -247,12 +247,8 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	}
 	c.mu.Unlock()
 	st := &cfg.Storage
-	roots := st.Roots
-	if len(roots) == 0 {
-		roots = []kvbench.Root{{Room: st.StorageBytes, Floor: st.FreeFloor}}
-	}
 	terms := group.Terms{Name: name, Nonce: st.Nonce[:], Capacity: st.StorageBytes}
-	for _, r := range roots {
+	for _, r := range st.Roots {
 		terms.Directories = append(terms.Directories, group.Capacity{Bytes: r.Room, Floor: r.Floor})
 	}
 	agreed, err := c.member.Enter(c.s.ctx, terms)
@@ -263,10 +259,7 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	// same bytes.
 	copy(st.Nonce[:], agreed.Nonce)
 	for i, r := range agreed.Directories {
-		roots[i].Room, roots[i].Floor = r.Bytes, r.Floor
-	}
-	if len(st.Roots) == 0 {
-		st.FreeFloor = roots[0].Floor
+		st.Roots[i].Room, st.Roots[i].Floor = r.Bytes, r.Floor
 	}
 	st.StorageBytes, cfg.Group = agreed.Capacity, c.member
 	return nil

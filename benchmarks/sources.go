@@ -84,8 +84,8 @@ func traceFormat(v *params.Values) (formats.Format, error) {
 	// ShareGPT files have text and no token counts: the tokenizer (-tokenizer) counts the tokens.
 	case "ShareGPT":
 		caps := v.Profile.ShareGPT
-		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
-		return formats.ShareGPT(caps.MaxContext, caps.MaxGenerate, counter), err
+		counter := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
+		return formats.ShareGPT(caps.MaxContext, caps.MaxGenerate, counter), nil
 	}
 	return formats.Format{}, fmt.Errorf("%s has no format of recordings", v.Bench.Name)
 }
@@ -112,8 +112,7 @@ func (s *session) traceFiles(v *params.Values) (*result.TraceFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.traces[path] = &result.TraceFiles{Files: id.Files, Bytes: id.Bytes, HashedBytes: id.Hashed,
-		SHA256: id.SHA256}
+	s.traces[path] = new(result.TraceFiles(id))
 	return s.traces[path], nil
 }
 

@@ -26,7 +26,7 @@ import (
 // storageConfig returns the storage configuration of a trial. It sets what the parameters leave open:
 // the cache directory, and the capacity, which depends on the free space.
 func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
-	c = kvbench.StorageConfig{CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
+	c = kvbench.StorageConfig{Rank: v.Rank, KeepFiles: v.KeepFiles,
 		IOEngine: v.IOEngine, IOTimeout: v.IOTimeout, Direct: v.Direct(),
 		Verify: map[string]content.Verify{"none": content.VerifyNone,
 			"sample": content.VerifySample, "full": content.VerifyFull}[v.Verify]}
@@ -152,11 +152,7 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
 	// bytes is the capacity of the cache, shares are the parts of it per directory.
 	bytes, shares, err := params.ChooseShares(dirs, on, sharers(v, dirs), v.StorageBytes, byDefault)
-	if c.StorageBytes = bytes; err == nil && len(dirs) == 1 {
-		c.FreeFloor = shares[0].Floor
-		return nil
-	}
-	c.Roots = nil
+	c.StorageBytes, c.Roots = bytes, nil
 	for i, s := range shares {
 		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Bytes, Floor: s.Floor})
 	}

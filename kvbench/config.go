@@ -28,11 +28,9 @@ type StorageConfig struct {
 	CPUBytes     int64   // 0 = no cpu tier
 	StorageBytes int64   // capacity of the storage tier; 0 = no storage tier
 
-	CacheDir string // absolute; the run works in CacheDir/rank_<Rank>, or in Folder
-	Folder   *workdir.Folder
-	Bucket   *Bucket // not nil: the storage tier is this bucket, not a directory
-	// Roots are several directories that replace CacheDir. The run works in each as in CacheDir.
-	Roots     []Root
+	Roots     []Root // the directories of the storage tier
+	Folder    *workdir.Folder
+	Bucket    *Bucket // not nil: the storage tier is this bucket, not a directory
 	Rank      int
 	KeepFiles bool
 	// Removal, if not nil, has the progress of the removal of files.
@@ -61,8 +59,6 @@ type StorageConfig struct {
 	Nonce  [16]byte        // makes the content of each trial different
 
 	Policy Policy // placement, promotion and eviction
-	// FreeFloor is the free space in bytes below which the run ends. 0 = no limit.
-	FreeFloor int64
 
 	// Levels, if not nil, replaces all tiers that the other fields describe, for example by null tiers or
 	// by tiers that inject faults. The caller closes the tiers in Levels.
@@ -71,11 +67,11 @@ type StorageConfig struct {
 	Simulated bool
 }
 
-// Root is one of several directories of the storage tier. The hash of an entry's key selects the
+// Root is a directory of the storage tier. If there are several, the hash of an entry's key selects the
 // directory.
 type Root struct {
-	Dir  string // absolute
-	Room int64  // the capacity of the directory in bytes of entries
+	Dir  string // absolute; the run works in Dir/rank_<Rank>, or in the Folder
+	Room int64  // of several directories: the capacity of this one in bytes of entries
 	// Floor: the run ends if the filesystem has less free space than these bytes. 0 = no limit.
 	Floor int64
 }
@@ -112,17 +108,9 @@ func PolicyOf(tier, promote, order string) Policy {
 	return p
 }
 
-// roots returns the run's directories: Roots, or else CacheDir.
-func (c *StorageConfig) roots() []Root {
-	if len(c.Roots) == 0 {
-		return []Root{{Dir: c.CacheDir, Floor: c.FreeFloor}}
-	}
-	return c.Roots
-}
-
 // dirs returns the paths of the run's directories.
 func (c *StorageConfig) dirs() (paths []string) {
-	for _, r := range c.roots() {
+	for _, r := range c.Roots {
 		paths = append(paths, r.Dir)
 	}
 	return paths

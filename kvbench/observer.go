@@ -98,21 +98,9 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 			result.EndedByError)
 	// With 10 failures or more, a share of failures above 1 % ends the trial.
 	case failed >= 10 && failed*100 > all:
-		o.Fail(fmt.Errorf("more than 1 %% of the operations failed (%d of %d)%s, the last one: "+
-			"%s of %s on the %s tier: %w", failed, all, away(err), what, ob.Key, l, err),
-			result.EndedByError)
+		o.Fail(fmt.Errorf("more than 1 %% of the operations failed (%d of %d), the last one: "+
+			"%s of %s on the %s tier: %w", failed, all, what, ob.Key, l, err), result.EndedByError)
 	}
-}
-
-// away returns a text with the time for which no endpoint of the store has answered. It returns "" for
-// other errors.
-func away(err error) string {
-	e, ok := errors.AsType[*store.Error](err)
-	if !ok || e.Down == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" while no endpoint of the store answered, for %v by now (more -s3-retries "+
-		"try for longer)", e.Down.Round(time.Millisecond))
 }
 
 // Failed counts a failed operation of the workload on a tier. The cache reports its own operations. Some

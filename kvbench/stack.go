@@ -155,14 +155,13 @@ func (t *trial) storageTier(ranks []tiers.Files) tiers.Tier {
 // tensor-parallel rank.
 func (t *trial) openRoots(ctx context.Context) (ranks []tiers.Files, err error) {
 	cfg := t.cfg.Storage
-	roots := cfg.roots()
-	n := int64(len(roots))
+	n := int64(len(cfg.Roots))
 	slot := int64(1)
 	if y, _ := cfg.Layout.Spec(); y.Blocks && cfg.Layout.Bytes > 0 {
 		slot = cfg.Layout.Bytes
 	}
 	parts := make([][]spread.Part, max(1, cfg.Engine.Ranks)) // by rank
-	for i, r := range roots {
+	for i, r := range cfg.Roots {
 		where := ""
 		if n > 1 {
 			where = ", in " + r.Dir
@@ -199,7 +198,7 @@ func (t *trial) openRoots(ctx context.Context) (ranks []tiers.Files, err error) 
 		t.info.IO.Roots = append(t.info.IO.Roots,
 			result.Root{Directory: r.Dir, RoomBytes: r.Room})
 	}
-	t.Rec.Parts(len(roots))
+	t.Rec.Parts(len(cfg.Roots))
 	for _, list := range parts {
 		files := spread.New(list...)
 		t.spreads, ranks = append(t.spreads, files), append(ranks, files)

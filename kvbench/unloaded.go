@@ -181,7 +181,7 @@ func (m *alone) clear(ctx context.Context, need int64) error {
 	y, _ := cfg.Layout.Spec()
 	if y.Name == tiers.LayoutFiles && len(m.dirs) == 1 && cfg.Folder == nil && !cfg.KeepFiles {
 		fs, err := host.FilesystemOf(m.dirs[0].path)
-		if err == nil && fs.Free >= need+cfg.FreeFloor {
+		if err == nil && fs.Free >= need+cfg.Roots[0].Floor {
 			return nil
 		}
 	}

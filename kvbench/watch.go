@@ -91,13 +91,6 @@ func (t *trial) redraw() {
 // silentAfter is the time without a completion after which a user has to know that the storage may hang.
 const silentAfter = 10 * time.Second
 
-// close ends the live line.
-func (l *liveLine) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.over = true
-}
-
 // watch samples the gauges for the timeline and the live line until ctx ends. It also adds up the time
 // in which the process was stopped.
 func (t *trial) watch(ctx context.Context) {

@@ -190,7 +190,9 @@ func (t *trial) guard(ctx context.Context) {
 		return
 	}
 	t.finish() // or wait for the finish in progress
-	t.live.close()
+	t.live.mu.Lock()
+	t.live.over = true
+	t.live.mu.Unlock()
 	if _, failure := t.ended(); !t.opened.Load() {
 		t.note(cmp.Or(failure, context.Cause(ctx)))
 	}

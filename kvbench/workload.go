@@ -386,7 +386,7 @@ func (e *Env) Call(what, where string, f func() error) error {
 // lookAtSpace reads the free space of the storage tier's filesystems. It ends the run if the free space
 // is below the Floor of the Root.
 func (t *trial) lookAtSpace() {
-	least, roots := int64(-1), t.cfg.Storage.roots()
+	least := int64(-1)
 	for i, d := range t.dirs {
 		var fs host.Filesystem
 		if t.Call("statfs", d.path, func() (err error) {
@@ -396,7 +396,7 @@ func (t *trial) lookAtSpace() {
 			least = -1
 			break
 		}
-		if floor := roots[i].Floor; floor > 0 && fs.Free < floor {
+		if floor := t.cfg.Storage.Roots[i].Floor; floor > 0 && fs.Free < floor {
 			t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d "+
 				"that must stay free: something else is filling it, or -storage-capacity-gb is "+
 				"too large", fs.Free, d.path, floor), result.EndedByCapacity)

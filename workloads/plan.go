@@ -24,8 +24,8 @@ const (
 
 // String names the operation.
 func (k OpKind) String() string {
-	return name(k, "op",
-		"read-if-present", "write-if-absent", "read-or-write", "reread", "read-prefix-or-write")
+	return [...]string{"read-if-present", "write-if-absent", "read-or-write", "reread",
+		"read-prefix-or-write"}[k]
 }
 
 // Purpose is the purpose of an operation. Results count lookups and latencies per purpose.
@@ -45,8 +45,7 @@ const (
 
 // String names the purpose, as results do.
 func (p Purpose) String() string {
-	return name(p, "purpose",
-		"prefix", "history", "prefill", "probe", "reread", "block", "retrieval")
+	return [...]string{"prefix", "history", "prefill", "probe", "reread", "block", "retrieval"}[p]
 }
 
 // Op is one step of a plan.

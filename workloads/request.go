@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -91,7 +90,7 @@ const (
 
 // String returns the name that reports use.
 func (k Kind) String() string {
-	return name(k, "kind", "prefill-decode", "prefill-only", "decode-only")
+	return [...]string{"prefill-decode", "prefill-only", "decode-only"}[k]
 }
 
 // Class is the quality of service of a request. By default a larger class is more urgent; QoS.Priority
@@ -107,21 +106,13 @@ const (
 )
 
 // String returns the name that configuration files and results use.
-func (c Class) String() string { return name(c, "class", "batch", "responsive", "interactive") }
+func (c Class) String() string { return [...]string{"batch", "responsive", "interactive"}[c] }
 
 // QoS is the service level of a class: the latencies that 95 %, 99 %, 99.9 % and 99.99 % of its
 // requests must not exceed, and its priority in the queue (larger numbers first).
 type QoS struct {
 	P95, P99, P999, P9999 time.Duration
 	Priority              int
-}
-
-// name returns the name of a numbered constant.
-func name[T ~uint8](v T, what string, names ...string) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("%s(%d)", what, uint8(v))
 }
 
 // Every entry has one stable text key. Traces print it, and file names and contents derive from it, so

@@ -62,7 +62,7 @@ func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Re
 	cfg := kvbench.Config{
 		Info: record.Info{Result: result.Result{Benchmark: "Checkpoint",
 			Division: result.DivisionOpen, Count: 1, Ranks: 1}},
-		Storage: kvbench.StorageConfig{CacheDir: r.dir, StorageBytes: 1 << 30,
+		Storage: kvbench.StorageConfig{Roots: []kvbench.Root{{Dir: r.dir}}, StorageBytes: 1 << 30,
 			Use:    buffer.Use{Chunk: testChunk, Depth: 2, Workers: 2, Exactly: 8},
 			Layout: tiers.Layout{Kind: tiers.LayoutNamed}, Verify: content.VerifyFull},
 	}

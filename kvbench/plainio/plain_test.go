@@ -149,7 +149,7 @@ func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	cfg := plainRun{Config: Config{Workers: 3, Phase: kvbench.Phase{Limit: 40}}}
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
+		StorageBytes: 16 << 20, Roots: []kvbench.Root{{Dir: filepath.Join(t.TempDir(), "cache")}}, Direct: true,
 		Use: buffer.Use{Chunk: 16 * page, Depth: 1, Workers: 3},
 	}
 	for _, share := range []float64{0, 0.5, 1} {
@@ -159,7 +159,7 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)
 		assert.Positive(t, read+wrote)
 		assert.InDelta(t, share*(read+wrote), read, 4, "of %v files", read+wrote)
-		assert.NoDirExists(t, cfg.Storage.CacheDir)
+		assert.NoDirExists(t, cfg.Storage.Roots[0].Dir)
 	}
 }
 

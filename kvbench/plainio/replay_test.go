@@ -45,7 +45,7 @@ func replayConfig(t *testing.T, capacity int64) plainRun {
 		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay",
 			Division: result.DivisionOpen, Count: 1, Ranks: 1}},
 		Storage: kvbench.StorageConfig{
-			CacheDir: dir, StorageBytes: capacity,
+			Roots: []kvbench.Root{{Dir: dir}}, StorageBytes: capacity,
 			Use:    buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: 4},
 			Verify: content.VerifyFull, Nonce: [16]byte{1},
 		},
@@ -109,7 +109,7 @@ func replayed(t *testing.T, d *datadriven.TestData) string {
 func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 	const capacity, population = 8 << 20, 20
 	p := users.Default()
-	load, err := requests.New(requests.Config{
+	load := requests.New(requests.Config{
 		Source: func() (workloads.Source, error) {
 			return users.New(users.Config{
 				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42,
@@ -120,7 +120,6 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 			DecodeBatch: p.DecodeBatch, Batched: true},
 		Workers: population, Phase: kvbench.Phase{Window: 2 * time.Second},
 	})
-	require.NoError(t, err)
 	cfg := trialConfig{Storage: kvbench.StorageConfig{StorageBytes: capacity,
 		Use: buffer.Use{Chunk: 1 << 20, Depth: 1, Workers: population}}}
 	path := filepath.Join(t.TempDir(), "out.csv.zst")

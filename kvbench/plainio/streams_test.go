@@ -81,8 +81,8 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 			HeaderDelay: 10 * time.Millisecond}}}}, 2)
 	wall := tiertest.Wall()
 	cfg := plainRun{kvbench.Config{Clock: wall, Storage: kvbench.StorageConfig{
-		StorageBytes: 8 << 20, CacheDir: "s3://bucket/runs",
-		Use: buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: workers},
+		StorageBytes: 8 << 20,
+		Use:          buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: workers},
 		Bucket: &kvbench.Bucket{
 			Config: objecttier.Config{
 				Store: store.Config{Bucket: "bucket", Region: "us-east-1", Payload: store.Unsigned,

@@ -18,6 +18,7 @@ type Autoscale struct {
 	Mode     string        // result.AutoscaleCapacity, else qos
 	Target   float64       // saturation from 0 to 1, qos only
 	Interval time.Duration // of one round
+	Users    int           // at the start
 	MaxUsers int           // 0 = 100000
 }
 
@@ -64,15 +65,16 @@ type autoscaler struct {
 // roundNumbers are the x values of the regression of latencies over rounds.
 var roundNumbers = [maxRounds]float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
-// newAutoscaler starts a search with a number of users.
+// newAutoscaler starts a search.
 //
 // In capacity mode SustainedUsers is the number of users of the last round whose throughput grew. In qos
 // mode it is the number of users of the last round that was not above the target. In qos mode the number
 // counts as found if a round with so many users was at the target, or if rounds with more users were
 // above the target twice. Otherwise it is only the last step of the search.
-func newAutoscaler(cfg Autoscale, users int) *autoscaler {
+func newAutoscaler(cfg Autoscale) *autoscaler {
+	n := cfg.Users
 	return &autoscaler{cfg: cfg, summary: result.AutoscaleSummary{Mode: cfg.Mode,
-		InitialUsers: users, FinalUsers: users, SustainedUsers: users, PeakUsers: users}}
+		InitialUsers: n, FinalUsers: n, SustainedUsers: n, PeakUsers: n}}
 }
 
 // end adds a round and returns the number of users of the next round. If over is true, the search is
@@ -101,7 +103,7 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 		sum.Found = a.at == sum.SustainedUsers || a.most > sum.SustainedUsers
 	}
 	r.NextUsers = max(1, min(next, cmp.Or(a.cfg.MaxUsers, mostUsers)))
-	r.Action = cmp.Or(r.Action, action(r.Users, r.NextUsers))
+	r.Action = cmp.Or(r.Action, actions[cmp.Compare(r.NextUsers, r.Users)])
 	sum.FinalUsers = r.NextUsers
 	sum.PeakUsers = max(sum.PeakUsers, r.NextUsers)
 	if len(a.kept) < maxKeptRounds {
@@ -110,16 +112,8 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 	return r.NextUsers, a.over
 }
 
-// action names a change of the number of users.
-func action(from, to int) string {
-	switch {
-	case to > from:
-		return result.ScaleUp
-	case to < from:
-		return result.ScaleDown
-	}
-	return result.ScaleHold
-}
+// actions names the changes of the number of users, by cmp.Compare of the new and the old number.
+var actions = map[int]string{-1: result.ScaleDown, 0: result.ScaleHold, 1: result.ScaleUp}
 
 // stop ends the search. Afterwards summary and kept do not change.
 func (a *autoscaler) stop() {

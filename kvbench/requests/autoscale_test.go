@@ -28,11 +28,11 @@ const ms = time.Millisecond
 // output is the decision after each round, and what the search found. Rewrite it with -rewrite.
 func TestSearches(t *testing.T) {
 	datadriven.RunTest(t, "testdata/autoscale", func(t *testing.T, d *datadriven.TestData) string {
-		cfg, users, noise := Autoscale{Mode: d.Cmd, Target: 0.8}, 10, 0.0
-		d.MaybeScanArgs(t, "users", &users)
+		cfg, noise := Autoscale{Mode: d.Cmd, Target: 0.8, Users: 10}, 0.0
+		d.MaybeScanArgs(t, "users", &cfg.Users)
 		d.MaybeScanArgs(t, "max", &cfg.MaxUsers)
 		d.MaybeScanArgs(t, "noise", &noise)
-		a := newAutoscaler(cfg, users)
+		a := newAutoscaler(cfg)
 		var out strings.Builder
 		for line := range strings.Lines(d.Input) {
 			var rate, read, write float64
@@ -80,7 +80,8 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	}
 	cfg.Overtaking = true
 	cfg.Storage.MaxWriters, cfg.Storage.Chunk = 0, 64<<20
-	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 60 * time.Second}
+	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 60 * time.Second,
+		Users: 20}
 	res, err := simulateLoad(t.Context(), cfg,
 		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
 			Parallelism: 128}})
@@ -116,7 +117,7 @@ func TestAutoscalersStartAndStopUsers(t *testing.T) {
 					Seed: 42, MultiTurn: true}), nil
 			}
 			cfg.Planner.Sizer, cfg.Storage.Levels = testSizer, plenty()
-			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 50 * ms, MaxUsers: 8}
+			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 50 * ms, Users: 2, MaxUsers: 8}
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)
 			s := res.Autoscaler
@@ -143,7 +144,7 @@ func TestAutoscalersStartAndStopUsers(t *testing.T) {
 
 // A round that ends with the window, or after it, is in no result. The race detector checks it.
 func TestARoundMayEndWithTheWindow(t *testing.T) {
-	a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 4)
+	a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8, Users: 4})
 	var rounds sync.WaitGroup
 	rounds.Go(func() {
 		for range 1000 {

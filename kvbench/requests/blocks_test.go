@@ -104,7 +104,9 @@ func laidOut(t *testing.T, layout string, capacity int64) func(*runConfig) {
 
 // directory is a real one.
 func directory(t *testing.T, capacity int64) func(*runConfig) {
-	return func(c *runConfig) { c.Storage.CacheDir, c.Storage.StorageBytes = t.TempDir(), capacity }
+	return func(c *runConfig) {
+		c.Storage.Roots, c.Storage.StorageBytes = []kvbench.Root{{Dir: t.TempDir()}}, capacity
+	}
 }
 
 const (

@@ -77,14 +77,6 @@ type windowed struct {
 	longest int // tokens of the longest such prompt
 }
 
-// look counts a request of that many prompt tokens.
-func (w *windowed) look(tokens, window int) {
-	if window > 0 && tokens > window {
-		w.passed++
-		w.longest = max(w.longest, tokens)
-	}
-}
-
 // classCounts has the counts of a class since the start of the load. The counts of the window are the
 // difference of two accounts, so that no count is reset while requests are in flight.
 type classCounts struct {
@@ -175,7 +167,11 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		}
 		j.intent = append(j.intent, at)
 	}
-	d.look(j.prompt.ask(r, j.plan, j.intent), d.cfg.ContextWindow)
+	tokens := j.prompt.ask(r, j.plan, j.intent)
+	if window := d.cfg.ContextWindow; window > 0 && tokens > window {
+		d.passed++
+		d.longest = max(d.longest, tokens)
+	}
 	d.inflight[j] = struct{}{}
 	d.classes[r.Class].started++
 	j.lease.Prefix = j.blocks()

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -110,10 +109,6 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	if len(rates) > 0 {
 		l.precondition.Spread = (floats.Max(rates) - floats.Min(rates)) * float64(len(rates)) /
 			floats.Sum(rates)
-	}
-	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("preconditioning filled the disk after %d of %d bytes: give a smaller "+
-			"-storage-capacity-gb or -precondition-size-gb: %w", f.done, p.Bytes, err)
 	}
 	return err
 }

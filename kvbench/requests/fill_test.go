@@ -26,8 +26,8 @@ func TestAFailureWhileFillingEndsTheRun(t *testing.T) {
 		Population
 		Precondition
 	}{
-		"filling":                               {syscall.EACCES, Population{100, 8}, Precondition{}},
-		"preconditioning filled the disk after": {syscall.ENOSPC, Population{}, Precondition{Bytes: 2 << 30}},
+		"filling":         {syscall.EACCES, Population{100, 8}, Precondition{}},
+		"preconditioning": {syscall.ENOSPC, Population{}, Precondition{Bytes: 2 << 30}},
 	} {
 		cfg, tier := faulty(nil, 100)
 		cfg.Population, cfg.Precondition = c.Population, c.Precondition

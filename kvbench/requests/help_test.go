@@ -72,20 +72,12 @@ type runConfig struct {
 }
 
 func runLoad(ctx context.Context, cfg runConfig) (*result.Result, error) {
-	l, err := New(cfg.Config)
-	if err != nil {
-		return nil, err
-	}
-	return kvbench.Run(ctx, cfg.engine, l)
+	return kvbench.Run(ctx, cfg.engine, New(cfg.Config))
 }
 
 func simulateLoad(ctx context.Context, cfg runConfig, sim kvbench.SimConfig) (*result.Result,
 	error) {
-	l, err := New(cfg.Config)
-	if err != nil {
-		return nil, err
-	}
-	return kvbench.Simulate(ctx, cfg.engine, l, sim)
+	return kvbench.Simulate(ctx, cfg.engine, New(cfg.Config), sim)
 }
 
 // finite marks the source as finite: the run ends with it.

@@ -79,7 +79,7 @@ func TestNoScheduleHangsWithRealBytes(t *testing.T) {
 		cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 1<<20, 3<<18, 5<<18
 		r := mustRun(t, cfg)
 		assert.Positive(t, r.Requests.Completed)
-		assert.NoDirExists(t, cfg.Storage.CacheDir)
+		assert.NoDirExists(t, cfg.Storage.Roots[0].Dir)
 		for _, tier := range r.Tiers {
 			assert.LessOrEqual(t, tier.PeakBytes, *tier.CapacityBytes)
 		}

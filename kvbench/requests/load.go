@@ -3,7 +3,6 @@ package requests
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -29,16 +28,15 @@ type Config struct {
 	Input   string // the path that the source reads during the load, "" = none
 	Planner workloads.Planner
 	Workers int
-	// EndedBy is the result's reason when a finite source is exhausted and its requests are completed:
-	// EndedByMaxRequests or EndedByInput. "" = the source has no end.
+	// EndedBy is the result's reason when a finite source is exhausted and its requests are completed.
+	// "" = EndedByInput.
 	EndedBy string
 
 	// Phase has the lengths of warm-up and window. The window also ends when a finite source is
 	// exhausted.
 	kvbench.Phase
 
-	Users     int        // at the start; 0 if the source has no users
-	Autoscale *Autoscale // nil = the number of users is constant
+	Autoscale *Autoscale // nil = the number of users is constant; else the source is Scalable
 
 	TokenTime time.Duration // simulated generation time of a token
 	// Cost is the time to compute the prompt tokens that no tier has, on one server that all requests
@@ -100,21 +98,8 @@ type Load struct {
 
 var _ kvbench.Counted = (*Load)(nil)
 
-// New returns a Load for one trial, or an error if cfg is invalid.
-func New(cfg Config) (*Load, error) {
-	var errs []error
-	if cfg.Source == nil {
-		errs = append(errs, errors.New("source: none given"))
-	}
-	if cfg.Workers < 1 {
-		errs = append(errs, fmt.Errorf("workers: %d, need at least 1", cfg.Workers))
-	}
-	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Limit == 0 && cfg.EndedBy == "") {
-		errs = append(errs, fmt.Errorf("window: %v, need a positive window, a number of "+
-			"requests, or a source that ends", cfg.Window))
-	}
-	return &Load{cfg: cfg}, errors.Join(errs...)
-}
+// New returns a Load for one trial.
+func New(cfg Config) *Load { return &Load{cfg: cfg} }
 
 // Phase implements Workload.
 func (l *Load) Phase() kvbench.Phase { return l.cfg.Phase }
@@ -143,9 +128,9 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.dispatch = newDispatcher(ctx, &l.cfg, e, src)
 	l.started.Store(l.dispatch)
 	if l.cfg.Autoscale != nil {
-		l.scaler, err = newScaler(l)
+		l.scaler = newScaler(l)
 	}
-	return err
+	return nil
 }
 
 // readValidation reads the recorded run of ValidationTrace.
@@ -218,11 +203,8 @@ func (l *Load) Waits() (path string, since time.Duration) {
 	if d == nil {
 		return "", 0
 	}
-	return l.cfg.input(), d.silent()
+	return l.cfg.Input, d.silent()
 }
-
-// input returns the name of the source's input, for messages.
-func (c *Config) input() string { return cmp.Or(c.Input, "the source of requests") }
 
 // Report implements Workload.
 func (l *Load) Report(in *record.Info) {
@@ -233,7 +215,7 @@ func (l *Load) Report(in *record.Info) {
 	}
 	if !l.closed.Load() && l.dispatch.silent() > 0 {
 		in.Warnings = append(in.Warnings, fmt.Sprintf("%s did not answer when the window ended: "+
-			"the offered load is not known", l.cfg.input()))
+			"the offered load is not known", l.cfg.Input))
 		in.LoadUnknown = true
 		return
 	}

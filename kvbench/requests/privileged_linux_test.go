@@ -59,8 +59,9 @@ func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
 	} {
 		cfg := testConfig(nil, newScript(groups()...), 1).finite()
 		cfg.Storage = kvbench.StorageConfig{
-			CPUBytes: 12 * entry, StorageBytes: 32 * entry, CacheDir: fs.Dir + "/cache", Direct: true,
-			Use: buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: 1}, Policy: c.policy,
+			CPUBytes: 12 * entry, StorageBytes: 32 * entry, Direct: true,
+			Roots: []kvbench.Root{{Dir: fs.Dir + "/cache"}},
+			Use:   buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: 1}, Policy: c.policy,
 		}
 		r := mustRun(t, cfg)
 		w := r.DeviceCounters

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"time"
 
@@ -31,13 +30,9 @@ type scaler struct {
 // More workers would only wait for buffers.
 func scaledWorkers(users int) int { return min(users, 500) }
 
-func newScaler(l *Load) (*scaler, error) {
-	src, ok := l.src.(workloads.Scalable)
-	if !ok {
-		return nil, fmt.Errorf("autoscaling needs users, and %T has none", l.src)
-	}
+func newScaler(l *Load) *scaler {
 	l.env.Rec.Rounds = true
-	return &scaler{load: l, auto: newAutoscaler(*l.cfg.Autoscale, l.cfg.Users), source: src}, nil
+	return &scaler{load: l, auto: newAutoscaler(*l.cfg.Autoscale), source: l.src.(workloads.Scalable)}
 }
 
 // start starts the rounds at the start of the window, and samples until ctx ends.
@@ -78,7 +73,7 @@ func (s *scaler) sample(ctx context.Context) {
 		return
 	}
 	workers := s.load.cfg.Workers
-	if workers == scaledWorkers(s.load.cfg.Users) { // else the user gave -workers: only users change
+	if workers == scaledWorkers(s.auto.cfg.Users) { // else the user gave -workers: only users change
 		workers = scaledWorkers(users)
 	}
 	s.load.startWorkers(ctx, workers, func(now time.Duration) { s.source.SetUsers(users, now) })

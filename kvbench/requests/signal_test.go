@@ -24,7 +24,8 @@ func onFiles(t *testing.T, workers int) runConfig {
 	cfg := testConfig(nil, src, workers).lasting(time.Hour)
 	cfg.Planner.Sizer.BytesPerToken = 64 // a megabyte or so for an entry
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 8 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
+		StorageBytes: 8 << 20, Direct: true,
+		Roots:    []kvbench.Root{{Dir: filepath.Join(t.TempDir(), "cache")}},
 		Use:      buffer.Use{Chunk: 16 * unit, Depth: 2, MaxWriters: 2, Workers: workers},
 		GPUBytes: 4 << 20, GPUBandwidth: 20 << 20,
 	}
@@ -38,7 +39,7 @@ func TestProgressEndsWithTheRun(t *testing.T) {
 		shown := make(chan struct{}, 1)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cfg := onFiles(t, 2)
-		cfg.Storage.FreeFloor = 1
+		cfg.Storage.Roots[0].Floor = 1
 		cfg.Progress = func(kvbench.Snapshot) {
 			_ = over
 			select {
@@ -58,7 +59,7 @@ func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fill := range []bool{false, true} {
 			cfg := onFiles(t, 2)
-			cfg.Storage.FreeFloor = 1 << 60
+			cfg.Storage.Roots[0].Floor = 1 << 60
 			if fill {
 				cfg.Precondition = Precondition{Bytes: 1 << 40}
 			}
@@ -67,7 +68,7 @@ func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
 			assert.ErrorContains(t, err, "-storage-capacity-gb")
 			assert.Equal(t, result.StatusFailed, r.Status)
 			assert.Equal(t, result.EndedByCapacity, r.EndedBy, "filling: %v", fill)
-			assert.NoDirExists(t, cfg.Storage.CacheDir)
+			assert.NoDirExists(t, cfg.Storage.Roots[0].Dir)
 		}
 	})
 }

@@ -71,8 +71,8 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			s.Device.Slice = 100 * time.Millisecond
 		}, "6e4ab4d6784ffb77"},
 		"capacity mode": {func(c *runConfig, s *kvbench.SimConfig) {
-			c.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: time.Second}
-			c.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
+			c.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: time.Second, Users: 20}
+			c.Workers, c.Storage.MaxWriters = 20, 0
 			c.Source = func() (workloads.Source, error) {
 				p := users.Default()
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false),
@@ -82,7 +82,8 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			c.Window = 30 * time.Second
 		}, "fc56ae3ff5dcb9f8"},
 		"qos mode": {func(c *runConfig, s *kvbench.SimConfig) {
-			c.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: time.Second}
+			c.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: time.Second,
+				Users: 200}
 			s.Device, c.Window = drive(), 20*time.Second
 		}, "6edb5ce1802f9c2f"},
 		"blocks": {func(c *runConfig, s *kvbench.SimConfig) {

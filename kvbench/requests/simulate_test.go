@@ -51,7 +51,6 @@ func usersConfig(mdl model.Model, population int, window time.Duration) runConfi
 		Storage: kvbench.StorageConfig{Use: buffer.Use{Chunk: 1 << 20, Depth: 1, MaxWriters: 16,
 			Workers: population}},
 	}, Config{
-		Users: population,
 		Source: func() (workloads.Source, error) {
 			return users.New(users.Config{
 				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42,

@@ -87,7 +87,7 @@ func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		cfg := optionOne(t, 20*time.Second)
-		cfg.Users, cfg.Workers, cfg.Clock, cfg.Storage.Simulated = 20, 20, wall, true
+		cfg.Workers, cfg.Clock, cfg.Storage.Simulated = 20, wall, true
 		cfg.Storage.Workers, cfg.Warmup = 20, 5*time.Second
 		var levels []cache.Level
 		for kind, capacity := range []int64{tiers.CPU: 4 << 30, tiers.Storage: 64 << 30} {

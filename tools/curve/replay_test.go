@@ -43,14 +43,13 @@ func counted(t *testing.T, path string, capacities ...int64) *Report {
 // replayed returns the result of a benchmark that replays a block trace on a cache of that capacity.
 func replayed(t *testing.T, path string, capacity int64) *result.Result {
 	t.Helper()
-	load, err := requests.New(requests.Config{
+	load := requests.New(requests.Config{
 		Source: func() (workloads.Source, error) {
 			return traces.New(formats.Blocks,
 				traces.Config{Paths: []string{path}, Cycles: 1, Profile: users.Default()})
 		},
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 1, EndedBy: result.EndedByInput,
 	})
-	require.NoError(t, err)
 	res, err := kvbench.Run(t.Context(), kvbench.Config{
 		Info: record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick,
 			Count: 1, Ranks: 1}, Sizer: smallTokens},

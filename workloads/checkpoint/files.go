@@ -1,9 +1,6 @@
 package checkpoint
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // Spec is a checkpoint: a model on a number of accelerators, with file sizes divided by a scale.
 type Spec struct {
@@ -42,23 +39,17 @@ type File struct {
 	Bytes int64
 }
 
-// New returns a checkpoint. If accelerators is 0, it has the model's own number. The error lists every
-// violation.
+// New returns a checkpoint. If accelerators is 0, it has the model's own number. scale is 1 to MaxScale.
 func New(m Model, accelerators int, scale int64) (Spec, error) {
 	s := Spec{Model: m, Accelerators: accelerators, Scale: scale}
 	if accelerators == 0 {
 		s.Accelerators = m.Accelerators()
 	}
-	var errs []error
 	if n := s.Accelerators; n < 1 || n > m.Accelerators() && n%m.Group() != 0 {
-		errs = append(errs, fmt.Errorf("%d accelerators for %s: need 1 to %d, or a multiple of %d "+
-			"(TP %d × PP %d)", accelerators, m.Name, m.Accelerators(), m.Group(), m.Tensor,
-			m.Pipeline))
+		return s, fmt.Errorf("%d accelerators for %s: need 1 to %d, or a multiple of %d (TP %d × PP %d)",
+			accelerators, m.Name, m.Accelerators(), m.Group(), m.Tensor, m.Pipeline)
 	}
-	if scale < 1 || scale > MaxScale {
-		errs = append(errs, fmt.Errorf("a scale of 1/%d: need 1/1 to 1/%d", scale, MaxScale))
-	}
-	return s, errors.Join(errs...)
+	return s, nil
 }
 
 // Data returns the number of data-parallel groups. A subset of the accelerators keeps the model's

@@ -16,7 +16,7 @@ import (
 )
 
 // blockFormats returns the formats of block traces, in the order of the documentation. A new format is
-// a file with a blockFormat, and a line here: help, README and messages follow.
+// a file with a blockFormat, and a line here and in the table of README: help and messages follow.
 func blockFormats() []blockFormat {
 	return []blockFormat{
 		mooncake,
@@ -33,7 +33,6 @@ type blockFormat struct {
 	name      string // in help
 	sign      string // by which a person recognises a file
 	extension string // extension of files in a directory, besides .gz and .zst
-	doc       string // columns of the table in README: recording | blocks | scope of block ids | times
 
 	begins *regexp.Regexp // matches the first bytes of a file, nil for a file of JSON objects
 	keys   []string       // keys of the first object that only this format has

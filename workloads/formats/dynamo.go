@@ -10,8 +10,6 @@ package formats
 // holds all rows.
 var dynamo = blockFormat{
 	name: "Dynamo", sign: `JSON lines with "event_type"`, extension: ".jsonl",
-	doc: "[Dynamo](https://github.com/ai-dynamo/dynamo) request traces (`dynamo.request.trace.v1`), lines of " +
-		"`request_end` | `trace_block_size` | all files | time of receipt, in ms",
 	keys: []string{"schema", "event_type", "event"},
 	open: func(path, _ string) (Reader, error) { return openJSONLines(path, dynamoRow) },
 }

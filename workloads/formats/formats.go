@@ -41,9 +41,6 @@ func packed(extension string) []string {
 // directory and its subdirectories it takes the files with one of the format's extensions, except
 // hidden files.
 func (f Format) Files(s string) ([]string, error) {
-	if s == "" {
-		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
-	}
 	var paths []string
 	none := fmt.Errorf("trace path %q matches no file", s)
 	info, err := os.Stat(s)
@@ -231,10 +228,10 @@ func (t *Tally) Example() string {
 
 // Identity identifies a recording by its content, not by its path.
 type Identity struct {
-	Files  int
-	Bytes  int64  // total size of the files on disk
-	Hashed int64  // number of hashed bytes: all bytes, except for very large recordings
-	SHA256 string // hash of the files' sizes and the hashed bytes, in hexadecimal digits
+	Files       int
+	Bytes       int64  // total size of the files on disk
+	HashedBytes int64  // number of hashed bytes: all bytes, except for very large recordings
+	SHA256      string // hash of the files' sizes and the hashed bytes, in hexadecimal digits
 }
 
 // maxHashed is the number of bytes hashed for an identity, from the start of the first file. One core
@@ -260,8 +257,8 @@ func identify(files []string, most int64) (id Identity, err error) {
 			id.Bytes += info.Size()
 			_, _ = sum.Write(binary.LittleEndian.AppendUint64(nil, uint64(info.Size())))
 			var n int64
-			n, err = io.Copy(sum, io.LimitReader(f, most-id.Hashed))
-			id.Hashed += n
+			n, err = io.Copy(sum, io.LimitReader(f, most-id.HashedBytes))
+			id.HashedBytes += n
 		}
 		_ = f.Close()
 		if err != nil {

@@ -43,7 +43,7 @@ func TestFilesOfADirectoryAPatternAndAName(t *testing.T) {
 func TestNoFilesAreAnError(t *testing.T) {
 	empty := t.TempDir()
 	for path, want := range map[string]string{
-		"":                             "trace path is empty",
+		"":                             "no such file",
 		filepath.Join(empty, "x.csv"):  "no such file",
 		filepath.Join(empty, "*.csv"):  "matches no file",
 		filepath.Join(empty, "[x.csv"): "syntax error in pattern",
@@ -60,8 +60,7 @@ func TestShareGPTMemoryIsBoundedByTheText(t *testing.T) {
 	text := `[{"conversations": [{"from": "human", "value": [` + strings.Repeat("1.5,", 1<<20) +
 		`1]}]}]`
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	counter, err := NewTokenizer(TokenizerChars, 4)
-	require.NoError(t, err)
+	counter := NewTokenizer(TokenizerChars, 4)
 	rows, err := ShareGPT(100, 100, counter).Open(path)
 	require.NoError(t, err)
 	defer rows.Close()
@@ -90,14 +89,14 @@ func TestIdentityIsOfTheContent(t *testing.T) {
 	}
 	one := id(100, "abc", "de")
 	assert.Equal(t, one, id(100, "abc", "de"), "wherever it lies")
-	assert.Equal(t, []int64{2, 5, 5}, []int64{int64(one.Files), one.Bytes, one.Hashed})
+	assert.Equal(t, []int64{2, 5, 5}, []int64{int64(one.Files), one.Bytes, one.HashedBytes})
 	for _, other := range [][]string{{"abd", "de"}, {"ab", "cde"}, {"abcde"}, {"abc", "de", ""},
 		{"de", "abc"}} {
 		assert.NotEqual(t, one.SHA256, id(100, other...).SHA256, other)
 	}
 	// Above the bound only sizes count.
 	long := id(4, "abc", "de", strings.Repeat("x", 9))
-	assert.EqualValues(t, 4, long.Hashed)
+	assert.EqualValues(t, 4, long.HashedBytes)
 	assert.Equal(t, long, id(4, "abc", "dE", strings.Repeat("y", 9)))
 	assert.NotEqual(t, long.SHA256, id(4, "abc", "de", strings.Repeat("x", 8)).SHA256)
 	_, err := Identify([]string{filepath.Join(t.TempDir(), "absent")})

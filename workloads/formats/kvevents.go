@@ -25,10 +25,6 @@ import (
 // PYTHONHASHSEED). Otherwise the hashes of different workers never match.
 var kvEvents = blockFormat{
 	name: "KV events", sign: "JSON lines with batches of events", extension: ".jsonl",
-	doc: "[KV events](https://github.com/vllm-project/vllm/blob/main/vllm/distributed/kv_events.py) of vLLM, " +
-		"SGLang or Dynamo, a published batch per line as JSON: `[time, [[\"BlockStored\", hashes, parent, " +
-		"tokens, block_size, …], …], rank]`, or the same with names | `block_size` | all files, if " +
-		"the workers begin hashes with the same value (vLLM's PYTHONHASHSEED) | s",
 	keys:   []string{"events", "data_parallel_rank"},
 	begins: regexp.MustCompile(`^\s*\[\s*-?[\d.eE+-]+\s*,\s*\[`), // a time and a list of events
 	open: func(path, _ string) (Reader, error) {

@@ -30,8 +30,6 @@ import (
 // chunks of all rows, with some 20 bytes each.
 var lct = blockFormat{
 	name: "LMCache's .lct", sign: "a recording of the storage manager", extension: ".lct",
-	doc: "[LMCache](https://github.com/LMCache/LMCache) recordings of its storage manager (`.lct`, format 1) | " +
-		"the layout's tokens per chunk, else 256 | all files | s",
 	begins: regexp.MustCompile(`(?s)^\x00.*LMCT`), // length of a header with this magic
 	open: func(path, _ string) (Reader, error) {
 		text, err := openText(path, maxBlockLine)

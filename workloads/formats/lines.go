@@ -42,7 +42,7 @@ func openText(path string, buffer int) (*textFile, error) {
 		// Concurrency 1 decodes inside Read: a Source starts no goroutines.
 		z, zerr := zstd.NewReader(f, zstd.WithDecoderConcurrency(1),
 			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
-		unpacked, err = zstdReader{z.IOReadCloser()}, zerr
+		unpacked, err = z.IOReadCloser(), zerr
 	}
 	if err != nil {
 		f.Close()
@@ -53,18 +53,6 @@ func openText(path string, buffer int) (*textFile, error) {
 		_, _ = t.Discard(3) // Peek has buffered them
 	}
 	return t, nil
-}
-
-// zstdReader adds a hint to the error of a file that needs more memory than maxZstdWindow.
-type zstdReader struct{ io.ReadCloser }
-
-// Read implements io.Reader.
-func (z zstdReader) Read(p []byte) (int, error) {
-	n, err := z.ReadCloser.Read(p)
-	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
-		err = fmt.Errorf("%w: recompress it without --long, or with at most --long=27", err)
-	}
-	return n, err
 }
 
 // Close closes the file.

@@ -17,9 +17,6 @@ import (
 // delay until no earlier row can come.
 var mooncake = blockFormat{
 	name: "Mooncake", sign: `JSON lines with "hash_ids"`, extension: ".jsonl",
-	doc: "Mooncake JSON lines; `input_tokens`, `output_tokens`, " +
-		"`created_time` as AIPerf writes them; `session_id` and `delay` | 512 tokens, or the row's " +
-		"`block_size` | one file | ms",
 	sharedKeys: []string{"hash_ids", "input_length", "output_length", "timestamp"},
 	open: func(path, scope string) (Reader, error) {
 		m := mooncakeSessions{}
@@ -54,9 +51,6 @@ type mooncakeLine struct {
 
 // mooncakeSessions has the time of the last row of each session.
 type mooncakeSessions map[string]*time.Duration
-
-// maxMooncakeSessions is the largest number of remembered sessions. They take some hundred MB.
-const maxMooncakeSessions = 1 << 20
 
 // row adds the row of a line to out.
 func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) error {
@@ -101,9 +95,6 @@ func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) 
 	case before != nil:
 		*before = row.Stamp
 	default:
-		if len(m) == maxMooncakeSessions {
-			clear(m)
-		}
 		m[session] = new(row.Stamp)
 	}
 	return nil
@@ -116,8 +107,6 @@ func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) 
 // by its id and the block before it.
 var bailian = blockFormat{
 	name: "Bailian", sign: `JSON lines with "chat_id"`, extension: ".jsonl",
-	doc: "Bailian JSON lines | 16 tokens | " +
-		"one file; the same id after other blocks is another block | s",
 	keys: []string{"chat_id", "parent_chat_id"},
 	open: func(path, scope string) (Reader, error) {
 		chain := make(map[link]int64) // numbers of blocks by id and the block before

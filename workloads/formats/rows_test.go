@@ -21,8 +21,7 @@ import (
 // TestRows runs the scripts of testdata/rows: a format, a file and its rows. -rewrite updates them. A format has
 // its cases there: valid rows, and every reason for which a row or a file is refused.
 func TestRows(t *testing.T) {
-	counter, err := NewTokenizer(TokenizerChars, 1)
-	require.NoError(t, err)
+	counter := NewTokenizer(TokenizerChars, 1)
 	known := map[string]Format{"blocks": Blocks, "azure": Azure, "burstgpt": BurstGPT,
 		"sharegpt": ShareGPT(100, 100, counter)}
 	datadriven.Walk(t, "testdata/rows", func(t *testing.T, script string) {

@@ -18,10 +18,6 @@ import (
 // in the order of time.
 var agentSessions = blockFormat{
 	name: "sessions of agents", sign: `JSON documents with "requests"`, extension: ".json",
-	doc: "sessions of agents (kv-cache-tester), one or " +
-		"several documents in a file | `block_size` | one session, or all files with `\"hash_id_scope\": \"global\"`; " +
-		"ids of another model are other blocks | s; requests of sub-agents count from the agent's start, " +
-		"or are on the session's clock",
 	keys: []string{"requests", "hash_id_scope"},
 	open: func(path, scope string) (Reader, error) {
 		documents := 0

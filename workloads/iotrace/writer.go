@@ -62,7 +62,8 @@ func Create(path string) (*Writer, error) {
 	return t, nil
 }
 
-// Row adds one operation. After an error all later calls return this error.
+// Row adds one operation. Its key must have no comma, quote or line break, as the keys of package
+// workloads. After an error all later calls return this error.
 func (t *Writer) Row(r Row) error {
 	b := appendStamp(t.out.AvailableBuffer(), r.At)
 	b = append(b, ',')
@@ -72,7 +73,7 @@ func (t *Writer) Row(r Row) error {
 	b = append(b, ",Tier-"...)
 	b = strconv.AppendInt(b, int64(r.Tier), 10)
 	b = append(b, ',')
-	b = appendField(b, r.Key)
+	b = append(b, r.Key...)
 	b = append(b, ',')
 	b = append(b, r.Phase...)
 	t.rows++
@@ -96,16 +97,6 @@ func appendStamp(b []byte, at time.Duration) []byte {
 	b = strconv.AppendInt(b, int64(1e6+at%time.Second/time.Microsecond), 10) // a 1 and six digits
 	b[point] = '.'
 	return b
-}
-
-// appendField appends a text, quoted if CSV needs it. The suite's own keys never need it.
-func appendField(b []byte, text string) []byte {
-	if !strings.ContainsAny(text, ",\"\r\n") {
-		return append(b, text...)
-	}
-	b = append(b, '"')
-	b = append(b, strings.ReplaceAll(text, `"`, `""`)...)
-	return append(b, '"')
 }
 
 // Rows returns the number of operations so far.

@@ -19,14 +19,14 @@ func someRows() []Row {
 	return []Row{
 		{0, Write, 131072, 2, "u1/c1/t1", "Prefill"},
 		{1999 * time.Nanosecond, Read, 1, 0, "u1/c1/t1", "Decode"},
-		{time.Hour + 123456*time.Microsecond, Delete, 1 << 40, 1, `odd,"key"`, "Evict"},
+		{time.Hour + 123456*time.Microsecond, Delete, 1 << 40, 1, `req/a/1.0`, "Evict"},
 	}
 }
 
 const someText = Header + `
 1700000000.000000,Write,131072,Tier-2,u1/c1/t1,Prefill
 1700000000.000001,Read,1,Tier-0,u1/c1/t1,Decode
-1700003600.123456,Delete,1099511627776,Tier-1,"odd,""key""",Evict
+1700003600.123456,Delete,1099511627776,Tier-1,req/a/1.0,Evict
 `
 
 func TestIOTraceIsWhatTheFormatSays(t *testing.T) {

@@ -52,10 +52,6 @@ func ReadConfig(path string) (Model, error) {
 	if err != nil {
 		return Model{}, fmt.Errorf("read model configuration: %w", err)
 	}
-	if strings.HasSuffix(path, quantFile) {
-		return Model{}, fmt.Errorf("model configuration %s: it says how the checkpoint is "+
-			"quantized: give the config.json next to it", path)
-	}
 	m, err := parseModelConfig(text, quant)
 	if err != nil {
 		return Model{}, fmt.Errorf("model configuration %s: %w", path, err)
@@ -156,11 +152,7 @@ func (f *fields) model() (Model, error) {
 	var missing []error
 	need := func(key string, there bool) {
 		if !there {
-			is := "missing"
-			if f.values[key] != nil {
-				is = fmt.Sprintf("%s, want 1 to %d", f.values[key], maxLayers)
-			}
-			missing = append(missing, fmt.Errorf("field %s is %s", key, is))
+			missing = append(missing, fmt.Errorf("field %s is missing or 0", key))
 		}
 	}
 	need("num_hidden_layers", m.Layers != 0)

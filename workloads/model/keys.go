@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -36,24 +35,11 @@ func newFields(text []byte) (*fields, error) {
 		}
 		return []byte("null")
 	})
-	err := plain(text, json.Unmarshal(text, &f.values))
-	maps.DeleteFunc(f.values, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
-	return f, err
-}
-
-// plain explains in a user's words why a text is no JSON object.
-func plain(text []byte, err error) error {
-	switch syntax, form := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil); {
-	case len(bytes.TrimSpace(text)) == 0:
-		return errors.New("the file is empty")
-	case errors.As(err, &form):
-		return errors.New("want a JSON object, this is " + form.Value)
-	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)):
-		return errors.New("the JSON has no end: the file is truncated")
-	case errors.As(err, &syntax):
-		return fmt.Errorf("not JSON at byte %d: %v", syntax.Offset, err)
+	if err := json.Unmarshal(text, &f.values); err != nil {
+		return nil, fmt.Errorf("it is no JSON object: %w", err)
 	}
-	return err
+	maps.DeleteFunc(f.values, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	return f, nil
 }
 
 // parseLevels returns the objects of a configuration, from the text model's object to the outermost.

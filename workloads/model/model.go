@@ -151,13 +151,6 @@ func (m Model) Validate() error {
 	default:
 		must(false, "attention type %q is unknown, must be mha, gqa or mla", m.Attention)
 	}
-	for _, g := range m.Groups {
-		inRange("the layers of a group", g.Layers, 1)
-		inRange("kv_heads of a group", g.KVHeads, 0)
-		inRange("head_dim of a group", g.HeadDim, 0)
-		inRange("the window of a group", g.Window, 0)
-	}
-	inRange("index_head_dim", m.index.dim, 0)
 	ok := len(problems) == 0 // then the dimensions can be multiplied
 	must(m.Window >= 0 && m.Window <= 1<<30, "the context window is %d tokens, must be 0 "+
 		"(unknown) to %d", m.Window, 1<<30)

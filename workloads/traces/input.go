@@ -42,14 +42,7 @@ type opening struct {
 func openInput(format formats.Format, cfg Config) (in *input, problems error) {
 	in = &input{cfg: cfg, format: format, apart: formats.Apart(cfg.Paths), dated: !format.Untimed,
 		sessional: true}
-	if len(cfg.Paths) == 0 {
-		return in, fmt.Errorf("%s trace: no files given", format.Name)
-	}
 	if format.Untimed {
-		if cfg.Start != 0 {
-			return in, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
-				" at one", format.Name)
-		}
 		in.cfg.Speedup = 0
 	}
 	for i := range cfg.Paths {
@@ -83,7 +76,7 @@ func (in *input) start(index int) (o opening, err error) {
 			}
 		case !errors.Is(err, io.EOF):
 			return o, err
-		case f.Report.Rows == formats.CheckedRows:
+		case f.Report.Rows >= formats.CheckedRows:
 			return o, f.End()
 		default:
 			return o, f.end()
@@ -137,23 +130,20 @@ func (in *input) open(index int) (*file, error) {
 	return &file{Reader: rows, Tally: tally, silent: in.format.Silent, apart: in.apart[index]}, nil
 }
 
-// next returns the next usable row. It returns io.EOF at the end, or after most rows.
+// next returns the next usable row. It returns io.EOF at the end, or when most rows or more were read.
 func (f *file) next(most int64) (formats.Row, error) {
 	for f.Report.Rows < most {
-		row, err := f.Next()
-		if end := f.Row(err, f.Line); end != nil {
-			return row, end
+		row, err := formats.Usable(&f.Tally, f.Next, f.Line)
+		if err != nil {
+			return row, err
 		}
-		switch {
-		case err != nil: // malformed
-		case row.Generate > 0 || f.silent:
+		if row.Generate > 0 || f.silent {
 			if !row.Common {
 				row.Scope += f.apart
 			}
 			return row, nil
-		default:
-			f.Report.Failed++
 		}
+		f.Report.Failed++
 	}
 	return formats.Row{}, io.EOF
 }

@@ -2,7 +2,6 @@ package traces
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"time"
 
@@ -127,10 +126,6 @@ var (
 // MaxRequests, Seed, ObjectTokens and AllowMalformed. A closed loop has no Start and no Rate.
 func NewSessions(format formats.Format, cfg Config) (*Live, error) {
 	in, err := openInput(format, cfg)
-	if err == nil && !in.sessional {
-		err = fmt.Errorf("the %s trace has other requests than sessions of agents: what "+
-			"those wait for is not recorded", format.Name)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -148,8 +148,6 @@ func TestSessionsAndOthers(t *testing.T) {
 	s := openTrace(t, formats.Blocks, cfg)
 	all(t, s)
 	assert.Zero(t, s.Report().Sessions)
-	_, err := NewSessions(formats.Blocks, cfg)
-	assert.ErrorContains(t, err, "other requests than sessions")
 	assert.ErrorContains(t, formats.OnlySessions("-x", cfg.Paths), cfg.Paths[1]+" has none")
 	assert.NoError(t, formats.OnlySessions("-x", cfg.Paths[:1]))
 }

@@ -104,8 +104,7 @@ func scan(arg datadriven.CmdArg, v any) error {
 
 // perCharacter is ShareGPT with a token for every character.
 func perCharacter(t testing.TB) formats.Format {
-	counter, err := formats.NewTokenizer(formats.TokenizerChars, 1)
-	require.NoError(t, err)
+	counter := formats.NewTokenizer(formats.TokenizerChars, 1)
 	return formats.ShareGPT(16384, 2048, counter)
 }
 

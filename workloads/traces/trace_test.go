@@ -165,11 +165,6 @@ func TestAsFastAsPossible(t *testing.T) {
 	assert.Equal(t, workloads.Exhausted, st)
 }
 
-func TestNoFiles(t *testing.T) {
-	_, err := New(formats.Azure, Config{})
-	assert.EqualError(t, err, "Azure trace: no files given")
-}
-
 func TestTraceRates(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles, cfg.Rate, cfg.Seed = 0, 50, 9
