@@ -3,7 +3,6 @@ package ring
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -18,10 +17,10 @@ const MaxBuffer = 1 << 30
 
 // Ring is an io_uring.
 type Ring struct {
-	fd    int
-	flags uint32
-	mem   []byte // of both queues
-	sqes  []byte // of the requests
+	Mode string // the names of its setup flags: "SINGLE_ISSUER, DEFER_TASKRUN"
+	fd   int
+	mem  []byte // of both queues
+	sqes []byte // of the requests
 
 	// The submission queue: the kernel moves head, we tail.
 	sqHead, sqTail *uint32
@@ -53,27 +52,27 @@ var modes = []struct {
 // many completion entries. The calling goroutine must be locked to its thread and make all further
 // calls. The error matches errors.ErrUnsupported if the system has no io_uring or does not allow it.
 func New(entries, ahead int) (*Ring, error) {
+	r := &Ring{}
 	var p setup
-	var fd uintptr
 	var errno unix.Errno
-	mode := 0
-	for ; mode < len(modes); mode++ {
-		p = setup{flags: modes[mode].flags | setupSubmitAll | setupCQSize,
-			cqEntries: uint32(entries * ahead)}
+	for _, mode := range modes {
+		p = setup{flags: mode.flags | setupSubmitAll | setupCQSize, cqEntries: uint32(entries * ahead)}
+		var fd uintptr
 		fd, _, errno = unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries),
 			uintptr(unsafe.Pointer(&p)), 0)
-		if errno != unix.EINVAL {
+		if r.fd, r.Mode = int(fd), mode.name; errno != unix.EINVAL {
 			break
 		}
 	}
 	switch errno {
 	case 0:
 	case unix.ENOSYS, unix.EPERM, unix.EINVAL, unix.EACCES:
-		return nil, fmt.Errorf("io_uring_setup: %w (%w)", errno, errors.ErrUnsupported)
+		return nil, fmt.Errorf("io_uring_setup: %w (%w): it needs Linux 5.18, 0 in "+
+			"/proc/sys/kernel/io_uring_disabled, and no seccomp filter (such as Docker's) or security "+
+			"module that forbids it", errno, errors.ErrUnsupported)
 	default:
 		return nil, fmt.Errorf("io_uring_setup with %d entries: %w", entries, errno)
 	}
-	r := &Ring{fd: int(fd), flags: p.flags}
 	if err := r.share(&p); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -111,16 +110,6 @@ func (r *Ring) share(p *setup) (err error) {
 	}
 	r.next = atomic.LoadUint32(r.sqTail)
 	return nil
-}
-
-// Mode returns the setup flags of this Ring: "SINGLE_ISSUER, DEFER_TASKRUN".
-func (r *Ring) Mode() string {
-	for _, m := range modes {
-		if r.flags&m.flags == m.flags {
-			return m.name
-		}
-	}
-	return strings.TrimSpace(fmt.Sprintf("flags %#x", r.flags))
 }
 
 // Next returns an empty request that the next Enter submits, or nil if the queue is full until then.
