@@ -87,7 +87,7 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 			Config: objecttier.Config{
 				Store: store.Config{Bucket: "bucket", Region: "us-east-1", Payload: store.Unsigned,
 					URLs: d.URLs(), Balance: store.RoundRobin,
-					Credentials: store.StaticCredentials("key", "secret", ""),
+					Credentials: s3test.Credentials("key"),
 					Retries:     3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
 					Connections: 64, Dial: d.DialContext},
 				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},

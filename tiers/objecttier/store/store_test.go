@@ -62,7 +62,7 @@ func start(t *testing.T, n int, config s3test.Config, change func(*store.Config)
 	clk := tiertest.Wall()
 	s := setting{counts: &counts{}, server: server}
 	cfg := store.Config{Bucket: "bucket", URLs: server.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
-		Credentials: store.StaticCredentials("key", "secret", ""), Payload: store.Unsigned,
+		Credentials: s3test.Credentials("key"), Payload: store.Unsigned,
 		Retries: 3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
 		Connections: 16, Clock: clk, Observer: s.counts, Random: func() float64 { return 1 }}
 	if config.InMemory {
