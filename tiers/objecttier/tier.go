@@ -270,9 +270,7 @@ func (n Names) Name(o tiers.Object) string {
 		fan, name := workdir.Name(o)
 		return fan + "/" + name
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d", o.Key, o.Gen)
-	sum := hex.EncodeToString(h.Sum(nil))
+	sum := workdir.Hash(o)
 	if n.Format == LMCache {
 		// The four bytes are world size, rank, local world size and local rank.
 		return fmt.Sprintf("%s@%02x%02x%02x%02x@0@%s", n.Model, n.Ranks, n.Rank, n.Ranks, n.Rank,
