@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,12 +156,8 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, fmt.Errorf("the space of %s: %w", t.URL(), errors.ErrUnsupported)
 }
 
-// warn adds a warning, once.
 func (t *Tier) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(t.warnings, text) {
-		t.warnings = append(t.warnings, text)
-	}
+	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
 // key returns an object's key in the bucket.
