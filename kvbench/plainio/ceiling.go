@@ -89,8 +89,11 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.mover, err = newMover(b, r.level); err != nil {
 		return err
 	}
-	r.mix.share, r.part, r.entire = r.ReadShare, r.chunk, r.plain == nil
-	r.move, r.own = r.whole, r.remover()
+	r.mix.share, r.part = r.ReadShare, r.chunk
+	r.move, r.own = r.whole, r.tier.Remove
+	if r.plain != nil {
+		r.own = r.plain.Remove
+	}
 	read, write := r.split()
 	if read > 0 && read < r.chunk {
 		return fmt.Errorf("the footprint leaves %d bytes to read, which is less than a chunk of "+
@@ -143,7 +146,7 @@ func (r *Ceiling) find(ctx context.Context) (streams int, err error) {
 	room := min(r.Footprint, r.level.Capacity-r.Footprint)
 	c := &sweep{mover: r.mover, inFlight: firstDepth, steps: searchSteps,
 		bytes: max(room/searchSteps, r.chunk), time: r.StepTime}
-	c.level, c.objects, c.mix.share, c.part, c.entire = r.level, r.objects, r.ReadShare, r.part, r.entire
+	c.level, c.objects, c.mix.share, c.part = r.level, r.objects, r.ReadShare, r.part
 	c.size = r.wholeChunks(min(r.largest(), room/int64(2*c.most())))
 	c.room.Store(room)
 	request := c.request(c.size)
