@@ -93,7 +93,6 @@ const (
 	writing state = iota
 	present
 	leaving // removed, but still read
-	stuck   // removed, but the store failed to delete the object
 )
 
 // URL returns the URL of the rank's runs: s3://BUCKET/PREFIX/rank_N.
@@ -181,8 +180,7 @@ func (t *Tier) claim(o tiers.Object) error {
 	if t.closed {
 		return t.fail("create", o, -1, tiers.ErrClosed)
 	}
-	// An object in state stuck may be overwritten: no reader can open it.
-	if e := t.entries[o.ID()]; e != nil && e.state != stuck {
+	if t.entries[o.ID()] != nil {
 		return t.fail("create", o, -1, tiers.ErrExists)
 	}
 	t.entries[o.ID()] = &entry{size: o.Size}
