@@ -28,7 +28,7 @@ type Ceiling struct {
 	// Churn: the footprint is full at the start, and each new file replaces the oldest, as in a full
 	// cache. Without Churn no file is removed, and the window ends when the footprint is full.
 	Churn     bool
-	Footprint int64 // maximum bytes in the tier; 0 = half of the tier's capacity
+	Footprint int64 // maximum bytes in the tier
 	// InFlight is the number of streams. 0 = the smallest number that is enough in a sweep with steps of
 	// length StepTime.
 	InFlight int
@@ -82,9 +82,6 @@ func (r *Ceiling) Forecast() kvbench.Forecast {
 func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.level, err = b.Level(tiers.Storage); err != nil {
 		return err
-	}
-	if r.Footprint == 0 {
-		r.Footprint = r.level.Capacity / 2
 	}
 	if r.mover, err = newMover(b, r.level); err != nil {
 		return err
@@ -247,9 +244,7 @@ func (m Reached) Ceiling() *result.Ceiling {
 // After the last removal it writes and flushes one small file, because a filesystem discards removed
 // blocks when it commits the removal. Without the flush that would take some seconds.
 type Removal struct {
-	Footprint int64 // bytes to remove; 0 = half of the tier's capacity
-
-	Ceiling // writes the files
+	Ceiling // writes the files: Footprint bytes
 	next    atomic.Int64
 	left    atomic.Int64
 	bytes   atomic.Int64
@@ -271,7 +266,7 @@ func (r *Removal) Forecast() kvbench.Forecast {
 
 // Prepare writes the files.
 func (r *Removal) Prepare(ctx context.Context, b *Bench) (err error) {
-	r.Ceiling.Footprint, r.ReadShare, r.InFlight = r.Footprint, 1, max(b.Workers, 1)
+	r.ReadShare, r.InFlight = 1, max(b.Workers, 1)
 	r.files = removable
 	if err := r.Ceiling.Prepare(ctx, b); err != nil {
 		return err

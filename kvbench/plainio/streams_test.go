@@ -137,7 +137,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		res, d := onStore(t, 1, time.Hour, &Removal{Footprint: 4 << 20})
+		res, d := onStore(t, 1, time.Hour, &Removal{Ceiling: Ceiling{Footprint: 4 << 20}})
 		assert.EqualValues(t, 64, res.Removal.Files)
 		deleted := 0
 		for _, e := range d.Log() {
