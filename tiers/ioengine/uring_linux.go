@@ -38,7 +38,7 @@ const ringEntries = 256
 func NewURing(now func() time.Duration, rings int, inline bool) (_ Engine, about string,
 	err error) {
 	e, err := newURing(now, rings, func() (queue, string, error) {
-		r, err := ring.New(ringEntries, 2)
+		r, err := ring.New(ringEntries)
 		if err != nil {
 			return nil, "", err
 		}

@@ -361,7 +361,7 @@ func (m *made) carryOut(q ring.Request) int32 {
 	return int32(copy(p, m.file[q.Off:]))
 }
 
-func (m *made) Reap(each func(ring.Completion)) int {
+func (m *made) Reap(each func(ring.Completion)) {
 	n := m.rand.IntN(len(m.ready) + 1)
 	if n == 0 && len(m.ready) > 0 {
 		n = 1
@@ -371,7 +371,6 @@ func (m *made) Reap(each func(ring.Completion)) int {
 	for _, c := range now {
 		each(c)
 	}
-	return n
 }
 
 // For any results of the kernel, in any order: each request completes once, with all its bytes or

@@ -48,15 +48,15 @@ var modes = []struct {
 	{0, "no flags"},
 }
 
-// New makes a Ring with that many submission entries, a power of two up to 4096, and ahead times as
-// many completion entries. The calling goroutine must be locked to its thread and make all further
+// New makes a Ring with that many submission entries, a power of two up to 4096, and twice as many
+// completion entries. The calling goroutine must be locked to its thread and make all further
 // calls. The error matches errors.ErrUnsupported if the system has no io_uring or does not allow it.
-func New(entries, ahead int) (*Ring, error) {
+func New(entries int) (*Ring, error) {
 	r := &Ring{}
 	var p setup
 	var errno unix.Errno
 	for _, mode := range modes {
-		p = setup{flags: mode.flags | setupSubmitAll | setupCQSize, cqEntries: uint32(entries * ahead)}
+		p = setup{flags: mode.flags | setupSubmitAll}
 		var fd uintptr
 		fd, _, errno = unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries),
 			uintptr(unsafe.Pointer(&p)), 0)
@@ -145,16 +145,14 @@ func (r *Ring) ready() int {
 	return int(atomic.LoadUint32(r.cqTail) - atomic.LoadUint32(r.cqHead))
 }
 
-// Reap calls each for all completions in the queue and returns their number. It does not wait.
-func (r *Ring) Reap(each func(Completion)) (n int) {
+// Reap calls each for all completions in the queue. It does not wait.
+func (r *Ring) Reap(each func(Completion)) {
 	head, tail := atomic.LoadUint32(r.cqHead), atomic.LoadUint32(r.cqTail)
 	for ; head != tail; head++ {
 		c := r.completions[head&uint32(len(r.completions)-1)]
 		atomic.StoreUint32(r.cqHead, head+1)
 		each(c)
-		n++
 	}
-	return n
 }
 
 // SetBuffer registers memory as buffer i, 0 to MaxBuffers-1, or unregisters the buffer if mem is nil.
