@@ -101,12 +101,11 @@ func Advice(err error) string {
 	return ""
 }
 
-// Canceled returns the error of an operation whose context ended, with the cause if there is one. what
-// names the operation or its object.
-func Canceled(ctx context.Context, what string) error {
+// Canceled returns the error of an operation whose context ended, with the cause if there is one.
+func Canceled(ctx context.Context, o Object) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
-		return fmt.Errorf("%s: %w", what, cause)
+		return fmt.Errorf("entry %s: %w", o.Key, cause)
 	}
-	return fmt.Errorf("%s: %w: %w", what, err, cause)
+	return fmt.Errorf("entry %s: %w: %w", o.Key, err, cause)
 }

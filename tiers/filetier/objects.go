@@ -241,7 +241,7 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	select {
 	case t.lookups <- struct{}{}:
 	case <-ctx.Done():
-		return 0, tiers.Canceled(ctx, "entry "+objs[0].Key)
+		return 0, tiers.Canceled(ctx, objs[0])
 	}
 	defer func() { <-t.lookups }()
 	// An engine looks up every layer: an object exists when all its layers exist.

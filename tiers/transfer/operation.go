@@ -269,7 +269,7 @@ func (op *operation) wait() error {
 	op.mu.Unlock()
 	if err := op.over.Wait(op.ctx); err != nil {
 		if op.ctx.Err() != nil {
-			err = tiers.Canceled(op.ctx, "entry "+op.objs[0].Key)
+			err = tiers.Canceled(op.ctx, op.objs[0])
 		}
 		op.dismiss(err)
 		if op.traits.Holds {
@@ -302,7 +302,7 @@ func (op *operation) fail(err error) { op.err = cmp.Or(op.err, err) }
 // chunks. Callers hold mu.
 func (op *operation) stopped() bool {
 	if op.ctx.Err() != nil {
-		op.fail(tiers.Canceled(op.ctx, "entry "+op.objs[0].Key))
+		op.fail(tiers.Canceled(op.ctx, op.objs[0]))
 	}
 	return op.err != nil
 }

@@ -15,8 +15,6 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
-
-	"kvbench/tiers"
 )
 
 func init() {
@@ -148,7 +146,7 @@ const (
 // another endpoint.
 func (c *Client) do(ctx context.Context, r *request) error {
 	if ctx.Err() != nil { // never in flight, so not counted
-		return tiers.Canceled(ctx, r.Op.String()+" "+r.key)
+		return ended(ctx, r)
 	}
 	r.Begun = c.cfg.Clock.Now()
 	begun := false // an attempt of a GET has returned bytes
@@ -166,8 +164,7 @@ func (c *Client) do(ctx context.Context, r *request) error {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil: // the failure is not the store's
-			seen.Cancelled, r.Cancelled = true, true
-			err = tiers.Canceled(ctx, r.Op.String()+" "+r.key)
+			seen.Cancelled, r.Cancelled, err = true, true, ended(ctx, r)
 		case failure == nil:
 			seen.Cause = CausedByCaller
 		default:
@@ -186,6 +183,15 @@ func (c *Client) do(ctx context.Context, r *request) error {
 		r.Backoff += c.cfg.Clock.Now() - from
 		stay = c.only != nil || failure.outcome != failed
 	}
+}
+
+// ended returns the error of a request whose context has ended, with the reason.
+func ended(ctx context.Context, r *request) error {
+	err := fmt.Errorf("%s %s: %w", r.Op, r.key, context.Cause(ctx))
+	if !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%s %s: %w: %w", r.Op, r.key, ctx.Err(), context.Cause(ctx))
+	}
+	return err
 }
 
 // callers is an error of the caller: a body that cannot be read, or a sink that failed. It is returned
