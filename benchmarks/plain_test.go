@@ -58,7 +58,7 @@ func ceiling(v *params.Values, name string, share float64, cfg *kvbench.Config,
 	switch name {
 	case "delete":
 		run.Window, run.Workers = max(run.Window, removalWindow), max(c.InFlight, 1)
-		return &plainio.Removal{Footprint: c.Footprint}
+		return &plainio.Removal{Ceiling: plainio.Ceiling{Footprint: c.Footprint}}
 	case "churn": // compared with what reading and writing do without removal
 		current.attachCeiling(v, &cfg.Info)
 	}

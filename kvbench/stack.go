@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -269,8 +268,6 @@ func (t *trial) openBucket(ctx context.Context) error {
 	c.Store.Rank, c.Store.Clock, c.Pool, c.Chunk = cfg.Rank, t.Clock, t.Pool, cfg.Chunk
 	t.objects = record.NewObjects(t.Rec, len(c.Store.URLs), t.Clock.Now)
 	c.Store.Observer = t.objects
-	// Random pauses between attempts keep the clients of a run from retrying at the same time.
-	c.Store.Random = rand.Float64
 	t.stage("looking at the store")
 	tier, err := t.openShared(ctx, c)
 	if err != nil {

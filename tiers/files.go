@@ -82,6 +82,22 @@ func Committed(w Writer, n int64) int64 {
 // continue.
 const Grace = time.Second
 
+// Await waits for a value of done, and for at most Grace after the end of ctx. ok is false if there was
+// none.
+func Await[T any](ctx context.Context, done <-chan T) (v T, ok bool) {
+	select {
+	case v = <-done:
+		return v, true
+	case <-ctx.Done():
+	}
+	select {
+	case v = <-done:
+		return v, true
+	case <-time.After(Grace):
+		return v, false
+	}
+}
+
 // IO is one request of an extent. From Submit to Done the request and its buffer belong to the tier,
 // also when its caller no longer waits. It can be submitted again in and after Done.
 type IO struct {

@@ -245,7 +245,8 @@ func (l *line) put(ctx context.Context, s *slot, to tiers.Submitter) error {
 	submitted := l.p.clock.Now()
 	l.enter(submitted)
 	to.Submit(&s.io)
-	if !completed(ctx, s.back) {
+	// A request cannot be cancelled. Until its completion its buffer is the device's.
+	if _, ok := tiers.Await(ctx, s.back); !ok {
 		s.stuck = true
 		return context.Cause(ctx)
 	}
@@ -267,22 +268,6 @@ func (l *line) put(ctx context.Context, s *slot, to tiers.Submitter) error {
 	l.p.chunks.Add(1)
 	l.give(s)
 	return nil
-}
-
-// completed waits for a request, but at most Grace once ctx has ended.
-func completed(ctx context.Context, back <-chan struct{}) bool {
-	select {
-	case <-back:
-		return true
-	case <-ctx.Done():
-	}
-	// A request cannot be cancelled. Until its completion its buffer is the device's.
-	select {
-	case <-back:
-		return true
-	case <-time.After(tiers.Grace):
-		return false
-	}
 }
 
 // commit flushes a file. It does not repeat a flush that failed: the kernel has dropped the dirty pages,

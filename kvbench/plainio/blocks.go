@@ -20,7 +20,7 @@ import (
 type Blocks struct {
 	Op   tiers.Op
 	Size int64 // bytes of a block: a power of two, at least 4096
-	// Footprint is the total size of the files in bytes. 0 = half of the tier's capacity.
+	// Footprint is the total size of the files in bytes.
 	Footprint int64
 
 	*mover
@@ -122,9 +122,7 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 	if err != nil {
 		return err
 	}
-	if r.level = level; r.Footprint == 0 {
-		r.Footprint = level.Capacity / 2
-	}
+	r.level = level
 	m, err := newMover(b, level)
 	if err != nil {
 		return err

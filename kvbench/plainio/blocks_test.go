@@ -202,7 +202,7 @@ func TestBlocksNeedDirectIO(t *testing.T) {
 	a := &asking{Files: tier, traits: tier.Traits()}
 	a.traits.CountsAtCommit = true
 	_, err := runPlain(t.Context(), virtual(v, a, 1<<40, 1).lasting(time.Second),
-		&Blocks{Op: tiers.Read, Size: page})
+		&Blocks{Op: tiers.Read, Size: page, Footprint: 64 << 20})
 	assert.ErrorContains(t, err, "requests inside files need direct I/O")
 	assert.Empty(t, a.asked)
 }
@@ -220,7 +220,7 @@ func TestSingleRequestsBeforeTheWindow(t *testing.T) {
 		"ceiling": {&Ceiling{ReadShare: 1, Footprint: 64 * page, InFlight: 2}, 1, false},
 		"writes":  {&Ceiling{Footprint: 64 * page, InFlight: 2}, 1, true},
 		"tier":    {&Tier{Level: tiers.Storage, Size: page, Footprint: 64 * page}, 1, false},
-		"removal": {&Removal{Footprint: 64 * page}, 1, false},
+		"removal": {&Removal{Ceiling: Ceiling{Footprint: 64 * page}}, 1, false},
 		"blocks":  {&Blocks{Op: tiers.Read, Size: 4 * page, Footprint: 64 << 20}, 4, false},
 		"written": {&Blocks{Op: tiers.Write, Size: 4 * page, Footprint: 64 << 20}, 4, true},
 	} {

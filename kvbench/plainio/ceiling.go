@@ -28,7 +28,7 @@ type Ceiling struct {
 	// Churn: the footprint is full at the start, and each new file replaces the oldest, as in a full
 	// cache. Without Churn no file is removed, and the window ends when the footprint is full.
 	Churn     bool
-	Footprint int64 // maximum bytes in the tier; 0 = half of the tier's capacity
+	Footprint int64 // maximum bytes in the tier
 	// InFlight is the number of streams. 0 = the smallest number that is enough in a sweep with steps of
 	// length StepTime.
 	InFlight int
@@ -83,14 +83,14 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.level, err = b.Level(tiers.Storage); err != nil {
 		return err
 	}
-	if r.Footprint == 0 {
-		r.Footprint = r.level.Capacity / 2
-	}
 	if r.mover, err = newMover(b, r.level); err != nil {
 		return err
 	}
-	r.mix.share, r.part, r.entire = r.ReadShare, r.chunk, r.plain == nil
-	r.move, r.own = r.whole, r.remover()
+	r.mix.share, r.part = r.ReadShare, r.chunk
+	r.move, r.own = r.whole, r.tier.Remove
+	if r.plain != nil {
+		r.own = r.plain.Remove
+	}
 	read, write := r.split()
 	if read > 0 && read < r.chunk {
 		return fmt.Errorf("the footprint leaves %d bytes to read, which is less than a chunk of "+
@@ -143,7 +143,7 @@ func (r *Ceiling) find(ctx context.Context) (streams int, err error) {
 	room := min(r.Footprint, r.level.Capacity-r.Footprint)
 	c := &sweep{mover: r.mover, inFlight: firstDepth, steps: searchSteps,
 		bytes: max(room/searchSteps, r.chunk), time: r.StepTime}
-	c.level, c.objects, c.mix.share, c.part, c.entire = r.level, r.objects, r.ReadShare, r.part, r.entire
+	c.level, c.objects, c.mix.share, c.part = r.level, r.objects, r.ReadShare, r.part
 	c.size = r.wholeChunks(min(r.largest(), room/int64(2*c.most())))
 	c.room.Store(room)
 	request := c.request(c.size)
@@ -244,9 +244,7 @@ func (m Reached) Ceiling() *result.Ceiling {
 // After the last removal it writes and flushes one small file, because a filesystem discards removed
 // blocks when it commits the removal. Without the flush that would take some seconds.
 type Removal struct {
-	Footprint int64 // bytes to remove; 0 = half of the tier's capacity
-
-	Ceiling // writes the files
+	Ceiling // writes the files: Footprint bytes
 	next    atomic.Int64
 	left    atomic.Int64
 	bytes   atomic.Int64
@@ -268,7 +266,7 @@ func (r *Removal) Forecast() kvbench.Forecast {
 
 // Prepare writes the files.
 func (r *Removal) Prepare(ctx context.Context, b *Bench) (err error) {
-	r.Ceiling.Footprint, r.ReadShare, r.InFlight = r.Footprint, 1, max(b.Workers, 1)
+	r.ReadShare, r.InFlight = 1, max(b.Workers, 1)
 	r.files = removable
 	if err := r.Ceiling.Prepare(ctx, b); err != nil {
 		return err

@@ -124,7 +124,7 @@ func TestChurnRemovesAFileForEachThatItWrites(t *testing.T) {
 }
 
 func TestRemovalIsANumberOfItsOwn(t *testing.T) {
-	res, tier := inVirtualTime(t, time.Hour, 3*time.Millisecond, &Removal{Footprint: 64 << 20})
+	res, tier := inVirtualTime(t, time.Hour, 3*time.Millisecond, &Removal{Ceiling: Ceiling{Footprint: 64 << 20}})
 	assert.Equal(t, result.EndedByInput, res.EndedBy)
 	r := res.Removal
 	require.NotNil(t, r)

@@ -21,24 +21,19 @@ type fileSet struct {
 	// part > 0: the first operation of each worker moves a different part of an object, in multiples of
 	// part, so that the workers create and flush files at different moments. 0: every operation moves a
 	// whole object.
-	part int64
-	// entire: reads are always of whole objects.
-	entire  bool
+	part    int64
 	mix     mix
 	move    moveFunc
-	own     removeFunc
-	objects []tiers.Object    // to read
-	states  []workerState     // of the workers
-	room    atomic.Int64      // bytes that may still be written
-	places  chan tiers.Object // the written objects, oldest first; nil: no object is replaced
+	own     func(ctx context.Context, objs ...tiers.Object) error // removes objects, see tiers.Tier
+	objects []tiers.Object                                        // to read
+	states  []workerState                                         // of the workers
+	room    atomic.Int64                                          // bytes that may still be written
+	places  chan tiers.Object                                     // the written objects, oldest first; nil: no object is replaced
 }
 
 // moveFunc reads or writes an object from an offset on.
 type moveFunc func(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error)
-
-// removeFunc removes objects, see tiers.Tier.
-type removeFunc func(ctx context.Context, objs ...tiers.Object) error
 
 // workerState is a worker's own state.
 type workerState struct {
@@ -125,7 +120,7 @@ func (s *fileSet) next(b *Bench, worker int) (op tiers.Op, o tiers.Object, from 
 	}
 	if op = s.mix.next(read, s.size); op == tiers.Read {
 		o = s.objects[state.draws.Between(users.DrawObject, state.n, 0, len(s.objects)-1)]
-		if !s.entire {
+		if s.level.Files() != nil { // an object of a store is read whole
 			from = o.Size - part(o.Size)
 		}
 		return op, o, from, true

@@ -117,7 +117,8 @@ func TestAKneeNeedsRoom(t *testing.T) {
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}
 	cfg := onModel(v, m, 6<<20).lasting(time.Second)
 	cfg.Workers = 0
-	res, err := runPlain(t.Context(), cfg, &Knee{Blocks: Blocks{Op: tiers.Read}})
+	res, err := runPlain(t.Context(), cfg, &Knee{Blocks: Blocks{Op: tiers.Read,
+		Footprint: 3 << 20}})
 	assert.Zero(t, res.Workload.Workers, "no number is known")
 	text := res.Error
 	if err != nil {

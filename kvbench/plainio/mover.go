@@ -177,14 +177,6 @@ func evenly(files tiers.Files, name string, n int64) string {
 	return key
 }
 
-// remover returns the function that removes the mover's objects.
-func (m *mover) remover() removeFunc {
-	if m.plain != nil {
-		return m.plain.Remove
-	}
-	return m.tier.Remove
-}
-
 // wholeChunks rounds a size down to whole chunks, at least one chunk.
 func (m *mover) wholeChunks(size int64) int64 { return max(m.chunk, size/m.chunk*m.chunk) }
 

@@ -153,7 +153,8 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 		Use: buffer.Use{Chunk: 16 * page, Depth: 1, Workers: 3},
 	}
 	for _, share := range []float64{0, 0.5, 1} {
-		r, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: share, InFlight: 3})
+		r, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: share, InFlight: 3,
+			Footprint: 8 << 20})
 		require.NoError(t, err, "the pool is whole when the run ends")
 		assert.Equal(t, result.StatusComplete, r.Status)
 		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)

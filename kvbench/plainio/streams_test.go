@@ -87,7 +87,7 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 			Config: objecttier.Config{
 				Store: store.Config{Bucket: "bucket", Region: "us-east-1", Payload: store.Unsigned,
 					URLs: d.URLs(), Balance: store.RoundRobin,
-					Credentials: store.StaticCredentials("key", "secret", ""),
+					Credentials: s3test.Credentials("key"),
 					Retries:     3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
 					Connections: 64, Dial: d.DialContext},
 				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},
@@ -137,7 +137,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		res, d := onStore(t, 1, time.Hour, &Removal{Footprint: 4 << 20})
+		res, d := onStore(t, 1, time.Hour, &Removal{Ceiling: Ceiling{Footprint: 4 << 20}})
 		assert.EqualValues(t, 64, res.Removal.Files)
 		deleted := 0
 		for _, e := range d.Log() {

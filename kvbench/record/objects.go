@@ -234,7 +234,6 @@ func (r *Objects) Fill(res *result.Result, t *objecttier.Tier) result.Histograms
 	edges := slices.Concat(r.edges, []objecttier.Stats{now, now})
 	was, is := edges[0], edges[1]
 	o.Lost, o.WastedBytes = is.Lost-was.Lost, is.WastedBytes-was.WastedBytes
-	slices.Sort(now.Servers)
 	o.Server, o.ProofNS = strings.Join(now.Servers, ", "), int64(now.Proof)
 	res.Objects, res.Endpoints, res.Network = &o, endpoints, &result.Network{}
 	if n := is.Network.Since(was.Network); n.Known {

@@ -42,7 +42,7 @@ func TestGoldenResult(t *testing.T) {
 		r := NewObjects(rec, 2, clk.Now)
 		cfg := objecttier.Config{
 			Store: store.Config{Bucket: "kvb", URLs: d.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
-				Credentials: store.StaticCredentials("AKIAIOSFODNN7EXAMPLE", "secret", ""),
+				Credentials: s3test.Credentials("AKIAIOSFODNN7EXAMPLE"),
 				Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 				ConnectTimeout: 5 * time.Second, Connections: 16, Clock: clk, Observer: r,
 				Random: func() float64 { return 0.5 }, Dial: d.DialContext},

@@ -53,7 +53,7 @@ func open(t testing.TB, d *s3test.Server, change func(*objecttier.Config)) *sett
 	s.counts = NewObjects(s.rec, len(d.URLs()), clk.Now)
 	c := objecttier.Config{
 		Store: store.Config{Bucket: "bucket", URLs: d.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
-			Credentials: store.StaticCredentials("key", "secret", ""),
+			Credentials: s3test.Credentials("key"),
 			Payload:     store.Unsigned, Retries: 10, Timeout: 30 * time.Second,
 			ConnectTimeout: 5 * time.Second, Connections: 64, Clock: clk, Observer: s.counts,
 			Random: func() float64 { return 1 }},

@@ -332,7 +332,7 @@ func TestLookupsComeBeforeReads(t *testing.T) {
 		c.Storage.Bucket = &kvbench.Bucket{Lookup: true,
 			Config: objecttier.Config{Store: store.Config{Bucket: "bucket", Region: "us-east-1",
 				URLs: d.URLs(), Balance: store.RoundRobin,
-				Payload: store.Unsigned, Credentials: store.StaticCredentials("key", "secret", ""),
+				Payload: store.Unsigned, Credentials: s3test.Credentials("key"),
 				Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second, Connections: 64},
 				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},
 				MultipartAbove: 40 << 10, PartSize: 32 << 10, RangeSize: 28 << 10}}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -39,10 +38,6 @@ func (c *calls) call(what, path string, do func() error) error {
 	err := c.engine.Call(what, full, do)
 	for errors.Is(err, unix.EINTR) {
 		err = c.engine.Call(what, full, do)
-	}
-	if errors.Is(err, unix.ENAMETOOLONG) {
-		err = fmt.Errorf("%w (%d bytes, the filesystem takes %d)", err, len(filepath.Base(path)),
-			nameMax(c.root))
 	}
 	if err != nil {
 		err = &fs.PathError{Op: what, Path: full, Err: err}
@@ -192,23 +187,5 @@ func (c *calls) scan() error {
 	return errors.Join(err, c.close(fd, path))
 }
 
-// openFlags are the flags of an open call, which print as their names.
+// openFlags are the flags of an open call. Tests print their names.
 type openFlags int
-
-// String returns the names.
-func (flags openFlags) String() string {
-	text := []string{"O_RDONLY", "O_WRONLY", "O_RDWR"}[flags&unix.O_ACCMODE]
-	for _, f := range []struct {
-		bit  openFlags
-		name string
-	}{
-		{unix.O_CREAT, "O_CREAT"}, {unix.O_EXCL, "O_EXCL"}, {unix.O_TRUNC, "O_TRUNC"},
-		{unix.O_NONBLOCK, "O_NONBLOCK"}, {openDirect, "O_DIRECT"},
-		{unix.O_DIRECTORY, "O_DIRECTORY"},
-	} {
-		if f.bit != 0 && flags&f.bit == f.bit {
-			text += "|" + f.name
-		}
-	}
-	return text
-}

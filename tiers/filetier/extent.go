@@ -310,17 +310,11 @@ func (t *Tier) await(ctx context.Context, l *limit, op *ioengine.Op, back func()
 	}
 	var passed time.Duration // not used: the operation moves none of a request's bytes
 	l.submit(&passed, op)
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(tiers.Grace):
+	err, ok := tiers.Await(ctx, done)
+	if !ok {
 		return context.Cause(ctx)
 	}
+	return err
 }
 
 // submitLast submits the last operation of a file. It closes the file when the operation has completed,

@@ -51,9 +51,8 @@ type Imitation struct {
 	Tokens int
 	// Depth is the number of objects of one Create or Open that move concurrently, 0 = 1. They must
 	// have the same size.
-	Depth int
-	// Threads limits the requests in flight; nil: the engine's number of threads.
-	Threads *Threads
+	Depth   int
+	Threads Threads // limits the requests in flight
 	// Layers is the number of layers of the model.
 	Layers int
 	// Layerwise stores each layer of an object as a file of Layout.Bytes, if the layout can
@@ -66,7 +65,7 @@ type Imitation struct {
 	Note func(string)
 }
 
-// Threads are the numbers of the engine's threads for loads and stores; 0 = one per request.
+// Threads are the numbers of the imitated engine's threads for loads and stores; 0 = one per request.
 type Threads struct{ Loads, Stores int }
 
 // ranks returns the rank in file names and the number of ranks. Without tensor parallelism that is the
@@ -130,11 +129,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	if t.layout, err = newLayout(t); err != nil {
 		return nil, err
 	}
-	threads := Threads{Loads: t.spec.Loads, Stores: t.spec.Stores}
-	if cfg.Threads != nil {
-		threads = *cfg.Threads
-	}
-	t.limits = newLimits(cfg.Engine, threads, t.spec.Shared)
+	t.limits = newLimits(cfg.Engine, cfg.Threads, t.spec.Shared)
 	info, err := host.FilesystemOf(cfg.Dir.Path())
 	if err != nil {
 		return nil, err

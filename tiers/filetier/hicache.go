@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
+	"kvbench/tiers/workdir"
 )
 
 func init() { layouts["hicache-file"] = newHiCacheFile }
@@ -26,7 +27,7 @@ func newHiCacheFile(b base) layout {
 		rank, world := b.t.cfg.ranks()
 		suffix += fmt.Sprintf("_%d_%d", rank, world)
 	}
-	name := func(o tiers.Object) string { return fmt.Sprintf("%s_%s.bin", hash(o), suffix) }
+	name := func(o tiers.Object) string { return fmt.Sprintf("%s_%s.bin", workdir.Hash(o), suffix) }
 	return &hicacheFile{perFile{base: b, name: name, look: b.calls.stat, temporary: temporaryHash,
 		flags: unix.O_TRUNC, mode: 0o666}}
 }

@@ -2,8 +2,6 @@ package filetier
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -83,14 +81,4 @@ func newLayout(t *Tier) (layout, error) {
 	}
 	t.spec = spec
 	return make(base{t, &t.calls}), nil
-}
-
-const hashBytes = 2 * sha256.Size // in hexadecimal digits
-
-// hash returns the part of a file name that replaces the engine's hash of tokens. Both are uniformly
-// distributed. It includes the generation, so that an object that is written again has another file.
-func hash(o tiers.Object) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d", o.Key, o.Gen)
-	return hex.EncodeToString(h.Sum(nil))
 }

@@ -11,6 +11,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/ioengine"
+	"kvbench/tiers/workdir"
 )
 
 func init() {
@@ -30,7 +31,7 @@ func newLMCacheFS(b base) layout {
 	rank, world := b.t.cfg.ranks()
 	name := func(o tiers.Object) string {
 		name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", model, world&0xff, rank&0xff,
-			hash(o))
+			workdir.Hash(o))
 		if o.Layer > 0 { // LayerCacheEngineKey counts from 0
 			name += fmt.Sprintf("@%d", o.Layer-1)
 		}
@@ -67,7 +68,7 @@ func (l *lmcacheRaw) create(ctx context.Context, s *span) error {
 	page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
 	copy(page, "LMCBLK01")
 	binary.LittleEndian.PutUint64(page[8:], uint64(s.run[0].o.Size))
-	copy(page[16:], hash(s.run[0].o))
+	copy(page[16:], workdir.Hash(s.run[0].o))
 	return l.t.await(ctx, &l.t.limits.stores, &ioengine.Op{Kind: ioengine.Write, FD: s.fd,
 		Off: s.at - l.head, Buf: tiers.Buffer{B: page}, N: pageSize}, nil)
 }

@@ -14,6 +14,7 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/ioengine"
+	"kvbench/tiers/workdir"
 )
 
 func init() {
@@ -76,7 +77,7 @@ func (b *buckets) start(context.Context) error {
 }
 
 // takes returns the bytes of an object and of its key, which are in the file without padding.
-func (b *buckets) takes(o tiers.Object) int64 { return o.Size + hashBytes }
+func (b *buckets) takes(o tiers.Object) int64 { return o.Size + workdir.HashDigits }
 
 // begin creates a bucket, as soon as one may begin. With wait false it does not wait for that, because
 // a full bucket waits for the commit of its objects, which the caller may have created. The memory is
@@ -88,8 +89,14 @@ func (b *buckets) begin(ctx context.Context, wait bool) (err error) {
 	select {
 	case mem = <-b.memory:
 	default:
-		if err = errApart; wait {
-			mem, err = b.next(ctx)
+		if !wait {
+			err = errApart
+			break
+		}
+		select {
+		case mem = <-b.memory:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
 		}
 	}
 	if err == nil && mem == nil {
@@ -112,16 +119,6 @@ func (b *buckets) begin(ctx context.Context, wait bool) (err error) {
 	b.last = max(b.last+1, time.Now().UnixMicro()<<12)
 	b.filling = &bucket{path: fmt.Sprint(b.last), mem: mem}
 	return nil
-}
-
-// next waits for the memory of a bucket.
-func (b *buckets) next(ctx context.Context) (mem []byte, err error) {
-	select {
-	case mem = <-b.memory:
-		return mem, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // recycle lets another bucket begin, in the memory of one that has ended. Memory beyond mostBuckets is
@@ -247,8 +244,8 @@ func (b *buckets) write(ctx context.Context, k *bucket) (entries []*entry, place
 		if e == nil {
 			continue
 		}
-		key := hash(e.o)
-		places[i] = end + hashBytes
+		key := workdir.Hash(e.o)
+		places[i] = end + workdir.HashDigits
 		end = places[i] + e.o.Size
 		vec = append(vec, []byte(key), k.mem[e.at:e.at+e.o.Size])
 		fmt.Fprintf(&index, "%s %d %d\n", key, places[i], e.o.Size)
@@ -377,7 +374,7 @@ const recordHeader = 24
 
 // create prepares the bytes before the value: header, key and padding.
 func (l *mooncakeOffset) create(ctx context.Context, s *span) error {
-	key := hash(s.run[0].o)
+	key := workdir.Hash(s.run[0].o)
 	head := make([]byte, pageSize)
 	binary.LittleEndian.PutUint64(head, uint64(len(key)))
 	binary.LittleEndian.PutUint64(head[8:], uint64(s.run[0].o.Size))
@@ -397,7 +394,7 @@ func (l *mooncakeOffset) open(ctx context.Context, s *span) error {
 		return err
 	}
 	s.whole = single
-	head := make([]byte, recordHeader+hashBytes)
+	head := make([]byte, recordHeader+workdir.HashDigits)
 	off := s.at - pageSize
 	for _, part := range [][]byte{head[:recordHeader], head[recordHeader:]} {
 		op := &ioengine.Op{Kind: ioengine.Read, FD: s.fd, Off: off, N: len(part), Vec: [][]byte{part}}

@@ -18,8 +18,6 @@ func afterOpen(fd int) error {
 // setDirect is not supported: the engines use no such call here.
 func setDirect(int) error { return unix.EOPNOTSUPP }
 
-func nameMax(int) int64 { return 255 }
-
 // allocate is not supported: macOS has no fallocate.
 func allocate(int, int64, int64) error { return unix.EOPNOTSUPP }
 

@@ -21,13 +21,6 @@ func setDirect(fd int) error {
 	return err
 }
 
-// nameMax returns the longest name that a directory accepts, in bytes; 0 = unknown.
-func nameMax(dir int) int64 {
-	var s unix.Statfs_t
-	_ = unix.Fstatfs(dir, &s)
-	return s.Namelen
-}
-
 // allocate preallocates the blocks of a range, so that direct writes do not extend the file.
 func allocate(fd int, off, size int64) error {
 	return unix.Fallocate(fd, 0, off, size)

@@ -21,9 +21,6 @@ func (t *Tier) Probe(ctx context.Context) error {
 	if !t.imitates() {
 		return nil
 	}
-	// Do not report the probe's calls: they are not part of the engine's call sequence.
-	defer func(note func(string)) { t.calls.note = note }(t.calls.note)
-	t.calls.note = nil
 	err := t.probe(ctx, min(t.cfg.Layout.Bytes, pageSize), nil)
 	// Buffer and offset are page-aligned: EINVAL means that the filesystem has no direct I/O.
 	if t.direct && errors.Is(err, unix.EINVAL) {

@@ -14,6 +14,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/ioengine"
+	"kvbench/tiers/workdir"
 )
 
 func init() {
@@ -44,7 +45,7 @@ func newVLLMFS(b base) layout {
 	l.perFile = perFile{base: b, look: b.calls.access, prepare: l.parents,
 		flags: unix.O_EXCL | unix.O_TRUNC, mode: 0o644,
 		name: func(o tiers.Object) string {
-			h := hash(o)
+			h := workdir.Hash(o)
 			return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", l.dir, h[:3], h[3:5], max(0, o.Layer-1), h)
 		},
 		temporary: func(path string) string { return fmt.Sprintf("%s_%d.tmp", path, os.Getpid()) }}

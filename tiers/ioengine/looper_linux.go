@@ -19,7 +19,7 @@ import (
 type queue interface {
 	Next() *ring.Request
 	Enter(wait int) error
-	Reap(each func(ring.Completion)) int
+	Reap(each func(ring.Completion))
 	SetBuffer(i int, mem []byte) error
 	Close() error
 }

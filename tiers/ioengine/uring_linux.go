@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"kvbench/tiers/ioengine/ring"
 )
@@ -42,36 +38,17 @@ const ringEntries = 256
 func NewURing(now func() time.Duration, rings int, inline bool) (_ Engine, about string,
 	err error) {
 	e, err := newURing(now, rings, func() (queue, string, error) {
-		r, err := ring.New(ringEntries, 2)
+		r, err := ring.New(ringEntries)
 		if err != nil {
-			text, _ := os.ReadFile(disabled) // older kernels have no such setting
-			return nil, "", refusal(err, strings.TrimSpace(string(text)))
+			return nil, "", err
 		}
-		return r, r.Mode(), nil
+		return r, r.Mode, nil
 	})
 	if err != nil {
 		return nil, "", err
 	}
 	e.inline = inline
 	return e, fmt.Sprintf("io_uring, %d rings of %d, %s", rings, ringEntries, e.mode), nil
-}
-
-const disabled = "/proc/sys/kernel/io_uring_disabled"
-
-// refusal adds to an error what refuses io_uring, given the value of the kernel's setting.
-func refusal(err error, setting string) error {
-	switch {
-	case errors.Is(err, unix.ENOSYS):
-		return fmt.Errorf("this kernel has no io_uring, or a seccomp filter hides it: %w", err)
-	case errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("this kernel's io_uring lacks what is needed (5.18 and later have it): "+
-			"%w", err)
-	case errors.Is(err, unix.EPERM) && (setting == "1" || setting == "2"):
-		return fmt.Errorf("%s is %s: %w", disabled, setting, err)
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("a seccomp filter, as Docker's, or a security module refuses it: %w", err)
-	}
-	return err
 }
 
 func newURing(now func() time.Duration, rings int, open func() (queue, string, error)) (*uring,

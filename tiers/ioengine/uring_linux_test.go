@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -108,28 +107,6 @@ func TestRingsUseRegisteredMemory(t *testing.T) {
 	assert.Equal(t, out, in)
 	require.NoError(t, e.Close(t.Context()))
 	require.NoError(t, unix.Munmap(arena))
-}
-
-// The error names what refuses io_uring.
-func TestWhoRefusesAnIOURingIsTold(t *testing.T) {
-	for _, c := range []struct {
-		errno   unix.Errno
-		setting string
-		want    string
-	}{
-		{unix.ENOSYS, "", "this kernel has no io_uring, or a seccomp filter hides it"},
-		{unix.EINVAL, "", "this kernel's io_uring lacks what is needed (5.18 and later have it)"},
-		{unix.EPERM, "2", "/proc/sys/kernel/io_uring_disabled is 2"},
-		{unix.EPERM, "1", "/proc/sys/kernel/io_uring_disabled is 1"},
-		{unix.EPERM, "0", "a seccomp filter, as Docker's, or a security module refuses it"},
-		{unix.EPERM, "", "a seccomp filter, as Docker's, or a security module refuses it"},
-		{unix.EACCES, "0", "a seccomp filter, as Docker's, or a security module refuses it"},
-	} {
-		err := refusal(fmt.Errorf("io_uring_setup: %w (%w)", c.errno, errors.ErrUnsupported),
-			c.setting)
-		assert.ErrorContains(t, err, c.want+": io_uring_setup: ")
-		assert.ErrorIs(t, err, errors.ErrUnsupported)
-	}
 }
 
 // refused is a ring whose Enter fails.
@@ -384,7 +361,7 @@ func (m *made) carryOut(q ring.Request) int32 {
 	return int32(copy(p, m.file[q.Off:]))
 }
 
-func (m *made) Reap(each func(ring.Completion)) int {
+func (m *made) Reap(each func(ring.Completion)) {
 	n := m.rand.IntN(len(m.ready) + 1)
 	if n == 0 && len(m.ready) > 0 {
 		n = 1
@@ -394,7 +371,6 @@ func (m *made) Reap(each func(ring.Completion)) int {
 	for _, c := range now {
 		each(c)
 	}
-	return n
 }
 
 // For any results of the kernel, in any order: each request completes once, with all its bytes or

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"kvbench/tiers"
@@ -26,27 +26,20 @@ type manifest struct {
 	Nonce   string    `json:"nonce"` // the nonce of the objects' content
 	Rank    int       `json:"rank"`
 	Started time.Time `json:"started"`
-	process
+	PID     int       `json:"pid"`
+	Host    string    `json:"host"`
+	Process string    `json:"process"` // the processID of the process that wrote the run
 	Names
 	Contents json.RawMessage `json:"contents,omitempty"` // facts of the folder that a reader needs
 }
 
-// process identifies the process that wrote a run.
-type process struct {
-	PID  int    `json:"pid"`
-	Host string `json:"host"`
-	Boot string `json:"boot_id"`
-}
-
-func thisProcess() process {
-	host, _ := os.Hostname()
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return process{PID: os.Getpid(), Host: host, Boot: strings.TrimSpace(string(boot))}
-}
+// processID identifies this process.
+var processID = rand.Text()
 
 func newManifest(cfg Config, run string) manifest {
+	host, _ := os.Hostname()
 	m := manifest{Run: run, Nonce: cfg.Nonce, Rank: cfg.Rank, Started: time.Now().UTC(),
-		process: thisProcess(), Names: cfg.Names}
+		PID: os.Getpid(), Host: host, Process: processID, Names: cfg.Names}
 	if cfg.Folder != nil {
 		m.Contents = cfg.Folder.Contents
 	}
@@ -54,7 +47,7 @@ func newManifest(cfg Config, run string) manifest {
 }
 
 // mine reports whether this process wrote the run. A process removes only its own runs.
-func (m manifest) mine() bool { return m.process == thisProcess() }
+func (m manifest) mine() bool { return m.Process == processID }
 
 // writeManifest writes the manifest of this run.
 func (t *Tier) writeManifest(ctx context.Context) error {

@@ -87,9 +87,9 @@ func (t *Tier) runs(ctx context.Context) (names []string, err error) {
 func (t *Tier) warnOfLeftovers(ctx context.Context, runs []string) {
 	at := t.Endpoints()[0].URL
 	if n := len(runs); n > 0 {
-		t.warn("%s holds objects of other runs (%d: %s), which were killed, have kept their "+
-			"objects, or still run; to remove one: aws s3 rm --recursive --endpoint-url %s "+
-			"%s/%s/", t.URL(), n, some(runs), at, t.URL(), runs[0])
+		t.warn("%s holds objects of other runs (%d), which were killed, have kept their objects, or "+
+			"still run; to remove one: aws s3 rm --recursive --endpoint-url %s %s/%s/", t.URL(), n, at,
+			t.URL(), runs[0])
 	}
 	if !t.multipart() {
 		return
@@ -101,14 +101,6 @@ func (t *Tier) warnOfLeftovers(ctx context.Context, runs []string) {
 			"--upload-id '%s'",
 			t.URL(), len(uploads), at, t.cfg.Store.Bucket, uploads[0].Key, uploads[0].ID)
 	}
-}
-
-// some lists the first three names.
-func some(names []string) string {
-	if len(names) > 3 {
-		return strings.Join(names[:3], ", ") + ", …"
-	}
-	return strings.Join(names, ", ")
 }
 
 // checkBytes is the size of the checked object: several pieces, and no multiple of a block.

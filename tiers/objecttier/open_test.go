@@ -238,7 +238,7 @@ func TestFolders(t *testing.T) {
 		}
 		text, err := d.Object("bucket", kept[0])
 		require.NoError(t, err)
-		other := regexp.MustCompile(`"pid":\d+`).ReplaceAllString(string(text), `"pid":1`)
+		other := regexp.MustCompile(`"process":"\w+"`).ReplaceAllString(string(text), `"process":"x"`)
 		require.NoError(t, d.SetObject("bucket", kept[0], other))
 		read()
 		assert.Equal(t, kept, keys(d), "another process has written them")

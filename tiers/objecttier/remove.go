@@ -43,28 +43,18 @@ func (t *Tier) deleteAll(ctx context.Context, objs []tiers.Object) error {
 }
 
 // deleteKeys deletes objects. It calls deleted with the bytes of each deleted object, possibly from
-// several goroutines. It marks the other objects as stuck; Clear retries them.
+// several goroutines. If the store fails to delete an object, Clear finds it again.
 func (t *Tier) deleteKeys(ctx context.Context, objs []tiers.Object, deleted func(bytes int64)) error {
-	keys := make([]string, len(objs))
-	left := make(map[string]tiers.Object, len(objs))
+	keys, sizes := make([]string, len(objs)), make(map[string]int64, len(objs))
 	for i, o := range objs {
 		keys[i] = t.key(o)
-		left[keys[i]] = o
+		sizes[keys[i]] = o.Size
 	}
-	err := t.client.DeleteAll(ctx, keys, func(key string) {
-		t.mu.Lock()
-		o := left[key]
-		delete(left, key)
-		delete(t.entries, o.ID())
-		t.mu.Unlock()
-		deleted(o.Size)
-	})
+	err := t.client.DeleteAll(ctx, keys, func(key string) { deleted(sizes[key]) })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, o := range left {
-		if e := t.entries[o.ID()]; e != nil {
-			e.state = stuck
-		}
+	for _, o := range objs {
+		delete(t.entries, o.ID())
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,7 +92,6 @@ const (
 	writing state = iota
 	present
 	leaving // removed, but still read
-	stuck   // removed, but the store failed to delete the object
 )
 
 // URL returns the URL of the rank's runs: s3://BUCKET/PREFIX/rank_N.
@@ -150,12 +148,8 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Holds: true, Description: text}
 }
 
-// warn adds a warning, once.
 func (t *Tier) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(t.warnings, text) {
-		t.warnings = append(t.warnings, text)
-	}
+	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
 // key returns an object's key in the bucket.
@@ -179,8 +173,7 @@ func (t *Tier) claim(o tiers.Object) error {
 	if t.closed {
 		return t.fail("create", o, -1, tiers.ErrClosed)
 	}
-	// An object in state stuck may be overwritten: no reader can open it.
-	if e := t.entries[o.ID()]; e != nil && e.state != stuck {
+	if t.entries[o.ID()] != nil {
 		return t.fail("create", o, -1, tiers.ErrExists)
 	}
 	t.entries[o.ID()] = &entry{size: o.Size}
@@ -263,9 +256,7 @@ func (n Names) Name(o tiers.Object) string {
 		fan, name := workdir.Name(o)
 		return fan + "/" + name
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d", o.Key, o.Gen)
-	sum := hex.EncodeToString(h.Sum(nil))
+	sum := workdir.Hash(o)
 	if n.Format == LMCache {
 		// The four bytes are world size, rank, local world size and local rank.
 		return fmt.Sprintf("%s@%02x%02x%02x%02x@0@%s", n.Model, n.Ranks, n.Rank, n.Ranks, n.Rank,

@@ -30,7 +30,7 @@ func config(t testing.TB, d *s3test.Server) objecttier.Config {
 	clk := tiertest.Wall()
 	return objecttier.Config{
 		Store: store.Config{Bucket: "bucket", URLs: d.URLs(), Balance: store.RoundRobin, Region: "us-east-1",
-			Credentials: store.StaticCredentials("key", "secret", ""),
+			Credentials: s3test.Credentials("key"),
 			Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 			ConnectTimeout: 5 * time.Second, Connections: 32, Clock: clk,
 			Random: func() float64 { return 1 }, Dial: d.DialContext},

@@ -105,6 +105,7 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 	if spec, _ := cfg.Layout.Spec(); spec.Tokens > 0 {
 		cfg.Layout.Bytes = cmp.Or(cfg.Layout.Bytes, 1<<20)
 		cfg.Layers, cfg.Model = cmp.Or(cfg.Layers, 4), cmp.Or(cfg.Model, "m")
+		cfg.Threads = cmp.Or(cfg.Threads, filetier.Threads{Loads: spec.Loads, Stores: spec.Stores})
 	}
 	tier, err := filetier.New(t.Context(), cfg)
 	// Skip only on macOS, which cannot punch holes. Elsewhere a skip would hide a failure.

@@ -66,6 +66,16 @@ func Name(o tiers.Object) (fan, name string) {
 	return text[:2], fmt.Sprintf("%s-%016x", text[2:], o.Gen)
 }
 
+// HashDigits is the length of Hash.
+const HashDigits = 2 * sha256.Size
+
+// Hash returns the part of the name of an engine's object that replaces the engine's hash of tokens. Both
+// are uniformly distributed. It includes the generation, so that an object that is written again has another
+// name.
+func Hash(o tiers.Object) string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", o.Key, o.Gen)))
+}
+
 // The mode of the suite's directories, for system calls and for package os. The sticky bit marks them.
 const (
 	TreeMode = unix.S_ISVTX | 0o755

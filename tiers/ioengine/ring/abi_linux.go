@@ -44,7 +44,6 @@ type Completion struct {
 
 // Setup flags: see io_uring_setup(2).
 const (
-	setupCQSize       = 1 << 3
 	setupSubmitAll    = 1 << 7
 	setupCoopTaskrun  = 1 << 8
 	setupSingleIssuer = 1 << 12

@@ -3,7 +3,6 @@ package ring
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -18,10 +17,10 @@ const MaxBuffer = 1 << 30
 
 // Ring is an io_uring.
 type Ring struct {
-	fd    int
-	flags uint32
-	mem   []byte // of both queues
-	sqes  []byte // of the requests
+	Mode string // the names of its setup flags: "SINGLE_ISSUER, DEFER_TASKRUN"
+	fd   int
+	mem  []byte // of both queues
+	sqes []byte // of the requests
 
 	// The submission queue: the kernel moves head, we tail.
 	sqHead, sqTail *uint32
@@ -49,31 +48,31 @@ var modes = []struct {
 	{0, "no flags"},
 }
 
-// New makes a Ring with that many submission entries, a power of two up to 4096, and ahead times as
-// many completion entries. The calling goroutine must be locked to its thread and make all further
+// New makes a Ring with that many submission entries, a power of two up to 4096, and twice as many
+// completion entries. The calling goroutine must be locked to its thread and make all further
 // calls. The error matches errors.ErrUnsupported if the system has no io_uring or does not allow it.
-func New(entries, ahead int) (*Ring, error) {
+func New(entries int) (*Ring, error) {
+	r := &Ring{}
 	var p setup
-	var fd uintptr
 	var errno unix.Errno
-	mode := 0
-	for ; mode < len(modes); mode++ {
-		p = setup{flags: modes[mode].flags | setupSubmitAll | setupCQSize,
-			cqEntries: uint32(entries * ahead)}
+	for _, mode := range modes {
+		p = setup{flags: mode.flags | setupSubmitAll}
+		var fd uintptr
 		fd, _, errno = unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries),
 			uintptr(unsafe.Pointer(&p)), 0)
-		if errno != unix.EINVAL {
+		if r.fd, r.Mode = int(fd), mode.name; errno != unix.EINVAL {
 			break
 		}
 	}
 	switch errno {
 	case 0:
 	case unix.ENOSYS, unix.EPERM, unix.EINVAL, unix.EACCES:
-		return nil, fmt.Errorf("io_uring_setup: %w (%w)", errno, errors.ErrUnsupported)
+		return nil, fmt.Errorf("io_uring_setup: %w (%w): it needs Linux 5.18, 0 in "+
+			"/proc/sys/kernel/io_uring_disabled, and no seccomp filter (such as Docker's) or security "+
+			"module that forbids it", errno, errors.ErrUnsupported)
 	default:
 		return nil, fmt.Errorf("io_uring_setup with %d entries: %w", entries, errno)
 	}
-	r := &Ring{fd: int(fd), flags: p.flags}
 	if err := r.share(&p); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -113,16 +112,6 @@ func (r *Ring) share(p *setup) (err error) {
 	return nil
 }
 
-// Mode returns the setup flags of this Ring: "SINGLE_ISSUER, DEFER_TASKRUN".
-func (r *Ring) Mode() string {
-	for _, m := range modes {
-		if r.flags&m.flags == m.flags {
-			return m.name
-		}
-	}
-	return strings.TrimSpace(fmt.Sprintf("flags %#x", r.flags))
-}
-
 // Next returns an empty request that the next Enter submits, or nil if the queue is full until then.
 func (r *Ring) Next() *Request {
 	if r.next-atomic.LoadUint32(r.sqHead) == uint32(len(r.requests)) {
@@ -156,16 +145,14 @@ func (r *Ring) ready() int {
 	return int(atomic.LoadUint32(r.cqTail) - atomic.LoadUint32(r.cqHead))
 }
 
-// Reap calls each for all completions in the queue and returns their number. It does not wait.
-func (r *Ring) Reap(each func(Completion)) (n int) {
+// Reap calls each for all completions in the queue. It does not wait.
+func (r *Ring) Reap(each func(Completion)) {
 	head, tail := atomic.LoadUint32(r.cqHead), atomic.LoadUint32(r.cqTail)
 	for ; head != tail; head++ {
 		c := r.completions[head&uint32(len(r.completions)-1)]
 		atomic.StoreUint32(r.cqHead, head+1)
 		each(c)
-		n++
 	}
-	return n
 }
 
 // SetBuffer registers memory as buffer i, 0 to MaxBuffers-1, or unregisters the buffer if mem is nil.

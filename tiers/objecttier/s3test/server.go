@@ -33,6 +33,7 @@ import (
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // Config describes a server.
@@ -110,6 +111,11 @@ func (s *Server) ask(method, target string) []byte {
 	answer := httptest.NewRecorder()
 	s.store.ServeHTTP(answer, httptest.NewRequest(method, target, nil))
 	return answer.Body.Bytes()
+}
+
+// Credentials are the keys of a client: a key id, and a secret that Server does not check.
+func Credentials(id string) *credentials.Credentials {
+	return credentials.NewStaticV4(id, "secret", "")
 }
 
 // Roots returns the certificates that a client of the first endpoint trusts.

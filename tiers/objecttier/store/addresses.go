@@ -21,7 +21,7 @@ var (
 	comment = regexp.MustCompile(`(?m)(^|[ \t])#.*`)
 	// password is the part of a URL from the scheme to the last @.
 	password = regexp.MustCompile(`^([a-z]*://)?.*@`)
-	numbers  = regexp.MustCompile(`^(\d{1,9})\.\.\.(\d{1,9})$`)
+	numbers  = regexp.MustCompile(`\{(\d{1,9})\.\.\.(\d{1,9})\}`) // a range
 )
 
 // parse reads URLs separated by commas, or file:PATH. A URL is http(s)://host[:port]. {a...b} in a URL
@@ -55,7 +55,7 @@ func parse(text string) (urls []string, err error) {
 			seen[found[k]] = i + 1
 		}
 		if urls = append(urls, found...); err == nil && len(urls) > mostEndpoints {
-			err = errTooMany
+			err = fmt.Errorf("there are more than %d endpoints", mostEndpoints)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s %d (%.200s): %w", place, i+1,
@@ -68,48 +68,34 @@ func parse(text string) (urls []string, err error) {
 	return urls, errors.Join(errs...)
 }
 
-var errTooMany = fmt.Errorf("there are more than %d endpoints", mostEndpoints)
-
 // expand replaces the ranges of a URL, the first range first.
-func expand(text string) ([]string, error) {
-	if strings.Contains(text, "@") { // first, so that no error quotes a part of the password
+func expand(text string) (urls []string, _ error) {
+	m := numbers.FindStringSubmatch(text)
+	switch {
+	case strings.Contains(text, "@"): // first, so that no error quotes a part of the password
 		return nil, errors.New("must not hold user:password@; keys come from AWS_ACCESS_KEY_ID " +
 			"and AWS_SECRET_ACCESS_KEY or a profile")
+	case m == nil && strings.ContainsAny(text, "{}"):
+		return nil, errors.New("has a { or } that is not of a range: write two whole numbers with " +
+			"three dots between them, as in {1...4}")
+	case m == nil:
+		return []string{text}, nil
 	}
-	urls := []string{text} // all have the same ranges left
-	for strings.ContainsAny(urls[0], "{}") {
-		_, rest, found := strings.Cut(urls[0], "{")
-		inside, _, closed := strings.Cut(rest, "}")
-		ends := numbers.FindStringSubmatch(inside)
-		switch {
-		case !found:
-			return nil, errors.New("has a } without its {")
-		case !closed:
-			return nil, errors.New("has a { without its }")
-		case ends == nil:
-			return nil, fmt.Errorf("{%s} is no range: write two whole numbers with three dots "+
-				"between them, as in {1...4}", inside)
+	from, _ := strconv.Atoi(m[1])
+	to, _ := strconv.Atoi(m[2])
+	if to < from {
+		return nil, fmt.Errorf("%s falls: write {%d...%d}", m[0], to, from)
+	}
+	width := 0
+	if strings.HasPrefix(m[1], "0") { // n08, n09, n10: names that sort
+		width = len(m[1])
+	}
+	for n := from; n <= to && len(urls) <= mostEndpoints; n++ {
+		rest, err := expand(strings.Replace(text, m[0], fmt.Sprintf("%0*d", width, n), 1))
+		if err != nil {
+			return nil, err
 		}
-		from, _ := strconv.Atoi(ends[1])
-		to, _ := strconv.Atoi(ends[2])
-		switch {
-		case to < from:
-			return nil, fmt.Errorf("{%s} falls: write {%d...%d}", inside, to, from)
-		case (to-from+1)*len(urls) > mostEndpoints:
-			return nil, errTooMany
-		}
-		width := 0
-		if strings.HasPrefix(ends[1], "0") { // n08, n09, n10: names that sort
-			width = len(ends[1])
-		}
-		var expanded []string
-		for _, u := range urls {
-			for n := from; n <= to; n++ {
-				expanded = append(expanded, strings.Replace(u, "{"+inside+"}",
-					fmt.Sprintf("%0*d", width, n), 1))
-			}
-		}
-		urls = expanded
+		urls = append(urls, rest...)
 	}
 	return urls, nil
 }

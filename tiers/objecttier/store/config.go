@@ -35,7 +35,8 @@ type Config struct {
 	Connections int
 	Clock       clock.Clock
 	Observer    Observer // nil: none
-	// Random returns which share of a pause to wait, in [0, 1); nil: math/rand.
+	// Random returns which share of a pause to wait, in [0, 1); nil: math/rand. Random pauses keep the
+	// clients of a run from retrying at the same time.
 	Random func() float64
 	// Dial, if not nil, makes the connections. Tests use it for connections without a network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

@@ -49,11 +49,6 @@ func FindCredentials() (*credentials.Credentials, error) {
 	return nil, err
 }
 
-// StaticCredentials are keys that do not change.
-func StaticCredentials(id, secret, token string) *credentials.Credentials {
-	return credentials.NewStaticV4(id, secret, token)
-}
-
 // Key returns the first and last characters of the key id for messages, or "" if requests are not signed.
 // An id below 8 characters would be shown whole.
 func (c *Config) Key() string {

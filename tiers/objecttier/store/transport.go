@@ -21,8 +21,7 @@ type wire struct {
 
 	mu      sync.Mutex
 	open    map[*conn]bool
-	closed  Network // sum of closed connections
-	dials   int64
+	closed  Network         // sum of closed connections
 	servers map[string]bool // values of the header Server
 }
 
@@ -82,7 +81,6 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	c := &conn{Conn: inner, w: w}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.dials++
 	w.open[c] = true
 	return c, nil
 }
@@ -124,7 +122,6 @@ func (c *Client) Network() Network {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	sum := w.closed
-	sum.Dials = w.dials
 	for open := range w.open {
 		sum.add(networkOf(open.Conn))
 	}
@@ -149,7 +146,6 @@ type Network struct {
 	Acked    int64
 	Resent   int64         // segments
 	MinRTT   time.Duration // the shortest round trip on any connection
-	Dials    int64
 }
 
 func (n *Network) add(o Network) {
@@ -168,6 +164,5 @@ func (n Network) Since(before Network) Network {
 	n.Received -= before.Received
 	n.Acked -= before.Acked
 	n.Resent -= before.Resent
-	n.Dials -= before.Dials
 	return n
 }
