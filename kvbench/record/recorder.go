@@ -137,9 +137,9 @@ func (r *Recorder) count(at time.Duration, worker int, f func(*shard)) {
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
 	if start, end := r.Window(); c.Begun <= end && c.Completed >= start {
 		s := r.shard(shard)
-		s.inFlight(l, c.Op, c.Part, inWindow(c, start, end))
+		s.inFlight(l, c.Op, c.Part, inWindow(&c, start, end))
 		if r.inside(c.Completed) {
-			s.bytes(l, c)
+			s.bytes(l, &c)
 			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
 				n.DemotionBytes += c.Bytes + c.Memory
 			} else {
@@ -151,7 +151,7 @@ func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk)
 }
 
 // inWindow returns how long a request was in flight inside the window, in ns.
-func inWindow(c tiers.Chunk, start, end time.Duration) int64 {
+func inWindow(c *tiers.Chunk, start, end time.Duration) int64 {
 	return int64(max(0, min(c.Ended, end)-max(c.Begun, start)))
 }
 
@@ -166,12 +166,12 @@ func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	}
 	counted, last := r.take(c.Completed, true)
 	s := r.shard(shard)
-	within := inWindow(c, start, end)
+	within := inWindow(&c, start, end)
 	s.inFlight(tiers.Storage, c.Op, c.Part, within)
 	s.n.Busy.StorageNS += within
 	if counted {
-		s.bytes(tiers.Storage, c)
-		s.block(c)
+		s.bytes(tiers.Storage, &c)
+		s.block(&c)
 	}
 	s.mu.Unlock()
 	r.reached(last, c.Completed)

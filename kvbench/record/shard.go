@@ -69,7 +69,7 @@ func (s *shard) inFlight(l tiers.Kind, op tiers.Op, part int, ns int64) {
 }
 
 // bytes counts the bytes and the latency of a request that completed inside the window.
-func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
+func (s *shard) bytes(l tiers.Kind, c *tiers.Chunk) {
 	n := s.n.traffic(l, c.Op)
 	n.Bytes += c.Bytes
 	n.MemoryBytes += c.Memory
@@ -97,7 +97,7 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 
 // block counts a request of the storage tier that is a whole operation, except for its bytes and
 // its latency. Writes count as prefill, reads as decoding.
-func (s *shard) block(c tiers.Chunk) {
+func (s *shard) block(c *tiers.Chunk) {
 	took := int64(c.Ended - c.Begun)
 	n, q := s.n.traffic(tiers.Storage, c.Op), &s.n.Requests
 	n.Operations++

@@ -46,7 +46,7 @@ func (h *Histogram) Record(v int64) {
 	n := &h.n
 	n.Sum += float64(v)
 	n.Min, n.Max = min(n.Min, v), max(n.Max, v)
-	if r := rangeOf(n.Unit); v > r {
+	if r := h.h.HighestTrackableValue(); v > r {
 		n.OutOfRange++
 		v = r
 	}

@@ -45,19 +45,14 @@ func (c *calls) call(what, path string, do func() error) error {
 	return err
 }
 
-// at makes a system call on a name in a directory, by the directory's descriptor.
-func (c *calls) at(what, path string, do func(dir int, name string) error) error {
-	return c.call(what, path, func() error {
-		if c.root >= 0 {
-			return do(c.root, path)
-		}
-		top, name, _ := strings.Cut(path, "/")
-		dir, err := c.dir.Fan(top)
-		if err != nil {
-			return err
-		}
-		return do(dir, name)
-	})
+// place returns the descriptor of a path's directory and the name in that directory, for system calls.
+func (c *calls) place(path string) (dir int, name string, err error) {
+	if c.root >= 0 {
+		return c.root, path, nil
+	}
+	top, name, _ := strings.Cut(path, "/")
+	dir, err = c.dir.Fan(top)
+	return dir, name, err
 }
 
 // open opens a file. It follows no symbolic links, so that no write leaves the directory.
@@ -67,8 +62,11 @@ func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 	if flags&unix.O_CREAT != 0 {
 		what = "create"
 	}
-	err = c.at(what, path, func(dir int, name string) (err error) {
-		fd, err = workdir.OpenAt(dir, name, flags, mode)
+	err = c.call(what, path, func() error {
+		dir, name, err := c.place(path)
+		if err == nil {
+			fd, err = workdir.OpenAt(dir, name, flags, mode)
+		}
 		return err
 	})
 	if err != nil {
@@ -119,8 +117,12 @@ func (c *calls) rename(from, to string) error {
 // unlink removes a file's name. Open descriptors stay valid.
 func (c *calls) unlink(path string) error {
 	c.announce("unlinkat %s", path)
-	return c.at("remove", path, func(dir int, name string) error {
-		return unix.Unlinkat(dir, name, 0)
+	return c.call("remove", path, func() error {
+		dir, name, err := c.place(path)
+		if err == nil {
+			err = unix.Unlinkat(dir, name, 0)
+		}
+		return err
 	})
 }
 

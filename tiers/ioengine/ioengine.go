@@ -88,7 +88,7 @@ type Op struct {
 const (
 	elsewhere = iota
 	inDone    // the engine is in the Op's Done, or has just returned from it
-	again     // submitted since Done began
+	again     // submitted since Done began, until the next Done
 )
 
 // done calls Done. The caller then calls chained.
@@ -98,10 +98,20 @@ func (op *Op) done() {
 }
 
 // chained reports whether the Op has been submitted again since done. The caller then continues with it.
-func (op *Op) chained() bool { return op.turn.Swap(elsewhere) == again }
+func (op *Op) chained() bool { return op.turn.Load() == again || op.turn.Swap(elsewhere) == again }
 
 // chain reports, for Submit, whether the caller of done continues with the Op.
 func (op *Op) chain() bool { return op.turn.CompareAndSwap(inDone, again) }
+
+// turnOver is how long a thread executes requests before it yields to the scheduler.
+//
+// The runtime's monitor preempts a goroutine that runs for 10 ms without a yield, even if it has made
+// thousands of short system calls. After a preemption the monitor polls every 20 us. Each poll costs a
+// timer and two context switches, as often as requests that take 20 us themselves. Measured on one
+// core, 4 KiB, one in flight on a loop device in memory, five seconds: 35,000 polls without yields and
+// 900 with them; CPU per request 18.9 and 11 us. With psync on tmpfs, 4 KiB, one worker, two seconds: 5,800
+// and 2,300 context switches of the whole process.
+const turnOver = 8 * time.Millisecond
 
 // whole is the progress of a request that takes several calls because of signals or short transfers.
 type whole struct {

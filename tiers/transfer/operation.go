@@ -82,8 +82,8 @@ func (op *operation) execute(objs []tiers.Object) (err error) {
 	}
 	defer op.leave()
 	from := op.Settings.Clock.Now()
-	ended := sync.OnceFunc(func() { op.wall = op.Settings.Clock.Now() - from })
-	defer ended()
+	undone := time.Duration(0)
+	defer func() { op.wall = op.Settings.Clock.Now() - from - undone }()
 	if op.op == tiers.Read {
 		return op.read(objs)
 	}
@@ -99,8 +99,9 @@ func (op *operation) execute(objs []tiers.Object) (err error) {
 		if !committed { // also when Commit panics
 			// The time of Abort does not count: after the end of a window it may be longer than the
 			// time of the write.
-			ended()
+			begun := op.Settings.Clock.Now()
 			err = errors.Join(err, w.Abort())
+			undone = op.Settings.Clock.Now() - begun
 		}
 	}()
 	op.setExtent(w, w, objs)

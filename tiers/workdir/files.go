@@ -3,9 +3,9 @@ package workdir
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,8 +62,8 @@ func KnowsTree(path string) bool { return treePath.MatchString(path) }
 // Generations of a key never share a file, so a reader of an old generation is safe.
 func Name(o tiers.Object) (fan, name string) {
 	sum := sha256.Sum256([]byte(o.Key))
-	text := hex.EncodeToString(sum[:16])
-	return text[:2], fmt.Sprintf("%s-%016x", text[2:], o.Gen)
+	text := hex.EncodeToString(binary.BigEndian.AppendUint64(sum[:16], o.Gen))
+	return text[:2], text[2:32] + "-" + text[32:]
 }
 
 // HashDigits is the length of Hash.
