@@ -25,9 +25,6 @@ type column struct {
 //go:embed columns.txt
 var columnText string
 
-// pythonColumns is the number of columns of the Python benchmark's sheet. kvbench's columns follow.
-const pythonColumns = 99
-
 // summaryColumns returns the columns of columns.txt, which begin with those of the Python benchmark's
 // sheet in its order.
 func summaryColumns() (list []column) {

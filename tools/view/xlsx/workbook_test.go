@@ -22,6 +22,9 @@ import (
 	"kvbench/tools/stats"
 )
 
+// pythonColumns is the number of columns of the Python benchmark's sheet. kvbench's columns follow.
+const pythonColumns = 99
+
 var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2",
 	"../../load/testdata/python.json"}
 
