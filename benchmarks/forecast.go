@@ -19,7 +19,7 @@ import (
 // The assumptions of a forecast. Measured on a virtual disk that writes 1 to 2 GiB/s: the estimates of four
 // whole runs were 0.79, 0.95, 0.98 and 1.16 times the time that they took.
 const (
-	assumedRate   = 1 << 30 // bytes/s that a storage of unknown speed takes
+	assumedRate   = 1 << 30 // bytes/s that a storage of unknown speed moves
 	assumedUnlink = 4 << 30 // bytes/s of files that are removed
 	// A trial opens its tiers, measures the latency at queue depth 1 and writes its result.
 	trialOverhead = 700 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 // shortRun is the expected time up to which a run shows no forecast.
 const shortRun = 5 * time.Second
 
-// certainty shows how far a number is known before the run. The sum of several has the largest.
+// certainty shows how well a number is known before the run. A sum has the largest certainty of its parts.
 type certainty int
 
 const (
@@ -48,7 +48,8 @@ type estimate struct {
 	written   int64         // bytes, to the storage tier
 	writtenIs certainty
 	room      int64 // bytes in the storage tier at a time
-	// short is the time after which a full footprint ends the window too early for a quote, 0 = it does not.
+	// short is the length of a window that ends too early for a quote, because half of the tier is full.
+	// 0 = the window is long enough.
 	short time.Duration
 }
 
@@ -184,8 +185,9 @@ func (p *plan) placeOf(v *params.Values) *place {
 
 // filesystems returns the filesystems that the cache directories of a point are on, each once.
 func filesystems(v *params.Values) (on []host.Filesystem) {
-	for _, dir := range cacheDirs(v) {
-		again := len(on) > 0 && host.SameFilesystem(dir, cacheDir(v))
+	dirs := cacheDirs(v)
+	for i, dir := range dirs {
+		again := slices.ContainsFunc(dirs[:i], func(other string) bool { return host.SameFilesystem(dir, other) })
 		if fs, err := space(v, dir); err == nil && !again && !v.OnObjects() {
 			on = append(on, fs)
 		}
@@ -230,7 +232,7 @@ func (at *place) text(dirs string) string {
 // early explains a window that a full footprint ends too early for a quote.
 func (p *plan) early(l *line) string {
 	tier := p.storage[l.v].StorageBytes
-	text := fmt.Sprintf("too short to quote is the window of %s\n  half of the tier is full after about %s; a window of %s needs "+
+	text := fmt.Sprintf("the window of %s is too short to quote\n  half of the tier is full after about %s; a window of %s needs "+
 		"-storage-capacity-gb %s\n  for each GiB/s that the drive writes", l.benchmark(), roughly(l.short),
 		units.FormatDuration(report.QuotedWindow), units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
 	roots, on := p.storage[l.v].Roots, filesystems(l.v)

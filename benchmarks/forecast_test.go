@@ -100,7 +100,7 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 		}
 		return strings.Join(p.summary(now), "\n")
 	}
-	const short = "too short to quote is the window of StorageCeiling/op=write\n" +
+	const short = "the window of StorageCeiling/op=write is too short to quote\n" +
 		"  half of the tier is full after about 2 s; a window of 10s needs -storage-capacity-gb 20\n" +
 		"  for each GiB/s that the drive writes"
 	p := foreseen(t, "StorageCeiling", "-keep-files -ranks=3")
@@ -148,7 +148,7 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	p.foresee(&session{})
 	assert.Regexp(t, "^4 runs of 1 benchmark with windows of up to 600s, about 43 s, until 14:03\n"+
 		"  StorageCeiling/op=write\nin "+a+" .*\n  writes 4 GiB in all.*\nin "+b+" .*\n  writes 4 GiB in all.*\n"+
-		"too short to quote is the window of StorageCeiling/op=write\n"+
+		"the window of StorageCeiling/op=write is too short to quote\n"+
 		"  half of the tier is full after about 2 s; a window of 10s needs -storage-capacity-gb 20\n"+
 		"  for each GiB/s that the drive writes\n  the tier has 4 GiB, because .* of the .* free stay free\nresults in /r$", text(p))
 

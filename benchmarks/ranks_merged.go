@@ -51,14 +51,14 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 	if len(errs) > 0 && r.Status == result.StatusComplete {
 		r.Status = result.StatusIncomplete
 	}
-	// Above 1 % of the window the sum of rates may be off by more than 1 %.
+	// A larger skew makes the sum of rates wrong by more than 1 %. The clocks are known to within Uncertainty.
 	if t.Skew != nil && *t.Skew > max(r.WindowNS/100, 2**t.Uncertainty) {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the ranks' windows %s, %.2g %% of their "+
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the ranks' windows %s, %.3g %% of their "+
 			"length: rates of ranks that did not measure concurrently do not add up",
 			r.Clients.Opened(), 100*float64(*t.Skew)/float64(r.WindowNS)))
 	}
-	c.saved = true
 	o.path, o.err = all.save("all_ranks", r)
+	c.saved = c.saved || o.err == nil
 	if o.err == nil && r.Status != result.StatusComplete {
 		o.err = errors.New(r.Error)
 	}
@@ -108,15 +108,15 @@ func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
 	}
 	inMemory := func(r *result.Result) bool { return r.IO.Mode == result.IOMemory }
 	for _, dirs := range c.leader.Filesystems() {
-		if slices.ContainsFunc(all.results, inMemory) { // the filesystems are of other benchmarks
+		if slices.ContainsFunc(all.results, inMemory) { // this benchmark uses no directory
 			break
 		}
 		d.Filesystems = append(d.Filesystems, usage(dirs, all.results))
 	}
 	for _, r := range all.results {
 		read, write := r.StorageTraffic()
-		if c := r.Checkpoint; c != nil { // a checkpoint's rates follow its rules, without the pauses
-			in, out := c.Rates()
+		if done := r.Checkpoint; done != nil { // a checkpoint's rates follow its rules, without the pauses
+			in, out := done.Rates()
 			read.BytesPerSecond, write.BytesPerSecond = &in, &out
 		}
 		entry := r.Latency.Levels["storage"]
@@ -150,7 +150,7 @@ func usage(dirs []group.Directory, results []*result.Result) (f result.SharedFil
 				f.Directories = append(f.Directories, root.Directory)
 			}
 		}
-		if r.Checkpoint != nil { // all write one
+		if r.Checkpoint != nil { // all ranks share one checkpoint
 			f.CapacityBytes = r.StorageCapacity()
 		} else { // of several directories each has an equal part
 			f.CapacityBytes += r.StorageCapacity() / int64(max(1, len(r.IO.Roots)))

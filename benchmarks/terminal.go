@@ -41,11 +41,11 @@ func onTerminal() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// begins prints the first trial of each line to the log of a run of at least a minute that has no terminal.
-// called is the line that the testing package has called. From the second call on the package has printed the
-// name of that line: text on standard error would be in the middle of the benchmark's line.
-func (s *session) begins(t *trial, called *line) {
-	if s.tty != nil || called.called > 1 || t != t.trials[0] || s.points[0].Progress == "none" ||
+// begins logs that the first trial of a line begins, in a run of at least a minute without a terminal. running
+// is the line that the testing package calls. Before its second call the package prints the start of the
+// result line, which text on standard error would break.
+func (s *session) begins(t *trial, running *line) {
+	if s.tty != nil || running.called > 1 || t != t.trials[0] || s.points[0].Progress == "none" ||
 		s.plan.time < time.Minute || !s.clients.coordinates() || s.ctx.Err() != nil {
 		return
 	}
@@ -53,11 +53,11 @@ func (s *session) begins(t *trial, called *line) {
 	fmt.Fprintf(os.Stderr, "%s left, %d/%d %s begins\n", roughly(this+after), n, len(s.runs()), t.line.name())
 }
 
-// comparedRun is a run of kvreport turns, which describes it in the variable KVREPORT_RUN. of is 0 if this process
-// is none.
+// comparedRun is a run of kvreport turns, which describes it in the variable KVREPORT_RUN. of is 0 outside
+// of kvreport turns.
 type comparedRun struct {
 	number, of int
-	before     time.Duration // time of the runs before it
+	before     time.Duration // total time of the earlier runs
 	side       string        // its name
 }
 
@@ -67,7 +67,8 @@ func readComparedRun(text string) (r comparedRun) {
 }
 
 // live returns the progress function of one trial, which shows the live line at a terminal, and the function
-// that wipes the line. If no I/O completes for long, a line of its own shows it, also in the log of kvreport turns.
+// that wipes the line. If no I/O completes for long, a line of its own shows it, on standard error without a
+// terminal and under kvreport turns.
 func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 	const clear = "\r\x1b[K"
 	l, head, silent := &liveLine{}, s.headOf(t), false
@@ -76,6 +77,8 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 			text := fmt.Sprintf("no I/O completed in %s for %s", strings.Join(cacheDirs(t.v), ", "), short(now.Silent))
 			if s.compared.of > 0 {
 				text += fmt.Sprintf(" (run %d of %d)", s.compared.number, s.compared.of)
+			}
+			if s.compared.of > 0 || s.tty == nil && s.points[0].Progress != "none" {
 				fmt.Fprintln(os.Stderr, text)
 			}
 			_, _ = s.tty.WriteString(clear + text + "\n")
@@ -98,7 +101,7 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 				left = ""
 			}
 		case !t.v.Simulated() && !t.v.NoStorage() && s.compared.of == 0: // else there are no files, or no second Ctrl-C
-			line += ", again Ctrl-C leaves the files"
+			line += ", Ctrl-C again leaves the files"
 		}
 		for _, part := range more {
 			if utf8.RuneCountInString(line+", "+part+left) > columns {
@@ -110,9 +113,9 @@ func (s *session) live(t *trial) (show func(kvbench.Snapshot), wipe func()) {
 	}, func() { _, _ = s.tty.WriteString(clear) } // an error without a terminal
 }
 
-// headOf returns the function that makes the ends of the live line of a trial that begins now, in so many
-// columns: the run, the benchmark and the trial, and the time left, of all runs of a comparison. A long name is
-// cut in the middle, but not to less than eight letters.
+// headOf returns a function that formats both ends of the live line of a trial that begins now, for a width in
+// columns. The start names the run, the benchmark and the trial. The end has the time left, of all runs of a
+// comparison. A long name is cut in the middle, but not to less than eight letters.
 func (s *session) headOf(t *trial) func(columns int) (start, end string) {
 	begun := time.Now()
 	this, after, n := s.remaining(t)

@@ -137,6 +137,6 @@ func TestTheLineAfterASignal(t *testing.T) {
 	require.NoError(t, w.Close())
 	text, err := io.ReadAll(r)
 	require.NoError(t, err)
-	assert.Equal(t, "\r\x1b[Krunning 0 s, again Ctrl-C leaves the files\r\x1b[Krunning 0 s",
+	assert.Equal(t, "\r\x1b[Krunning 0 s, Ctrl-C again leaves the files\r\x1b[Krunning 0 s",
 		string(text))
 }

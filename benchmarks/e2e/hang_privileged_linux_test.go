@@ -279,7 +279,7 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
 	times.durable = time.Since(begun)
 	if c.waits != launcher {
-		s.shows(t, "waiting for I/O in flight .*, again Ctrl-C leaves the files")
+		s.shows(t, "waiting for I/O in flight .*, Ctrl-C again leaves the files")
 	}
 	if c.waits == again {
 		press()

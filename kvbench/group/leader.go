@@ -125,7 +125,7 @@ func (c *client) method(name string) method {
 		"Leave": handle(c.Leave)}[name]
 }
 
-// Hello admits a rank, or returns why it does not. It closes the connection of another job.
+// Hello admits a rank, or returns why not. It closes the connection of another job.
 func (c *client) Hello(hello Hello, _ *struct{}) error {
 	l := c.leader
 	if hello.Job != l.Hello.Job {
@@ -201,8 +201,8 @@ func (c *client) Gathered(_ int, g *Gathering) error {
 	return nil
 }
 
-// Missing returns an error that names the ranks that are not connected after the time within, or nil if all
-// ranks are connected.
+// Missing returns an error that names the ranks that are not connected now, or nil if all are. The text of
+// the error has the time within, in which they had to connect.
 func (l *Leader) Missing(within time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -330,6 +330,9 @@ func (l *Leader) ended(c *client, err error) {
 		case <-time.After(Silence):
 		}
 		l.mu.Lock()
+		if c.left {
+			return
+		}
 	}
 	l.lose(c, why)
 }

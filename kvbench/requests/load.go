@@ -83,7 +83,7 @@ type Load struct {
 
 	src      workloads.Source
 	dispatch *dispatcher
-	started  atomic.Pointer[dispatcher] // equals dispatch after Prepare, for other goroutines
+	started  atomic.Pointer[dispatcher] // dispatch, for goroutines that run during Prepare
 	scaler   *scaler                    // nil without autoscaling
 	looker   tiers.Looker               // see Env.Looker
 	askAll   bool
@@ -139,6 +139,9 @@ func (l *Load) readValidation(context.Context) error {
 		return nil
 	}
 	v, err := formats.ReadValidation(l.cfg.ValidationTrace)
+	if err != nil {
+		return err
+	}
 	hits, moved := units.Ratio(v.Hits, v.Lookups), units.Ratio(v.ReadBytes, v.WriteBytes)
 	l.recording = &result.Recording{
 		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
@@ -150,7 +153,7 @@ func (l *Load) readValidation(context.Context) error {
 			GenerationMean: units.OrZero(units.Ratio(v.GeneratedTokens, v.Requests)),
 		},
 	}
-	return err
+	return nil
 }
 
 // Run implements Workload. It returns when ctx ends or when all requests of a finite source are
@@ -248,8 +251,8 @@ func (l *Load) Report(in *record.Info) {
 
 // outcomes returns the counts of the window for each class, without completions. Requests that were
 // queued or in flight at the start of the window count as offered, so that offered is at least the
-// number of completions. A request counts as late if it is in flight for longer than the P95 target of
-// its class.
+// number of completions. A request counts as late if it is in flight at the end and arrived longer ago
+// than the P95 target of its class.
 func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloads.QoS,
 ) map[string]result.ClassOutcome {
 	all := make(map[string]result.ClassOutcome)

@@ -23,7 +23,7 @@ var ErrLost = errors.New("the store has lost an object that was written")
 // body is the body of a PUT. It generates the object's bytes in the send buffer, for each attempt anew.
 type body struct{ *put }
 
-// ReadAt generates bytes. The busy time of the store does not include this time. ReadAt runs on a goroutine
+// ReadAt generates bytes. The request is not in flight during this time. ReadAt runs on a goroutine
 // of net/http, where a panic would end the process.
 func (b body) ReadAt(p []byte, off int64) (n int, err error) {
 	b.exit()
@@ -57,7 +57,7 @@ type put struct {
 }
 
 // enter and exit enclose each request, also the requests that undo a write. They measure the time with at
-// least one request in flight.
+// least one request in flight or waiting for a turn.
 func (m *transfer) enter() { m.busy.Enter(m.clock.Now()) }
 func (m *transfer) exit()  { m.busy.Exit(m.clock.Now()) }
 
@@ -70,8 +70,8 @@ func (m *transfer) observe(c tiers.Chunk) {
 	}
 }
 
-// Put implements tiers.Tier for the first of the objects. It needs no buffers of the pool. If the store
-// does not answer the requests that undo a failed write, Clear repeats them.
+// Put implements tiers.Tier for the first of the objects. It needs no buffers of the pool. Clear
+// repeats the requests that undo a failed write.
 func (t *Tier) Put(ctx context.Context, c *tiers.Call, objs []tiers.Object, src tiers.Source,
 ) error {
 	return t.put(ctx, c, objs[0], src, t.turns)
@@ -305,7 +305,7 @@ func (m *transfer) receive(ctx context.Context, buf tiers.Buffer, dst tiers.Sink
 }
 
 // Plain returns a tier for plain I/O: without the limit Requests, and with one request in flight per
-// read, through the given buffer. Only one goroutine at a time may read.
+// read, through the given buffer. Writes use the tier's depth. Only one goroutine at a time may read.
 func (t *Tier) Plain(buf tiers.Buffer) tiers.Tier { return plain{t, buf} }
 
 type plain struct {
@@ -372,7 +372,7 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 	}
 }
 
-// parallel calls do for i from 0 to n-1. The calls begin in this order, and up to atOnce calls run at a
+// parallel calls do for i from 0 to n-1. The calls are started in this order, and up to atOnce calls run at a
 // time. After a failure parallel starts no more calls, cancels the context of the running calls, waits for
 // them and returns the failure. A panic becomes a PanicError.
 func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {

@@ -89,7 +89,7 @@ func TestChunksThatADriveDoesNotTake(t *testing.T) {
 	var a advice
 	h.device(h.Devices[i], &a)
 	h.Advice = a
-	assert.True(t, advised(h, "-chunk-size 256KiB"))
+	assert.True(t, advised(h, "-chunk-size 128KiB"))
 	assert.False(t, advised(h, "echo 1024 > /sys/block/nvme0n1/queue/max_sectors_kb"))
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
@@ -44,12 +43,11 @@ func recommend(h Hardware) []Recommendation {
 	return *a
 }
 
-// storage advises on the directory: whether it is on a disk at all, the I/O mode, and the capacity. On
-// the root filesystem and on network filesystems it recommends half of the free space: filling them to
-// 95 % harms other users.
+// storage advises on the directory: whether it is on a disk at all, the I/O mode, and the capacity. On the
+// root filesystem, on network filesystems and on a nearly full one it recommends half of the free space:
+// filling them to 95 % harms other users.
 func (h Hardware) storage(a *advice) {
 	d, kind := h.Directory, h.Directory.Filesystem.Type
-	// Advice for a filesystem in memory ends here.
 	switch {
 	case d.InMemory:
 		a.add(true, "-cache-dir <a directory on a disk>", "%s is %s, which keeps its files in "+
@@ -62,15 +60,14 @@ func (h Hardware) storage(a *advice) {
 		a.add(true, "-io direct", "%s is a shared filesystem (%s): buffered I/O would measure "+
 			"the client's cache", d.Path, kind)
 	default:
-		a.add(true, "-io direct", "the default: reads that the page cache serves measure memory; "+
-			"-io buffered is what the closed division requires")
+		a.add(true, "-io direct", "the default, except in division closed, which requires "+
+			"buffered: reads that the page cache serves measure memory")
 	}
 	// A run chooses its default capacity by the same rule.
 	capacity, _, err := params.ChooseCapacity(host.Filesystem{Type: kind, Free: d.FreeBytes,
 		Total: d.TotalBytes, Root: d.Root, Shared: d.Network}, d.Path, 0, 1, false)
-	a.add(err == nil, fmt.Sprintf("-storage-capacity-gb %.0f", float64(capacity)/gib),
-		"what the default of 0 takes: 95 %% of the %s that are free, and at least 5 %% "+
-			"and 10 GiB stay with others", units.Bytes.Text(d.FreeBytes))
+	a.add(err == nil, "-storage-capacity-gb 0", "the default takes %s: 95 %% of the %s that are free, and at "+
+		"least 5 %% and 10 GiB stay free", units.Bytes.Text(capacity), units.Bytes.Text(d.FreeBytes))
 	why := "nearly full"
 	if d.Network {
 		why = "a shared filesystem, whose free space may be others' too"
@@ -93,13 +90,13 @@ func (h Hardware) device(dev Device, a *advice) {
 	// The queue splits a chunk into several requests. The device sees smaller requests, and the chunk's
 	// latency is the latency of the last one.
 	q, limit := dev.Queue, ""
+	kib := units.OrZero(q.MaxSectorsKB)
 	cure := fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name)
 	if hw := q.MaxHWSectorsKB; hw != nil && *hw<<10 < chunk {
 		// Writing a larger number to max_sectors_kb fails.
-		cure = fmt.Sprintf("-chunk-size %dKiB", *hw)
+		cure = fmt.Sprintf("-chunk-size %dKiB", kib)
 		limit = fmt.Sprintf(", and the drive takes no more than %d", *hw)
 	}
-	kib := units.OrZero(q.MaxSectorsKB)
 	a.add(q.MaxSectorsKB != nil && kib<<10 < chunk, cure,
 		"%s splits each 1 MiB chunk into requests of %d KiB%s", dev.Name, kib, limit)
 	a.add(dev.splits() && h.Memory.HugePages == "never",
@@ -137,7 +134,7 @@ func (d Device) splits() bool {
 // measures storage. All GPUs are assumed to equal the first.
 func (h Hardware) tiers(a *advice) {
 	users := params.AutoUsers(h.CPU.AllowedCores)
-	a.add(users > 0, fmt.Sprintf("-num-users %d", users), "8 for each core, 16 to 300: with fewer a drive waits "+
+	a.add(true, fmt.Sprintf("-num-users %d", users), "8 for each core, 16 to 300: with fewer a drive waits "+
 		"for users, and more of them only wait in the queue")
 	spare := params.AutoCPU(h.Memory.AvailableBytes)
 	a.add(spare > 0, "-cpu-mem-gb "+units.FormatGiB(spare), "for a production mix: half of the "+
@@ -167,8 +164,8 @@ func (h Hardware) system(a *advice) {
 		"the CPU governor is %s: clocks that follow the load make runs differ", c.Governor)
 	a.add(c.Limited(), "raise the CPU limit", "this process may use %.3g of %d logical CPUs (%s): "+
 		"the harness may become the limit", c.AllowedCores, c.Threads, c.AllowedBecause)
-	a.add(strings.HasPrefix(h.Memory.HugePages, "never") &&
-		!slices.ContainsFunc(h.Devices, Device.splits),
+	advised := func(dev Device) bool { return dev.Name == h.Directory.Device && dev.splits() } // by device
+	a.add(h.Memory.HugePages == "never" && !slices.ContainsFunc(h.Devices, advised),
 		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
 		"the I/O buffers ask for huge pages, which save CPU time per byte")
 }

@@ -26,7 +26,8 @@ import (
 // new, new, old; the next block begins with the new side. Linear drift within a block cancels out, and
 // drift between blocks affects no comparison.
 type Turns struct {
-	Names     [2]string // of the sides and of their files; for a gate they are Sides
+	Names     [2]string // of the sides and of their files
+	Drives    bool      // the sides are two drives, not the old and the new program of a gate
 	Commands  [2]string // shell commands; each run prints one trial per benchmark
 	Count     int       // runs of each side; if odd, the last block has one run of each
 	Dir       string    // directory for the outputs, such as old.txt and old.log
@@ -42,7 +43,7 @@ type Turns struct {
 // the first run of a side. With StopEarly it also returns it after a forecast.
 var ErrFew = errors.New("not enough samples")
 
-// Sides are the names of the sides of a gate, also of their files.
+// Sides are the names of the sides of a gate.
 var Sides = [2]string{"old", "new"}
 
 // interruptGrace is the time that an interrupted run has to remove its files.
@@ -112,11 +113,11 @@ func (t *Turns) check(run, results int) error {
 // file returns the path of a file of a side.
 func (t *Turns) file(side int, ext string) string { return filepath.Join(t.Dir, t.Names[side]+"."+ext) }
 
-// enough returns ErrFew if Count is too small to show a loss in any of so many metrics. Sides other than
-// those of a gate need more runs, because a difference in either direction counts.
+// enough returns ErrFew if Count is too small to show a loss in any of so many metrics. Drives need
+// more runs, because a difference in either direction counts.
 func (t *Turns) enough(metrics int) error {
 	alpha := t.Options.Alpha
-	if t.Names != Sides {
+	if t.Drives {
 		alpha /= 2
 	}
 	if t.Options.AllowFew || t.Count >= stats.Needed(metrics, alpha, true) {
@@ -130,7 +131,7 @@ func (t *Turns) enough(metrics int) error {
 // error later.
 func (t *Turns) judge(old, new int) *Report {
 	o := t.Options
-	if t.Names != Sides { // the settings in which two drives differ
+	if t.Drives { // the settings in which two drives differ
 		o.Ignore = append(slices.Clone(o.Ignore), merge.SettingFilesystem, merge.SettingDirectories,
 			merge.SettingCapacity)
 	}
@@ -150,7 +151,7 @@ func (t *Turns) forecast(done int) error {
 		return nil
 	}
 	for _, line := range r.Refusals {
-		t.Say("no forecast, and gate will compare nothing: " + line)
+		t.Say("no forecast: these runs cannot be compared: " + line)
 	}
 	f := r.forecast(t.Count)
 	row := f.Noisiest
@@ -159,8 +160,8 @@ func (t *Turns) forecast(done int) error {
 	}
 	from := fmt.Sprintf("forecast from %d runs of each side: ", done/2)
 	noisiest := fmt.Sprintf("%s %s, the noisiest metric", row.Bench, row.Label)
-	if t.Names != Sides {
-		t.Say(fmt.Sprintf("%s%d show a difference of %s or more in %s", from, t.Count, share(f.Sees), noisiest))
+	if t.Drives {
+		t.Say(fmt.Sprintf("%s%d runs show a difference of %s or more in %s", from, t.Count, share(f.Sees), noisiest))
 		return nil
 	}
 	text := fmt.Sprintf("with %d the gate decides with a probability of %.0f %%, as the runs differ so far; "+
@@ -184,15 +185,15 @@ func (t *Turns) forecast(done int) error {
 // resultLine matches the line of a benchmark with a value.
 var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
 
-// shown returns the cache directory of a run, and a line for each of its trials that has a result file. The log
-// has the warnings.
+// shown returns the cache directory of a run after a colon, and a line for each of its trials that has a result
+// file. Warnings are only in the log.
 func shown(out string) (dir, lines string) {
 	records, _, _ := load.All([]string{load.Stdin}, load.Options{Stdin: strings.NewReader(out), Trials: true})
 	records = slices.DeleteFunc(records, func(rec *load.Record) bool { return rec.Result == nil })
 	width := 0
 	for _, rec := range records {
-		if rank := rec.Result.IO.CacheDir; rank != "" { // else several clients
-			dir = ": " + units.Shorten(path.Dir(rank), 30)
+		if rankDir := rec.Result.IO.CacheDir; rankDir != "" { // else several clients
+			dir = ": " + units.Shorten(path.Dir(rankDir), 30)
 		}
 		width = max(width, len(rec.Result.Name))
 		rec.Result.Warnings = nil
@@ -229,7 +230,7 @@ func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err err
 	}
 	results = len(resultLine.FindAllString(out, -1))
 	dir, lines := "", ""
-	if t.Names != Sides { // of a gate only the verdict counts
+	if t.Drives { // of a gate only the verdict counts
 		dir, lines = shown(out)
 	}
 	if ran != nil {
@@ -253,7 +254,7 @@ func (t *Turns) execute(ctx context.Context, run, side int) (out, log string, er
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(os.Environ(), fmt.Sprintf("KVREPORT_RUN=%d %d %d %s", run+1, 2*t.Count, time.Since(t.began),
 		t.Names[side]))
-	if t.Names != Sides { // the old program of a gate may not know the parameter -name
+	if t.Drives { // the old program of a gate may not know the parameter -name
 		cmd.Env = append(cmd.Env, "KVBENCH_NAME="+t.Names[side])
 	}
 	// Interrupt all processes of the group, so that each can clean up.
@@ -261,7 +262,7 @@ func (t *Turns) execute(ctx context.Context, run, side int) (out, log string, er
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interruptGrace
 	err = cmd.Run()
-	if ctx.Err() != nil && cmd.Process != nil { // the shell has ended; a process of the group may have not
+	if ctx.Err() != nil && cmd.Process != nil { // the shell has ended, others of its group may still run
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	return stdout.String(), stderr.String(), err

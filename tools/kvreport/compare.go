@@ -60,6 +60,7 @@ func runTurns(c *Call) func([]string) error {
 				fmt.Fprintln(c.stderr, trials)
 			}
 		}
+		t.Drives = named
 		t.LiveLine = named && onTerminal(c.stderr) // the old program of a gate may not have it
 		// A signal interrupts the current run, which removes its files. The outputs of earlier runs
 		// stay.
@@ -75,7 +76,7 @@ func runTurns(c *Call) func([]string) error {
 		// kvreport gate judges the failed runs.
 		case failed > 0:
 			return errNo
-		case t.Names != gate.Sides:
+		case t.Drives:
 			c.say(fmt.Sprintf("which is faster at what: kvreport quote %s.txt %s.txt",
 				filepath.Join(t.Dir, t.Names[0]), filepath.Join(t.Dir, t.Names[1])))
 		}

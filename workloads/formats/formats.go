@@ -75,11 +75,12 @@ func (f Format) Files(s string) ([]string, error) {
 func (f Format) filesIn(dir string) (paths []string, err error) {
 	dir += string(filepath.Separator) // with the separator WalkDir follows a link to a directory
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil { // then e may be nil
+			return err
+		}
 		name := strings.ToLower(e.Name())
 		matches := func(ext string) bool { return strings.HasSuffix(name, ext) }
 		switch {
-		case err != nil:
-			return err
 		case path == dir:
 		case name[0] == '.' && e.IsDir():
 			return fs.SkipDir
@@ -163,9 +164,9 @@ type Tally struct {
 // file.
 const CheckedRows = 1000
 
-// Row counts a row. err is the error that Next returned with it. Row returns an error that ends the
-// file unchanged, and an error as soon as the file must be refused. It calls line only for a row that
-// it reports.
+// Row counts a row. err is the error that Next returned with the row. If that error ends the file, Row
+// returns it as it is. Row also returns an error when the file must be refused. It calls line only for a
+// row that it reports.
 func (t *Tally) Row(err error, line func() int) error {
 	if err != nil && !IsMalformed(err) {
 		return err
