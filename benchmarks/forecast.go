@@ -232,9 +232,8 @@ func (at *place) text(dirs string) string {
 // early explains a window that a full footprint ends too early for a quote.
 func (p *plan) early(l *line) string {
 	tier := p.storage[l.v].StorageBytes
-	text := fmt.Sprintf("the window of %s is too short to quote\n  half of the tier is full after about %s; a window of %s needs "+
-		"-storage-capacity-gb %s\n  for each GiB/s that the drive writes", l.benchmark(), roughly(l.short),
-		units.FormatDuration(report.QuotedWindow), units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
+	text := fmt.Sprintf("the window of %s is too short to quote\n  at 1 GiB/s half of the tier is full after about %s; %s need a tier of %s GiB", l.benchmark(), roughly(l.short), units.FormatDuration(report.QuotedWindow),
+		units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
 	roots, on := p.storage[l.v].Roots, filesystems(l.v)
 	if len(on) > 0 && len(roots) > 0 && roots[0].Floor > 0 {
 		text += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),

@@ -101,8 +101,7 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 		return strings.Join(p.summary(now), "\n")
 	}
 	const short = "the window of StorageCeiling/op=write is too short to quote\n" +
-		"  half of the tier is full after about 2 s; a window of 10s needs -storage-capacity-gb 20\n" +
-		"  for each GiB/s that the drive writes"
+		"  at 1 GiB/s half of the tier is full after about 2 s; 10s need a tier of 20 GiB"
 	p := foreseen(t, "StorageCeiling", "-keep-files -ranks=3")
 	dir := cacheDir(p.points[0])
 	assert.Equal(t, "10 trials of 5 benchmarks with windows of up to 600s, each on 3 ranks, about 42m, until "+
@@ -149,8 +148,8 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	assert.Regexp(t, "^4 runs of 1 benchmark with windows of up to 600s, about 43 s, until 14:03\n"+
 		"  StorageCeiling/op=write\nin "+a+" .*\n  writes 4 GiB in all.*\nin "+b+" .*\n  writes 4 GiB in all.*\n"+
 		"the window of StorageCeiling/op=write is too short to quote\n"+
-		"  half of the tier is full after about 2 s; a window of 10s needs -storage-capacity-gb 20\n"+
-		"  for each GiB/s that the drive writes\n  the tier has 4 GiB, because .* of the .* free stay free\nresults in /r$", text(p))
+		"  at 1 GiB/s half of the tier is full after about 2 s; 10s need a tier of 20 GiB\n"+
+		"  the tier has 4 GiB, because .* of the .* free stay free\nresults in /r$", text(p))
 
 	p = foreseen(t, "Synthetic", "-simulate-device=read=1GiB/s,write=1GiB/s -storage-capacity-gb=4")
 	assert.Equal(t, "2 trials of 1 benchmark with windows of up to 600s\n"+strings.Join(p.opening(), "\n")+

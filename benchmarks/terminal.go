@@ -168,7 +168,7 @@ func (l *liveLine) text(s kvbench.Snapshot) (line string, more []string) {
 	if s.Live.Failures > 0 {
 		fmt.Fprintf(&b, ", %d FAILED", s.Live.Failures)
 	}
-	if s.DoneTotal > 0 || len(s.Tiers) == 0 {
+	if s.DoneTotal > 0 || s.Tiers == nil {
 		return b.String(), nil
 	}
 	// The first line of a stage covers the time since the stage began.
@@ -178,9 +178,13 @@ func (l *liveLine) text(s kvbench.Snapshot) (line string, more []string) {
 		l.last = kvbench.Snapshot{}
 	}
 	// Rates are the rates of the slowest tier: the storage, which is measured, if there is one. The other
-	// tiers show their fill level.
+	// tiers show their fill level. Plain I/O has no cache.
 	var rates []string
-	last := s.Tiers[len(s.Tiers)-1].Level
+	last := tiers.Storage
+	if n := len(s.Tiers); n > 0 {
+		last = s.Tiers[n-1].Level
+		more = []string{fmt.Sprintf("%d requests wait, %d completed", s.Queued, s.Live.Requests)}
+	}
 	for op, total := range s.Live.Bytes[last] {
 		switch moved := total - l.last.Live.Bytes[last][op]; {
 		case total == 0: // a load of the other direction
@@ -193,7 +197,6 @@ func (l *liveLine) text(s kvbench.Snapshot) (line string, more []string) {
 	if len(rates) > 0 {
 		fmt.Fprintf(&b, ", %s GiB/s", strings.Join(rates, ", "))
 	}
-	more = []string{fmt.Sprintf("%d requests wait, %d completed", s.Queued, s.Live.Requests)}
 	for _, g := range s.Tiers {
 		more = append(more, fmt.Sprintf("%s tier %.0f %% full", g.Level, 100*float64(g.Used)/float64(g.Capacity)))
 	}

@@ -58,6 +58,12 @@ func TestTheLiveLineShowsRatesSinceTheLastOne(t *testing.T) {
 	assert.Equal(t, "running 3 s, 2 FAILED, read 1.00, write 3.00 GiB/s, 7 requests wait, 0 completed, "+
 		"cpu tier 25 % full, storage tier 75 % full", show(s))
 
+	plain := s
+	plain.Elapsed, plain.Live.Failures, plain.Tiers = 4*time.Second, 0, []cache.Gauge{}
+	plain.Live = bytes(6*gibibyte, 4*gibibyte)
+	assert.Equal(t, "running 4 s, read 1.00, write 0.00 GiB/s", show(plain), "plain I/O has no cache")
+	s.Elapsed, s.Live = plain.Elapsed, plain.Live
+
 	assert.Contains(t, show(s), "read –, write – GiB/s", "no time has passed: no rate")
 	assert.NotContains(t, show(s), "NaN")
 }

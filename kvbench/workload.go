@@ -288,6 +288,15 @@ func (e *Env) Concurrently(ctx context.Context, n int, f func(ctx context.Contex
 	return failure
 }
 
+// Filling shows a stage that writes total bytes on the live line until ctx ends. The stage adds the bytes that
+// it has written to done.
+func (e *Env) Filling(ctx context.Context, stage string, total int64, done *atomic.Int64) {
+	begun := e.Clock.Now()
+	e.Clock.Every(ctx, time.Second, func() {
+		e.Show(Snapshot{Stage: stage, Elapsed: e.Clock.Now() - begun, Done: done.Load(), DoneTotal: total})
+	})
+}
+
 // Rest waits for the settle time.
 func (e *Env) Rest(ctx context.Context) error {
 	settle := e.trial.cfg.Settle

@@ -151,6 +151,10 @@ func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration)
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // also the progress on the live line
+	var done atomic.Int64
+	r.bench.Filling(ctx, "filling", int64(n)*r.fileSize, &done)
 	begun := r.bench.Clock.Now()
 	for whole := true; err == nil && whole && len(r.files) < n; {
 		files, streams := fieldFillers, len(l.bufs)
@@ -167,6 +171,7 @@ func (r *Blocks) fill(ctx context.Context, footprint int64, until time.Duration)
 			streams = min(len(l.bufs), max(fieldFirst, int(perSecond/4/fieldFill)))
 		}
 		whole, err = r.batch(ctx, l, min(files, n-len(r.files)), streams, until)
+		done.Store(int64(len(r.files)) * r.fileSize)
 	}
 	return errors.Join(err, l.free())
 }

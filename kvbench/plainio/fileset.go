@@ -72,12 +72,17 @@ func (m *mix) next(read, write int64) (op tiers.Op) {
 // fill writes objects with several writers.
 func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
 	made := make([]tiers.Object, objects)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // also the progress on the live line
+	var done atomic.Int64
+	b.Filling(ctx, "filling", int64(objects)*s.size, &done)
 	return made, b.Concurrently(ctx, min(writers, objects), func(ctx context.Context, w int) error {
 		for i := w; i < objects; i += writers {
 			made[i] = b.Object(s.level, s.size)
 			if _, err := s.move(ctx, w, tiers.Write, made[i], 0); err != nil {
 				return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
 			}
+			done.Add(s.size)
 		}
 		return nil
 	})

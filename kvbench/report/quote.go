@@ -271,8 +271,10 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 	}
 	add(r.Ranks > max(1, len(r.MergedRanks)), "the numbers are of "+ranks(r)+", not of all clients")
 	for _, o := range r.Roots() {
-		if d := o.BlockDevice; d != nil && d.BackingFile != "" {
-			add(true, d.Name+" is a loop device over "+d.BackingFile+", no drive: give a directory on a drive")
+		if d := o.BlockDevice; d != nil {
+			add(d.BackingFile != "", d.Name+" is a loop device over "+d.BackingFile+", no drive: give a directory on a drive")
+			add(strings.HasPrefix(d.Name, "zram") || strings.HasPrefix(d.Name, "ram"), d.Name+" is memory, no drive: "+
+				"give a directory on a drive")
 		}
 	}
 	limit := Limited(r)

@@ -103,7 +103,7 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	f.endRound()
 	rates := f.rates[max(0, len(f.rates)-reported):]
 	l.precondition = &result.Precondition{
-		Bytes: f.done, DurationNS: int64(l.env.Clock.Now() - f.begin), Writers: writers,
+		Bytes: f.done.Load(), DurationNS: int64(l.env.Clock.Now() - f.begin), Writers: writers,
 		LastRates: rates,
 	}
 	if len(rates) > 0 {
@@ -157,8 +157,8 @@ type filler struct {
 	total int64 // bytes
 	begin time.Duration
 
+	done  atomic.Int64 // bytes
 	mu    sync.Mutex
-	done  int64     // bytes
 	rates []float64 // bytes/s of the rounds so far
 	mark  int64     // bytes at the end of the last round
 	at    time.Duration
@@ -179,13 +179,7 @@ const (
 func (l *Load) newFiller(ctx context.Context, stage string, total int64) *filler {
 	now := l.env.Clock.Now()
 	f := &filler{load: l, stage: stage, total: total, begin: now, at: now}
-	l.env.Clock.Every(ctx, time.Second, func() {
-		f.mu.Lock()
-		s := kvbench.Snapshot{Stage: stage, Elapsed: l.env.Clock.Now() - now, Done: f.done,
-			DoneTotal: total}
-		f.mu.Unlock()
-		l.env.Show(s)
-	})
+	l.env.Filling(ctx, stage, total, &f.done)
 	return f
 }
 
@@ -193,16 +187,16 @@ func (l *Load) newFiller(ctx context.Context, stage string, total int64) *filler
 func (f *filler) wrote(size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.done += size; f.done-f.mark >= max(1, f.total/rounds) {
+	if f.done.Add(size)-f.mark >= max(1, f.total/rounds) {
 		f.endRound()
 	}
 }
 
 // endRound records the rate of a round. The last round may be shorter than the others. Callers hold mu.
 func (f *filler) endRound() {
-	if now := f.load.env.Clock.Now(); now > f.at && f.done > f.mark {
-		f.rates = append(f.rates, float64(f.done-f.mark)/(now-f.at).Seconds())
-		f.mark, f.at = f.done, now
+	if now, done := f.load.env.Clock.Now(), f.done.Load(); now > f.at && done > f.mark {
+		f.rates = append(f.rates, float64(done-f.mark)/(now-f.at).Seconds())
+		f.mark, f.at = done, now
 	}
 }
 

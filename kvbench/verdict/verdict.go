@@ -49,6 +49,9 @@ func Judge(r *result.Result) result.Verdict {
 		v.InFlight = &e.inFlight
 	}
 	slowed := units.OrZero(e.slowdown) >= queueLimit
+	// A thread of plain I/O only submits and reaps. If the kernel blocks it, as a throttle does, its workers are
+	// in no operation, but the processors are idle: only the CPU time shows that this process is the limit.
+	working := e.process > processLimit && r.PlainIO == nil
 	say := func(kind, reason string) { v.Kind, v.Reason = kind, e.moved()+": "+reason }
 	switch {
 	case r.WindowNS <= 0:
@@ -63,7 +66,7 @@ func Judge(r *result.Result) result.Verdict {
 		say(e.inMemoryTiers())
 	case e.deletion > waitLimit || e.discards > waitLimit && slowed:
 		say(result.DiscardLimited, e.discardReason())
-	case units.OrZero(e.cpu) >= cpuLimit, e.process > processLimit, e.inMemory():
+	case units.OrZero(e.cpu) >= cpuLimit, working, e.inMemory():
 		say(result.CPULimited, e.cpuReason())
 	case e.missing() != "":
 		say(result.Undecided, e.missing())

@@ -185,6 +185,9 @@ func TestVerdict(t *testing.T) {
 			"busy time in this process (limit 50 %): generating data 64.1 %; the process used 10 %"},
 		{"memory tiers", []change{memoryTier}, result.CPULimited, "memory tiers 64.1 %"},
 		{"unknown work", []change{nowhere}, result.CPULimited, "outside of operations 65.4 %"},
+		{"plain I/O whose threads are blocked while they submit", []change{nowhere, func(r *result.Result) {
+			r.PlainIO = &result.PlainIO{}
+		}}, result.StorageLimited, ""},
 		{"operations of an interrupted run", []change{nowhere, signal}, result.StorageLimited, ""},
 
 		{"as fast as single requests", []change{latency(1.4)}, result.LatencyLimited,

@@ -214,14 +214,15 @@ func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err err
 	began := time.Now()
 	out, log, ran := t.execute(ctx, run, side)
 	took := time.Since(began).Round(100 * time.Millisecond)
-	if err := errors.Join(
-		t.append(side, "txt", fmt.Sprintf("turn: %d\n%s\n", block+1, strings.TrimSuffix(out, "\n"))),
-		t.append(side, "log", fmt.Sprintf("=== %s)\n%s\n", where, log))); err != nil {
+	if err := t.append(side, "log", fmt.Sprintf("=== %s)\n%s\n", where, log)); err != nil {
 		return false, 0, err
 	}
-	if ctx.Err() != nil {
-		return false, 0, fmt.Errorf("interrupted in %s): kvreport quote %s %s compares what was measured until "+
-			"then; the runs cannot be continued", where, t.file(oldSide, "txt"), t.file(newSide, "txt"))
+	if ctx.Err() != nil { // incomplete trials would keep others of the side from being quoted
+		return false, 0, fmt.Errorf("interrupted in %s): kvreport quote %s %s compares the runs before it; "+
+			"they cannot be continued", where, t.file(oldSide, "txt"), t.file(newSide, "txt"))
+	}
+	if err := t.append(side, "txt", fmt.Sprintf("turn: %d\n%s\n", block+1, strings.TrimSuffix(out, "\n"))); err != nil {
+		return false, 0, err
 	}
 	left := ""
 	if runs := 2*t.Count - run - 1; runs > 0 && !t.LiveLine {
