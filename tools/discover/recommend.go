@@ -10,12 +10,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Sizes in bytes.
-const (
-	gib = 1 << 30
-	// chunk is the default request size of the suite.
-	chunk = 1 << 20
-)
+// chunk is the default request size of the suite in bytes.
+const chunk = 1 << 20
 
 // page is the page size: 64 KiB in many arm64 kernels. Tests set 4 KiB.
 var page = int64(os.Getpagesize())
