@@ -88,7 +88,8 @@ func TestObjectStore(t *testing.T) {
 		code  int
 		words []string // in what the run prints
 	}{
-		{name: "load", args: append(blocks(t), "-layout=block", "-s3-lookup=head"), rules: []s3test.Rule{
+		// Each attempt fails with a probability of 8 %: the default of retries would not do for each of many objects.
+		{name: "load", args: append(blocks(t), "-layout=block", "-s3-lookup=head", "-s3-retries=8"), rules: []s3test.Rule{
 			every(s3test.Put, 20, s3test.Fault{Kind: s3test.Status, Status: 503}),
 			every(s3test.Get, 20, s3test.Fault{Kind: s3test.Cut, At: 1000}),
 			every(s3test.Get, 21, s3test.Fault{Kind: s3test.Reset, At: -1}),
