@@ -192,6 +192,9 @@ func (t *Tier) removeOne(o tiers.Object) error {
 	if err != nil {
 		err = t.error("remove", o, -1, err)
 	}
+	if t.imitates() { // the engine counts the space as free, although readers still use it
+		t.uncount(e)
+	}
 	return errors.Join(err, t.release(e))
 }
 
@@ -210,7 +213,9 @@ func (t *Tier) release(run ...*entry) error {
 		if err := t.layout.free(e); err != nil {
 			errs = append(errs, t.error("remove", e.o, -1, err))
 		}
-		t.uncount(e)
+		if !t.imitates() { // else Remove has done it
+			t.uncount(e)
+		}
 	}
 	return errors.Join(errs...)
 }
