@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -111,6 +112,7 @@ func (l *Leader) serve() {
 func (l *Leader) accept(conn net.Conn) {
 	ctx, end := context.WithCancelCause(context.Background())
 	c := &client{leader: l, link: &link{Conn: conn, ended: end}, ctx: ctx, stage: "before the first trial"}
+	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
 	serve(c.link, c.method)
 }
 
@@ -144,6 +146,7 @@ func (c *client) Hello(hello Hello, _ *struct{}) error {
 		})
 		return errors.New(why)
 	}
+	c.link.left.Store(math.MaxInt64)
 	context.AfterFunc(c.ctx, func() { l.ended(c, context.Cause(c.ctx)) })
 	c.admitted.Store(true)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"time"
 )
@@ -103,6 +104,7 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 	m.open = open
 	m.run, m.stop = context.WithCancelCause(open)
 	l := &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
+	l.left.Store(math.MaxInt64)
 	m.caller = newCaller(l)
 	if err := m.call(ctx, "Hello", hello, nil); err != nil {
 		m.caller.close()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -179,10 +180,14 @@ const (
 // errSilent is the error of a read from a side that sends nothing.
 var errSilent = fmt.Errorf("it has not answered for %v", Silence)
 
+// maxHello is how many bytes a connection may send until its rank is admitted.
+const maxHello = 1 << 20
+
 // link is a connection whose reads and writes end with an error if the other side is silent.
 type link struct {
 	net.Conn
-	ended func(error) // called with the error that ends reading
+	left  atomic.Int64 // bytes that the other side may still send
+	ended func(error)  // called with the error that ends reading
 }
 
 // Read implements io.Reader.
@@ -193,6 +198,9 @@ func (l *link) Read(p []byte) (n int, err error) {
 			break
 		}
 		err = errSilent
+	}
+	if l.left.Add(-int64(n)) < 0 {
+		err = errors.New("the message is too long")
 	}
 	if err != nil {
 		l.ended(err)
