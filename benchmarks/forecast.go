@@ -235,7 +235,7 @@ func (p *plan) early(l *line) string {
 	text := fmt.Sprintf("the window of %s is too short to quote\n  at 1 GiB/s half of the tier is full after about %s; %s need a tier of %s GiB", l.benchmark(), roughly(l.short), units.FormatDuration(report.QuotedWindow),
 		units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
 	roots, on := p.storage[l.v].Roots, filesystems(l.v)
-	if len(on) > 0 && len(roots) > 0 && roots[0].Floor > 0 {
+	if len(on) == 1 && len(roots) == 1 && roots[0].Floor > 0 {
 		text += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),
 			units.Bytes.Text(on[0].Free-tier), units.Bytes.Text(on[0].Free))
 	}
@@ -265,7 +265,7 @@ func (p *plan) summary(now time.Time) (lines []string) {
 	}
 	text := units.Plural(trials, "trial") + " of " + units.Plural(len(p.runs()), "benchmark")
 	var names []string
-	if n := len(p.runs()) / p.directories(); n < len(p.runs()) {
+	if n := len(p.runs()) / p.directories(); n > 0 && n < len(p.runs()) {
 		text = units.Plural(trials/n, "run") + " of " + units.Plural(n, "benchmark")
 		for _, l := range p.runs() {
 			if name := "  " + l.benchmark(); !slices.Contains(names, name) {

@@ -180,7 +180,11 @@ func (m *alone) clear(ctx context.Context, need int64) error {
 	cfg := &m.cfg.Storage
 	y, _ := cfg.Layout.Spec()
 	if y.Name == tiers.LayoutFiles && len(m.dirs) == 1 && cfg.Folder == nil && !cfg.KeepFiles {
-		fs, err := host.FilesystemOf(m.dirs[0].path)
+		var fs host.Filesystem
+		err := m.Call("statfs", m.dirs[0].path, func() (err error) {
+			fs, err = host.FilesystemOf(m.dirs[0].path)
+			return err
+		})
 		if err == nil && fs.Free >= need+cfg.Roots[0].Floor {
 			return nil
 		}

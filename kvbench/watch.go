@@ -73,16 +73,18 @@ func (t *trial) redraw() {
 			s.Stage = reclaiming
 		}
 	}
+	reading := false // the source waits for its input: no I/O of the storage
 	for _, stuck := range t.stuck(ioengine.StallAfter) {
 		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
+		reading = reading || stuck.What == "reading"
 	}
 	// A load submits a request whenever one completes: if the youngest is old, none has completed.
-	if s.Silent = s.StuckFor; s.StuckFor >= silentAfter {
+	if s.Silent = s.StuckFor; !reading && s.StuckFor >= silentAfter {
 		for _, r := range t.stuck(0) {
 			s.Silent = min(s.Silent, r.For)
 		}
 	}
-	if s.Silent < silentAfter {
+	if reading || s.Silent < silentAfter {
 		s.Silent = 0
 	}
 	t.cfg.Progress(s)

@@ -1,7 +1,7 @@
 // Package tiers defines the types, contracts and errors of cache tiers. It does no I/O and imports
 // only the standard library.
 //
-//	names.go   Kind, Op, Phase, Timing: the names in results and traces; DeviceModel: the model of a drive
+//	names.go   Kind, Op, Phase, Timing: the names in results and traces
 //	tier.go    Object, Tier, Source, Sink: the contract for objects, which tiertest tests
 //	files.go   Files, Reader, Writer, IO, Buffer: files, for callers that make the requests
 //	errors.go  the errors; each names its key, offset and errno

@@ -143,7 +143,7 @@ func (h *Histogram) Encode() HistogramData {
 }
 
 // Decode returns the histogram that was encoded. It returns an error if the encoding is unknown or
-// the number of values does not match.
+// the number of values or their range does not match.
 func (d HistogramData) Decode() (*Histogram, error) {
 	if d.Encoding != histEncoding {
 		return nil, fmt.Errorf("decode histogram: encoding %q is not %q; the file is of another "+
@@ -153,9 +153,9 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode histogram of %d values: %w", d.Count, err)
 	}
-	if in.TotalCount() != d.Count {
-		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced",
-			in.TotalCount(), d.Count)
+	if in.TotalCount() != d.Count || in.HighestTrackableValue() != rangeOf(d.Unit) {
+		return nil, fmt.Errorf("decode histogram: %d values up to %d in the data, %d up to %d announced",
+			in.TotalCount(), in.HighestTrackableValue(), d.Count, rangeOf(d.Unit))
 	}
 	d.Data = "" // frees memory
 	return &Histogram{h: in, n: d}, nil

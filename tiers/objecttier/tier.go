@@ -148,6 +148,7 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Holds: true, Description: text}
 }
 
+// warn adds a warning.
 func (t *Tier) warn(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }

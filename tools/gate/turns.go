@@ -217,6 +217,9 @@ func (t *Turns) one(ctx context.Context, run int) (ok bool, results int, err err
 	if err := t.append(side, "log", fmt.Sprintf("=== %s)\n%s\n", where, log)); err != nil {
 		return false, 0, err
 	}
+	if ctx.Err() != nil && run < 2 {
+		return false, 0, fmt.Errorf("interrupted in %s): nothing can be compared yet", where)
+	}
 	if ctx.Err() != nil { // incomplete trials would keep others of the side from being quoted
 		return false, 0, fmt.Errorf("interrupted in %s): kvreport quote %s %s compares the runs before it; "+
 			"they cannot be continued", where, t.file(oldSide, "txt"), t.file(newSide, "txt"))
