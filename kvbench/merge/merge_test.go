@@ -199,7 +199,7 @@ func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
 	back, err := out.Histograms["storage_read_device"].Decode()
 	require.NoError(t, err)
 	assert.Equal(t, want, result.NewDistribution(units.Nanoseconds, back))
-	assert.InDelta(t, float64(*want.P95)/1e6,
+	assert.InDelta(t, *union.InterpolatedMS(0.95),
 		out.Python().Number("summary.cache_stats.storage_read_device_p95_ms"), 1e-9)
 }
 

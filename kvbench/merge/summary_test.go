@@ -62,7 +62,7 @@ func res(trial, rank int, m measured) *result.Result {
 		Write: result.TierTraffic{BytesPerSecond: new(m.write * (1 << 30))}}}
 	r.Requests.TokensPerSecond, r.Requests.StorageTokensPerSecond = &m.tokens, &m.storage
 	for name, ms := range map[string]float64{"storage_write_device": m.p95 + 100,
-		"request_storage": m.p95 + 1000} {
+		"storage_read": m.p95 + 700, "request_storage": m.p95 + 1000} {
 		h := result.NewHistogram(units.Nanoseconds)
 		h.Record(int64(ms * 1e6))
 		r.Histograms[name] = h.Encode()
@@ -122,6 +122,7 @@ func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	assert.InDelta(t, 32, o.StorageThroughput, 1e-12)
 	assert.InDelta(t, 570, o.ReadP95MS, 0.6)
 	assert.Equal(t, 190.0, o.WriteP95MS)
+	assert.Equal(t, 790.0, o.StorageReadP95MS, "the published one: the largest storage_read_p95_ms")
 	assert.Equal(t, []any{2, 3, false, true},
 		[]any{o.RankCount, o.TrialCount, o.PartialFailure, o.Valid})
 	assert.Empty(t, o.MissingFiles)

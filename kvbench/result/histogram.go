@@ -192,5 +192,22 @@ func (h *Histogram) PercentileMS(p float64) *float64 {
 	return nil
 }
 
+// InterpolatedMS returns the p-th percentile in milliseconds as np.percentile defines it, nil without
+// values: at position (n − 1) p among the sorted samples, on a straight line between its two neighbours.
+// The histogram knows each neighbour within 0.1 %.
+func (h *Histogram) InterpolatedMS(p float64) *float64 {
+	n := h.Count()
+	if n == 0 {
+		return nil
+	}
+	sample := func(i float64) float64 { // the i-th sample from 0
+		v, _ := h.Percentile((i + 1) / float64(n))
+		return Milliseconds(v)
+	}
+	below, share := math.Modf(float64(n-1) * p)
+	low := sample(below)
+	return new(low + share*(sample(min(below+1, float64(n-1)))-low))
+}
+
 // Milliseconds converts nanoseconds to milliseconds.
 func Milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }

@@ -54,6 +54,28 @@ func TestHistogramEdges(t *testing.T) {
 	assert.EqualValues(t, int64(30*3600*1e9), *d.Max, "minimum and maximum are exact")
 }
 
+// TestInterpolatedPercentiles: the values are those of numpy.percentile of the same samples.
+func TestInterpolatedPercentiles(t *testing.T) {
+	for _, c := range []struct {
+		samples []int64 // ms
+		p       map[float64]float64
+	}{
+		{[]int64{40}, map[float64]float64{0.5: 40, 0.9999: 40}},
+		{[]int64{40, 10, 20}, map[float64]float64{0: 10, 0.5: 20, 0.95: 38, 0.99: 39.6, 1: 40}},
+		{[]int64{10, 100}, map[float64]float64{0.5: 55, 0.95: 95.5}},
+		{[]int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1000}, map[float64]float64{0.5: 5.5, 0.9: 108.1, 0.95: 554.05}},
+	} {
+		h := NewHistogram(units.Nanoseconds)
+		for _, ms := range c.samples {
+			h.Record(ms * 1e6)
+		}
+		for p, want := range c.p {
+			assert.InEpsilon(t, want, *h.InterpolatedMS(p), 0.001, "p%g of %v", p*100, c.samples)
+		}
+	}
+	assert.Nil(t, NewHistogram(units.Nanoseconds).InterpolatedMS(0.5))
+}
+
 func TestPercentilesNeedSamples(t *testing.T) {
 	for p, need := range map[float64]int64{0.5: 20, 0.05: 200, 0.95: 200, 0.99: 1000, 0.999: 10000,
 		0.9999: 100000} {

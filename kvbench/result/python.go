@@ -122,7 +122,8 @@ func (r *Result) EncodePython() ([]byte, error) {
 //
 //   - re-reads and reads of what the request wrote itself count as hits, so that the hit rate is
 //     above that of Lookups;
-//   - percentiles are given whatever the sample count;
+//   - percentiles are given whatever the sample count, and interpolated as np.percentile does: see
+//     Histogram.InterpolatedMS;
 //   - "offloads" are entries that came into a tier, whether written or demoted;
 //   - totals and "iops" are of requests' operations as a whole: demotions and what the window's end
 //     cut off are in the bytes of the tiers alone; "iops" are counts and no rates;
@@ -233,7 +234,7 @@ func (r *Result) cacheStats(hists Histograms) map[string]any {
 	// Keys without samples are absent.
 	for _, name := range strings.Fields(pythonHistograms)[:10] {
 		for p, share := range pythonPercentiles {
-			if v := hists[name].PercentileMS(share); v != nil {
+			if v := hists[name].InterpolatedMS(share); v != nil {
 				all[name+"_"+p+"_ms"] = *v
 			}
 		}
@@ -368,7 +369,7 @@ func qosStat(h *Histogram, o ClassOutcome) map[string]any {
 	}
 	stat := map[string]any{"total_requests": o.Completed, "sla": map[string]any{
 		"target_p95_ms": Milliseconds(o.TargetP95NS),
-		"actual_p95_ms": h.PercentileMS(0.95),
+		"actual_p95_ms": h.InterpolatedMS(0.95),
 		"compliance":    o.Compliance,
 		"met":           units.OrZero(o.Compliance) >= slaMet,
 	}}
@@ -389,7 +390,7 @@ func latencyMS(h *Histogram) map[string]any {
 	if mean, ok := h.Mean(); ok {
 		all["mean"] = mean / float64(time.Millisecond)
 		for key, p := range pythonPercentiles {
-			all[key] = *h.PercentileMS(p)
+			all[key] = *h.InterpolatedMS(p)
 		}
 	}
 	return all
