@@ -43,6 +43,7 @@ type session struct {
 	traces    map[string]*result.TraceFiles // by the path of a recording
 	ceiling   map[string]plainio.Reached    // by params.Values.IOKey: what plain I/O reached
 	lastOpt   int                           // the MLPerf option that ran last
+	paused    *int64                        // ns between that one and the current trial, nil without a pause
 	tty       *os.File                      // the controlling terminal, nil without one
 	compared  comparedRun                   // this run of kvreport turns
 	removal   workdir.Removal               // removal of the current trial's files

@@ -182,6 +182,7 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 		// it in enter.
 		cfg, o.err = prepared(s, show, func() (cfg kvbench.Config, err error) {
 			if cfg, err = trialConfig(v, s.storage[v], t.number); err == nil {
+				cfg.Info.OptionPauseNS = s.paused
 				cfg.Info.TraceFiles, err = s.traceFiles(v)
 				s.describe(v, &cfg.Info.Workload)
 			}
@@ -419,9 +420,11 @@ func checkpointSummary(r *result.Result) ([]byte, error) {
 // one option left in the drive's cache must not serve the next. A rehearsal checks rules and does
 // not measure the drive, so it does not pause.
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
+	s.paused = nil
 	if pauses(v, s.lastOpt) {
 		show(kvbench.Snapshot{Stage: "pausing", Total: params.OptionPause, Free: -1})
-		_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
+		_ = clock.NewWall().Sleep(s.ctx, params.OptionPause) // a trial that is cut off here has no result
+		s.paused = new(int64(params.OptionPause))
 	}
 	s.lastOpt = v.Bench.Option
 }

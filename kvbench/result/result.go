@@ -75,6 +75,8 @@ type Result struct {
 	DrainNS         int64  `json:"drain_ns" merge:"max"`
 	WarmupNS        int64  `json:"warmup_ns" merge:"max"`
 	SettleNS        int64  `json:"settle_ns" merge:"max"`
+	// pause that the run made between another MLPerf option and this one, in closed; absent: none
+	OptionPauseNS *int64 `json:"option_pause_ns,omitempty" merge:"max"`
 
 	Model             Model        `json:"model" merge:"same"`
 	Workload          Workload     `json:"workload"`

@@ -32,7 +32,8 @@ var commands = []Command{
 		"fail when new results are worse than old ones by more than is allowed", runGate},
 	{"aggregate", "DIR [-o FILE]",
 		"one summary over the ranks and trials of a results directory", runAggregate},
-	{"submission", "DIR -organisation O -system S -o OUT [-division closed|open] [-discover FILE]…",
+	{"submission", "DIR -organisation O -system S -o OUT [-division closed|open] [-code DIR] " +
+		"[-checker V] [-discover FILE]…",
 		"the directory tree of a submission, checked against the closed division", runSubmission},
 	{"discover", "[DIR] [-json]", "this machine: CPU, memory, GPUs, block devices, a directory; " +
 		"recommended parameters", runDiscover},

@@ -53,6 +53,7 @@ func runSubmission(c *Call) func([]string) error {
 	c.StringVar(&s.Out, "o", "", "")
 	c.StringVar(&s.Division, "division", "closed", "")
 	c.StringVar(&s.Code, "code", "", "")
+	c.StringVar(&s.Checker, "checker", "", "")
 	described := c.list("discover") // one file per client
 	return func(args []string) error {
 		var err error

@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"cmp"
 	_ "embed"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 // Finding is a deviation from the rules of the closed division, or a remark.
 type Finding struct {
+	Rule   string   // its number, "" for a remark and for a check of kvbench
 	Groups []string // options or benchmarks that have this finding
 	What   string   // "-num-users: must be 200, given 100"
 	Where  []string // result files, or the paths where they should be
@@ -38,8 +40,8 @@ func (d Finding) String() string {
 	if n := len(d.Where) - 3; n > 0 && !d.Missing {
 		where = fmt.Sprintf("%s and %d more", strings.Join(d.Where[:3], ", "), n)
 	}
-	return strings.TrimPrefix(strings.Join(groups, ", ")+": ", ": ") +
-		strings.TrimSuffix(d.What+" ("+where+")", " ()")
+	return strings.TrimPrefix(strings.Join(groups, ", ")+": ", ": ") + d.What +
+		strings.TrimSuffix(" (rule "+d.Rule+")", " (rule )") + strings.TrimSuffix(" ("+where+")", " ()")
 }
 
 // named returns a group's name: "option" and the number, or the benchmark's name.
@@ -55,12 +57,25 @@ type Check struct {
 	Deviations []Finding
 	Remarks    []Finding // facts for the reviewer that break no rule
 	Rehearsal  bool      // a result has the short windows of -rehearse: the tree must not be submitted
+
+	rule string // whose check runs
+}
+
+// Of returns the number of deviations from a rule.
+func (c *Check) Of(rule string) (n int) {
+	for _, d := range c.Deviations {
+		if d.Rule == rule {
+			n++
+		}
+	}
+	return n
 }
 
 // add adds a deviation, or adds the group and the place to the deviation with the same text.
 func (c *Check) add(group, where, format string, args ...any) *Finding {
 	d := entry(&c.Deviations, fmt.Sprintf(format, args...), where)
-	if !slices.Contains(d.Groups, group) {
+	d.Rule = c.rule
+	if group != "" && !slices.Contains(d.Groups, group) {
 		d.Groups = append(d.Groups, group)
 	}
 	return d
@@ -87,61 +102,72 @@ var checkText string
 var checkTemplate = template.Must(template.New("check").
 	Funcs(template.FuncMap{"number": merge.Number}).Parse(checkText))
 
-// closedTrials is the number of trials of an option in the closed division.
-const closedTrials = 3
-
-// checkClosed checks all results against the rules of the closed division.
-func checkClosed(t *merge.Tree, s *merge.Summary) *Check {
-	c := &Check{Rehearsal: slices.ContainsFunc(t.Files, rehearsed)}
+// complete adds the results that are missing or not complete.
+func (c *Check) complete(t *merge.Tree, s *merge.Summary) {
 	for _, group := range t.Groups() {
-		files := t.Of(group)
-		for _, f := range files {
-			c.result(f)
+		o := s.Options[group]
+		// MissingFiles has the ranks that failed and the ranks that left no file.
+		for _, missing := range o.MissingFiles {
+			if why := o.Failed[missing]; why != "" {
+				c.add(group, missing, "every trial of every rank must be complete: %s",
+					why).Missing = true
+			} else {
+				c.add(group, missing, "every trial of every rank must have a result: %s × %s are "+
+					"expected", units.Plural(o.RankCount, "rank"), units.Plural(o.TrialCount,
+					"trial")).Missing = true
+			}
 		}
-		c.shared(group, files)
-		c.option(group, files, s.Options[group])
 	}
-	c.options(t)
-	c.remarks(t)
-	return c
 }
 
-// option checks the results of all ranks and trials of one option together.
-func (c *Check) option(group string, files []merge.File, o *merge.Option) {
-	// MissingFiles has the ranks that failed and the ranks that left no file.
-	for _, missing := range o.MissingFiles {
-		if why := o.Failed[missing]; why != "" {
-			c.add(group, missing, "every trial of every rank must be complete: %s",
-				why).Missing = true
-		} else {
-			c.add(group, missing, "every trial of every rank must have a result: %s × %s are "+
-				"expected", units.Plural(o.RankCount, "rank"), units.Plural(o.TrialCount,
-				"trial")).Missing = true
+// stored checks that an option used the storage: at least one rank has an entry in its tier at the end. A
+// single rank without one is a remark.
+func (c *Check) stored(t *merge.Tree, s *merge.Summary) {
+	for _, group := range t.Groups() {
+		empty, complete := s.Options[group].CPUTierRanks, 0
+		for _, f := range t.Of(group) {
+			if f.Complete() {
+				complete++
+			}
+		}
+		for _, f := range t.Of(group) {
+			if !slices.Contains(empty, f.Path) {
+				continue
+			}
+			what := "served from memory: nothing of the rank is in the storage tier (storage_entries 0)"
+			if read, written := f.Result.StorageTraffic(); read.Bytes+written.Bytes > 0 {
+				what = "the storage tier is probably too small: it was used, but held no entry at the end of the " +
+					"window (storage_entries 0); raise -storage-capacity-gb"
+			}
+			if len(empty) < complete {
+				entry(&c.Remarks, what, f.Path)
+			} else {
+				c.add(group, f.Path, "%s", what)
+			}
 		}
 	}
-	// More trials are a deviation too: the best three of six trials would have a better mean.
-	if o.TrialCount != closedTrials {
-		c.add(group, directory(group), "trials: must be %d, there are %d", closedTrials,
-			o.TrialCount)
-	}
-	// Rule 6.3.4.4 forbids an option whose ranks were all served from memory. Check every rank: the sum
-	// over the ranks hides a single one.
-	for _, f := range files {
-		if !f.Complete() || f.Keys.Number("summary.cache_stats.storage_entries") != 0 {
-			continue
-		}
-		// MLPerf's tools count both cases as served from memory.
-		if slices.Contains(o.CPUTierRanks, f.Path) {
-			c.add(group, f.Path, "served from memory: nothing of the rank is in the storage tier "+
-				"(storage_entries 0)")
-		} else {
-			c.add(group, f.Path, "the storage tier is probably too small: it was used, but held "+
-				"no entry at the end of the window (storage_entries 0); raise -storage-capacity-gb")
+}
+
+// spread checks that each option has as many ranks as the others, and each host.
+func (c *Check) spread(t *merge.Tree, s *merge.Summary) {
+	for _, group := range t.Groups() {
+		if n := s.Options[group].RankCount; n != s.TotalRanks {
+			c.add(group, directory(group), "ranks: must be as many in each option, there are %d of %d", n, s.TotalRanks)
 		}
 	}
-	if !o.Valid && !o.PartialFailure {
-		c.add(group, directory(group), "the option is invalid: %s", o.Invalid)
+	if s.PartialFailure || s.HostCount == nil || *s.NPerNode**s.HostCount == s.TotalRanks {
+		return // missing ranks have a deviation of their own
 	}
+	ranks, counts := map[string][]int{}, []string{}
+	for _, f := range t.Files {
+		if host := f.Result.Environment.Hostname; !slices.Contains(ranks[host], f.Rank) {
+			ranks[host] = append(ranks[host], f.Rank)
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(ranks)) {
+		counts = append(counts, fmt.Sprintf("%d on %s", len(ranks[host]), cmp.Or(host, "an unknown host")))
+	}
+	c.add("", "", "ranks: each host must have as many, there are %s", strings.Join(counts, ", "))
 }
 
 // pauseBetween is the time between two options that ran one after the other.
@@ -151,14 +177,14 @@ type pauseBetween struct {
 	length        time.Duration
 }
 
-// pauses returns the pauses between options in the order of time. A pause lasts from the end of the
-// last window of an option to the start of the first window of the next. Only rank 0 counts, because
-// one host's clock gives all times.
+// pauses returns the pauses between options in the order of time. A run records the pause that it makes.
+// Without a record it is what lies between the last window of an option and the first of the next, less
+// the pauses of both trials (-settle). Only rank 0 counts, because one host's clock gives all times.
 func pauses(t *merge.Tree) (list []pauseBetween) {
 	type span struct {
-		option   int
-		path     string
-		from, to time.Time
+		option      int
+		first, last merge.File
+		from, to    time.Time
 	}
 	byOption := map[int]*span{}
 	for _, f := range t.Files {
@@ -169,27 +195,31 @@ func pauses(t *merge.Tree) (list []pauseBetween) {
 		option := *f.Result.Option
 		s := byOption[option]
 		if s == nil {
-			s = &span{option, f.Path, from, to}
+			s = &span{option, f, f, from, to}
 			byOption[option] = s
 		}
 		if from.Before(s.from) {
-			s.from, s.path = from, f.Path
+			s.from, s.first = from, f
 		}
 		if to.After(s.to) {
-			s.to = to
+			s.to, s.last = to, f
 		}
 	}
 	spans := slices.SortedFunc(maps.Values(byOption),
 		func(a, b *span) int { return a.from.Compare(b.from) })
 	for i := 1; i < len(spans); i++ {
 		a, b := spans[i-1], spans[i]
-		list = append(list, pauseBetween{a.option, b.option, b.path, b.from.Sub(a.to)})
+		length := b.from.Sub(a.to) - time.Duration(a.last.Result.SettleNS+b.first.Result.SettleNS)
+		if made := b.first.Result.OptionPauseNS; made != nil {
+			length = time.Duration(*made)
+		}
+		list = append(list, pauseBetween{a.option, b.option, b.first.Path, length})
 	}
 	return list
 }
 
-// options checks that the tree has the three MLPerf options, with a pause before the second and third.
-func (c *Check) options(t *merge.Tree) {
+// options checks that the tree has the three MLPerf options.
+func (c *Check) options(t *merge.Tree, _ *merge.Summary) {
 	for _, bench := range params.Benchmarks() {
 		// Only the three options are required.
 		ran := bench.Option == 0 || slices.ContainsFunc(t.Files, func(f merge.File) bool {
@@ -197,69 +227,30 @@ func (c *Check) options(t *merge.Tree) {
 		})
 		if !ran {
 			group := strconv.Itoa(bench.Option)
-			c.add(group, directory(group), "every option must be run (rule 6.3.1.1): there is no "+
-				"result of %s", bench.Name)
+			c.add(group, directory(group), "every option must be run: there is no result of %s", bench.Name)
+		}
+	}
+}
+
+// sequence checks the number of trials and the pause before the second and third option.
+func (c *Check) sequence(t *merge.Tree, s *merge.Summary) {
+	for _, group := range t.Groups() {
+		// More trials are a deviation too: the best three of six trials would have a better mean.
+		if n := s.Options[group].TrialCount; n != closedTrials {
+			c.add(group, directory(group), "trials: must be %d, there are %d", closedTrials, n)
 		}
 	}
 	for _, p := range pauses(t) {
-		// The set-up of a run counts as pause. So this check finds options that ran as separate commands
-		// without a pause. It does not accept a pause that is too short.
 		if p.length < params.OptionPause && !c.Rehearsal {
-			c.add(strconv.Itoa(p.after), p.path, "%v must lie between two options (rule 6.3.2.1), "+
-				"behind option %d there are %v: run all of them with one command",
-				params.OptionPause,
-				p.before, p.length.Round(time.Second/10))
+			c.add(strconv.Itoa(p.after), p.path, "%v must lie between two options, without the pauses of their "+
+				"trials; behind option %d there are %v: run all of them with one command", params.OptionPause,
+				p.before, max(0, p.length).Round(time.Second/10))
 		}
 	}
 }
 
 // rehearsed reports whether a result comes from a rehearsal.
 func rehearsed(f merge.File) bool { return f.Result.Notice == result.RehearsalNotice }
-
-// result checks one result: each rule is a condition and the text of its violation.
-func (c *Check) result(f merge.File) {
-	r := f.Result
-	must := func(holds bool, format string, args ...any) {
-		if !holds {
-			c.add(f.Group, f.Path, format, args...)
-		}
-	}
-	must(!c.Rehearsal || rehearsed(f), "rehearsal: this result is not from one, but others are; "+
-		"do not mix them")
-	must(r.Division == result.DivisionClosed, "division: must be closed, given %s", r.Division)
-	required := closedValues()[r.Benchmark]
-	must(required != nil, "benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
-	if required == nil {
-		return
-	}
-	must(len(r.Parameters) > 0, "parameters: the result has none on record")
-	for _, what := range required.Recorded(r.Parameters) {
-		must(false, "%s", what)
-	}
-	for _, d := range r.DiffersFromClosed {
-		// Differences that no parameter shows: the population, the storage, keys of a configuration
-		// file.
-		must(d.Name != "population" && d.Name != "storage" && !strings.Contains(d.Name, "."),
-			"%s: must be %v, given %v", d.Name, d.Closed, d.Value)
-	}
-	// The parameters are what the user asked for. These fields are what the run did.
-	must(r.IO.Mode == "buffered", "I/O: must have been buffered, was %s", r.IO.Mode)
-	must(r.IO.WriteDevice == result.WriteDeviceFlush,
-		"write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
-	must(r.Workload.DecodeReads == "batched",
-		"decode-reads: must be batched, was %s", r.Workload.DecodeReads)
-	must(r.Seed == uint64(required.Seed)+uint64(r.Rank),
-		"seed: must be %d + rank, was %d for rank %d", required.Seed, r.Seed, r.Rank)
-	if !f.Complete() {
-		return
-	}
-	// The last operation may end after the deadline: allow one second.
-	took, want := time.Duration(r.WindowNS), required.Window.Length
-	must(c.Rehearsal || took >= want && took <= want+time.Second,
-		"window: must be %v, was %v", want, took.Round(time.Millisecond))
-	must(r.EndedBy == result.EndedByDeadline,
-		"window: must end by its deadline, ended by %s", r.EndedBy)
-}
 
 // closedValues returns the values of the closed division by the option's name.
 var closedValues = sync.OnceValue(func() map[string]*params.Values {
@@ -275,19 +266,39 @@ var closedValues = sync.OnceValue(func() map[string]*params.Values {
 	return all
 })
 
-// shared finds ranks of one trial that used one directory, and trials that wrote the same content.
-func (c *Check) shared(group string, files []merge.File) {
-	// Compare each pair once. An option has some tens of results.
-	for i, a := range files {
-		for _, b := range files[:i] {
-			if a.Trial == b.Trial && sameDirectory(a.Result, b.Result) {
-				c.add(group, b.Path, "two ranks share the directory %s", a.Result.IO.CacheDir)
-				c.add(group, a.Path, "two ranks share the directory %s", a.Result.IO.CacheDir)
+// pairs calls f with each two results of a group, and the group. An option has some tens of results.
+func pairs(t *merge.Tree, f func(group string, a, b merge.File)) {
+	for _, group := range t.Groups() {
+		files := t.Of(group)
+		for i, a := range files {
+			for _, b := range files[:i] {
+				f(group, a, b)
 			}
-			if a.Result.Nonce != "" && a.Result.Nonce == b.Result.Nonce && a.Rank == b.Rank {
-				c.add(group, a.Path, "the content of an earlier trial is written again: both "+
-					"have the nonce %s", a.Result.Nonce)
-			}
+		}
+	}
+}
+
+// directories finds ranks of one trial that used one directory.
+func (c *Check) directories(t *merge.Tree, _ *merge.Summary) {
+	pairs(t, func(group string, a, b merge.File) {
+		if a.Trial == b.Trial && sameDirectory(a.Result, b.Result) {
+			c.add(group, b.Path, "two ranks share the directory %s", a.Result.IO.CacheDir)
+			c.add(group, a.Path, "two ranks share the directory %s", a.Result.IO.CacheDir)
+		}
+	})
+}
+
+// own finds trials that wrote the same content, and rehearsals among other results.
+func (c *Check) own(t *merge.Tree, _ *merge.Summary) {
+	pairs(t, func(group string, a, b merge.File) {
+		if a.Result.Nonce != "" && a.Result.Nonce == b.Result.Nonce && a.Rank == b.Rank {
+			c.add(group, a.Path, "the content of an earlier trial is written again: both "+
+				"have the nonce %s", a.Result.Nonce)
+		}
+	})
+	for _, f := range t.Files {
+		if c.Rehearsal && !rehearsed(f) {
+			c.add(f.Group, f.Path, "rehearsal: this result is not from one, but others are; do not mix them")
 		}
 	}
 }

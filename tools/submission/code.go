@@ -21,8 +21,7 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// hashAlgorithm is the name of the hash over the code image. The checker of MLPerf Storage requires
-// md5-tree-v2; Rules.md 2.1.6 still says md5-tree-v1, which the checker refuses.
+// hashAlgorithm is the name of the hash over the code image, as the checker and rule 2.1.6 require it.
 const hashAlgorithm = "md5-tree-v2"
 
 // codeHash is the content of .code-hash.json. The keys have the order of Rules.md 2.1.6.
@@ -131,7 +130,7 @@ func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err
 		GitSHA: rev}, nil
 }
 
-// addCode adds the code image in the organisation's image pool and returns its path. Runs of both
+// addCode adds the code image where the layout has it and returns its path. Runs of both
 // divisions refer to an image by its hash (CHECK-01 to CHECK-04). Without -code, a missing image is no
 // error: place then has the reason and the command that makes the image.
 func (s *Submission) addCode(out *output) (place string) {
@@ -153,10 +152,12 @@ func (s *Submission) addCode(out *output) (place string) {
 		return fmt.Sprintf("missing: %v%s", err, remedy)
 	}
 	s.image = hash.Algorithm + ":" + hash.Hash
-	image := path.Join(s.Organisation, "code-"+hash.Hash[:8])
-	// If this file is missing, the checker assumes an interrupted migration.
-	out.add(path.Join(s.Organisation, ".mlps-image-pool"), fmt.Appendf(nil,
-		"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt), nil)
+	in := strings.NewReplacer("D", s.Division, "O", s.Organisation, "H", hash.Hash[:8])
+	image := in.Replace(s.layout.image)
+	if s.layout.marker != "" { // if it is missing, the checker assumes an interrupted migration
+		out.add(in.Replace(s.layout.marker), fmt.Appendf(nil,
+			"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt), nil)
+	}
 	// File modes are lost: the hash covers only paths and contents.
 	for name, data := range files {
 		out.add(path.Join(image, name), data, nil)

@@ -3,7 +3,8 @@
 //
 //	submission.go   Submission: read the results, check, build the tree in a temporary directory
 //	                next to it, of results, run summary and check.md
-//	check.go        Check: every way in which results deviate from the closed division
+//	rules.go        the table of rules by number, layouts and placeholders: next year's rules are an edit here
+//	check.go        Check: the deviations from the closed division, and what the rules check
 //	metadata.go     the metadata of a run that validators read, and the run's logs
 //	code.go         the code image: the source at the measured commit, and its hash
 //	system.go       the system description, with the values that results and discover have
@@ -12,8 +13,7 @@
 // The paths in the tree are the paths of MLPerf Storage: <division>/<organisation>/results/<system>/
 // kv_cache/<model>/run/<start> for a run with all options, code-<hash> for the code image, and systems
 // for the system description. MLPerf's tools read the run summary, which kvbench/merge makes, the
-// metadata and the logs. People read the other files. The rules are Rules.md, schema.yaml and the
-// checker of mlcommons/storage as of August 2026.
+// metadata and the logs. People read the other files.
 //
 // The package starts no goroutine and has no state.
 //

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -45,8 +46,8 @@ func parameter(r *result.Result, name string) any {
 }
 
 // metadata returns the content of kv_cache_<start>_metadata.json: the keys of mlpstorage that a
-// validator reads, in mlpstorage's types. Rule 6.3.2.1 requires seed, trials and the pause between
-// options. A value that no result has is null. Keys that only mlpstorage's launcher knows are left out.
+// validator reads, in mlpstorage's types, where its older and its newer tools look for them. Rule 6.3.2.1
+// requires seed, trials and the pause between options. A value that no result has is null. Keys that only mlpstorage's launcher knows are left out.
 // dir is the run's directory relative to the top of the tree.
 func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) values {
 	first := s.tree.Files[0]
@@ -74,23 +75,44 @@ func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) val
 			}
 		}
 	}
-	parameters := values{"cache_dir": parameter(first.Result, "cache-dir")}
+	// Tools of MLPerf Storage look for the Python benchmark's names: underscores, and duration instead of
+	// benchtime. Older ones take the parameters of the first option, newer ones those of each.
+	python := func(name string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(name, "benchtime", "duration"), "-", "_")
+	}
+	byOption, features := values{}, values{}
+	parameters := values{"cache_dir": parameter(first.Result, "cache-dir"), "options": byOption, "features": features}
+	for group, list := range options {
+		table := values{}
+		for _, name := range fixedParameters[:7] {
+			table[python(name)] = list[name]
+		}
+		byOption[group] = table
+	}
 	for name, v := range options[first.Group] {
-		// Reports of mlpstorage look for the Python benchmark's names: underscores, and duration
-		// instead of benchtime.
-		name = strings.ReplaceAll(strings.ReplaceAll(name, "benchtime", "duration"), "-", "_")
-		parameters[name] = v
+		parameters[python(name)] = v
+	}
+	if s.Division != result.DivisionOpen {
+		maps.Copy(parameters, placeholders)
+	}
+	for _, d := range first.Result.DiffersFromClosed {
+		if !slices.Contains(fixedParameters, d.Name) {
+			features[python(d.Name)] = d.Value
+		}
 	}
 	var pause, runtime any
 	if list := pauses(s.tree); len(list) > 0 {
 		pause = slices.MinFunc(list, func(a, b pauseBetween) int {
 			return cmp.Compare(a.length, b.length)
-		}).length.Seconds()
+		}).length.Truncate(time.Second).Seconds()
 	}
 	// The runtime includes the pauses, but no set-up before the first window and no clean-up at the end.
 	if !begin.IsZero() {
 		runtime = end.Sub(begin).Seconds()
 	}
+	config := parameter(first.Result, "config")
+	parameters["sequence"] = values{"seed": parameter(first.Result, "seed"), "trials": sum.TrialsPerOption,
+		"inter_option_delay_s": pause, "config": cmp.Or(config, any("default"))}
 	return values{"benchmark_type": "kv_cache", "model": s.model(), "kvcache_model": s.model(),
 		"command": "run", "run_datetime": sum.RunDatetime, "num_processes": sum.TotalRanks,
 		"accelerator": nil, "result_dir": dir, "parameters": parameters,
@@ -99,7 +121,7 @@ func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) val
 		// Flags of mlpstorage that kvbench also has.
 		"args": values{"mode": s.Division, "orgname": s.Organisation, "systemname": s.System,
 			"seed": parameter(first.Result, "seed"), "trials": sum.TrialsPerOption,
-			"inter_option_delay": pause, "config": parameter(first.Result, "config"),
+			"inter_option_delay": pause, "config": config,
 			"npernode": sum.NPerNode, "num_processes": sum.TotalRanks, "hosts": hosts}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,10 @@ func TestDescriptions(t *testing.T) {
 		"a SATA disk": {func(r *result.Result) {
 			*r.Environment.Device = result.Device{Name: "sda", Transport: "sata",
 				SizeBytes: new(int64(16e12)), Rotational: new(true)}
-		}, []string{"storage_location: local", "interface: SATA", "media_type: HDD"}},
+		}, []string{"storage_location: local", "interface: sata", "media_type: HDD"}},
+		"a SAS disk": {func(r *result.Result) {
+			*r.Environment.Device = result.Device{Name: "sdb", Transport: "sas"}
+		}, []string{"storage_location: local", "interface: sas  # nvme, sas, sata, other"}},
 		"a disk of an older result": {func(r *result.Result) {
 			*r.Environment.Device = result.Device{Name: "sda"}
 		}, []string{`storage_location: "FILL IN"`, `interface: "FILL IN"`}},
@@ -66,7 +70,7 @@ func TestDescriptions(t *testing.T) {
 				CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
 			var b bytes.Buffer
 			require.NoError(t, writeSystem(&b, "flash7",
-				nodes(fileOf(r), map[string]discover.Hardware{"node0": h})))
+				nodes(fileOf(r), map[string]discover.Hardware{"node0": h}), true))
 			for _, want := range c.want {
 				assert.Contains(t, b.String(), want)
 			}
@@ -118,8 +122,12 @@ func TestCodeImage(t *testing.T) {
 	code, commit := source(t)
 	out := filepath.Join(t.TempDir(), "out")
 	built, _, said, err := submit(results(t,
-		func(r *result.Result) { r.Environment.Version = commit }), out,
-		func(s *Submission) { s.Code = code })
+		func(r *result.Result) {
+			r.Environment.Version = commit
+			if *r.Option > 1 && r.Trial == 0 {
+				r.OptionPauseNS = new(int64(90e9)) // as a run records it
+			}
+		}), out, func(s *Submission) { s.Code = code })
 	require.NoError(t, err)
 	require.True(t, built, said)
 	image := filepath.Join(out, "acme/code-0d036546")
@@ -147,10 +155,19 @@ func TestCodeImage(t *testing.T) {
 	args, parameters := m["args"].(map[string]any), m["parameters"].(map[string]any)
 	assert.Equal(t, []any{42.0, 3.0, 2.0, "closed", nil}, []any{args["seed"], args["trials"],
 		args["num_processes"], args["mode"], args["config"]})
-	assert.Equal(t, 2099.999, args["inter_option_delay"], "as it was, not as it should be")
-	assert.Equal(t, []any{"llama3.1-8b", 200.0, 300.0, 0.0, 0.0, "none"}, []any{parameters["model"],
-		parameters["num_users"], parameters["duration"], parameters["gpu_mem_gb"],
-		parameters["cpu_mem_gb"], parameters["generation_mode"]})
+	assert.Equal(t, 90.0, args["inter_option_delay"], "the pause of the option alone, of 2,100 s between windows")
+	assert.Equal(t, []any{"llama3.1-8b", 200.0, 300.0, 16.0, 32.0, "realistic", "throughput"}, []any{parameters["model"],
+		parameters["num_users"], parameters["duration"], parameters["gpu_mem_gb"], parameters["cpu_mem_gb"],
+		parameters["generation_mode"], parameters["performance_profile"]}, "as the official launcher records")
+	option := func(model string, users, cpu, allocs float64) any {
+		return map[string]any{"model": model, "num_users": users, "duration": 300.0, "gpu_mem_gb": 0.0,
+			"cpu_mem_gb": cpu, "max_concurrent_allocs": allocs, "generation_mode": "none"}
+	}
+	assert.Equal(t, map[string]any{"1": option("llama3.1-8b", 200, 0, 16), "2": option("llama3.1-8b", 100, 4, 16),
+		"3": option("llama3.1-70b-instruct", 70, 0, 4)}, parameters["options"], "newer tools read Table KVCache-1 here")
+	assert.Equal(t, map[string]any{"seed": 42.0, "trials": 3.0, "inter_option_delay_s": 90.0, "config": "default"},
+		parameters["sequence"])
+	assert.Equal(t, map[string]any{}, parameters["features"])
 	options := m["options"].(map[string]any)
 	assert.Equal(t, 4.0, options["2"].(map[string]any)["cpu-mem-gb"])
 	assert.Equal(t, "llama3.1-70b-instruct", options["3"].(map[string]any)["model"])
@@ -159,6 +176,48 @@ func TestCodeImage(t *testing.T) {
 	for _, f := range files {
 		for _, kind := range []string{"stdout", "stderr"} {
 			assert.FileExists(t, filepath.Join(run, f.(map[string]any)[kind].(string)))
+		}
+	}
+}
+
+// TestLayouts: each version of MLPerf Storage's checker finds the code image where it looks for it, and no key
+// that it refuses.
+func TestLayouts(t *testing.T) {
+	code, commit := source(t)
+	dir := results(t, func(r *result.Result) { r.Environment.Version = commit })
+	for checker, want := range map[string]struct {
+		image, pool string
+		keys        bool
+	}{
+		"3.0.27": {"closed/acme/code", "", false},
+		"3.0.46": {"acme/code-0d036546", "acme/.mlps-image-pool", true},
+		"main":   {"code-images/code-0d036546", "code-images/.mlps-image-pool", true},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		built, _, said, err := submit(dir, out, func(s *Submission) { s.Code, s.Checker = code, checker })
+		require.NoError(t, err)
+		require.True(t, built, said)
+		assert.FileExists(t, filepath.Join(out, want.image, ".code-hash.json"))
+		pools, _ := filepath.Glob(filepath.Join(out, "*", ".mlps-image-pool"))
+		assert.Len(t, pools, map[bool]int{true: 1}[want.pool != ""])
+		if want.pool != "" {
+			assert.FileExists(t, filepath.Join(out, want.pool))
+		}
+		text, err := os.ReadFile(filepath.Join(out, "closed/acme/systems/flash7.yaml"))
+		require.NoError(t, err)
+		assert.Equal(t, want.keys, strings.Contains(string(text), "usable_capacity_tib"), checker)
+		assert.Equal(t, want.keys, strings.Contains(string(text), "availability"), checker)
+	}
+	_, _, _, err := submit(dir, filepath.Join(t.TempDir(), "out"), func(s *Submission) { s.Checker = "3.1" })
+	assert.ErrorContains(t, err, `-checker: must be one of 3.0.46, main, 3.0.27, given "3.1"`)
+}
+
+// TestRulesNameParameters: a name that is no parameter would leave its rule unchecked.
+func TestRulesNameParameters(t *testing.T) {
+	for _, r := range rules {
+		for _, name := range r.parameters {
+			found := slices.ContainsFunc(closed(t, 1, 0, 0).Parameters, func(p result.Parameter) bool { return p.Name == name })
+			assert.True(t, found, "rule %s: %s", r.Number, name)
 		}
 	}
 }

@@ -30,12 +30,14 @@ type Submission struct {
 	Hardware             map[string]discover.Hardware // by host name; hosts may be missing
 	// The git repository of kvbench that has the measured commit. "" means the working directory, which
 	// need not be a repository.
-	Code string
+	Code    string
+	Checker string // version of MLPerf Storage's checker: of a layout, "" for the first
 
-	now   func() time.Time // the time that the code image records
-	image string           // algorithm and hash of the code image, "" without an image
-	tree  *merge.Tree
-	check *Check
+	now    func() time.Time // the time that the code image records
+	layout layout
+	image  string // algorithm and hash of the code image, "" without an image
+	tree   *merge.Tree
+	check  *Check
 }
 
 // defaultCode is the working directory of the command.
@@ -50,13 +52,21 @@ func (s *Submission) Validate() error {
 	if s.now == nil {
 		s.now = time.Now
 	}
+	i := slices.IndexFunc(layouts, func(l layout) bool { return l.checker == cmp.Or(s.Checker, layouts[0].checker) })
 	// Report one mistake at a time: nothing has been read yet.
 	switch {
 	case s.Out == "":
 		return errors.New("no output; give -o OUT")
 	case s.Division != result.DivisionClosed && s.Division != result.DivisionOpen:
 		return fmt.Errorf("-division: must be closed or open, given %q", s.Division)
+	case i < 0:
+		var names []string
+		for _, l := range layouts {
+			names = append(names, l.checker)
+		}
+		return fmt.Errorf("-checker: must be one of %s, given %q", strings.Join(names, ", "), s.Checker)
 	}
+	s.layout = layouts[i]
 	for _, given := range [][2]string{{"organisation", s.Organisation}, {"system", s.System}} {
 		if !plainName.MatchString(given[1]) {
 			return fmt.Errorf("-%s: must be a name of letters, digits, dot, dash and underscore"+
@@ -82,7 +92,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 		return !d.Missing
 	})
 	refused, why := deviations, fmt.Sprintf("%d deviation(s) from the closed division, nothing "+
-		"was built; -division open builds %s/open", len(deviations), s.Out)
+		"was built; -division open builds %s", len(deviations), filepath.Join(s.Out, s.top(result.DivisionOpen)))
 	if s.Division == result.DivisionOpen {
 		refused = missing
 	}
@@ -97,10 +107,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 		say(why)
 		return false, nil
 	}
-	// Short windows make a rehearsal in both divisions.
-	if s.check.Rehearsal {
-		s.Division = rehearsal
-	}
+	s.Division = s.top(s.Division)
 	// From here on an error is an I/O error, not a mistake in the results.
 	code, err := s.publish(sum)
 	if err != nil {
@@ -127,6 +134,14 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 // rehearsal is the name of the top directory of a rehearsal. Rule 2.1.2 knows only closed and open, so
 // no checker accepts the tree.
 const rehearsal = "rehearsal"
+
+// top returns the tree's top directory. Short windows make a rehearsal in both divisions.
+func (s *Submission) top(division string) string {
+	if s.check.Rehearsal {
+		return rehearsal
+	}
+	return division
+}
 
 // runAt returns the run's path below the organisation. All options are one run. The path has the model
 // of the first option, as mlpstorage's path has, although the third option has another model.
@@ -252,7 +267,7 @@ func (s *Submission) build(out *output, sum *merge.Summary) (code string) {
 	top := path.Join(s.Division, s.Organisation)
 	// The checker accepts only .yaml, .pdf and .md in systems.
 	out.write(path.Join(top, "systems", s.System+".yaml"), func(w io.Writer) error {
-		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
+		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware), s.layout.keys)
 	})
 	out.write(path.Join(top, "systems/README.md"), func(w io.Writer) error {
 		return todoTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice, "System": s.System,
@@ -282,7 +297,7 @@ func (s *Submission) build(out *output, sum *merge.Summary) (code string) {
 		})
 	out.write(path.Join(run, "check.md"), func(w io.Writer) error {
 		return checkTemplate.Execute(w, map[string]any{"Notice": sum.Notice, "Division": s.Division,
-			"Check": s.check, "Summary": sum})
+			"Check": s.check, "Summary": sum, "Rules": rules, "Read": rulesRead})
 	})
 	return code
 }

@@ -301,6 +301,31 @@ func TestRanksOfOneRun(t *testing.T) {
 	})))
 }
 
+// TestUnevenRanks: npernode × hosts must be the number of ranks, in each option.
+func TestUnevenRanks(t *testing.T) {
+	third := func(options ...int) *merge.Tree {
+		all := tree(t, func(r *result.Result) {
+			if slices.Contains(options, *r.Option) {
+				r.Ranks = 3
+			}
+		})
+		for _, f := range slices.Clone(all.Files) {
+			if f.Rank == 0 && slices.Contains(options, *f.Result.Option) {
+				r := *f.Result
+				r.Rank, r.Seed, r.IO.CacheDir = 2, 44, "/mnt/kv/rank_2"
+				f.Rank, f.Path, f.Result = 2, strings.Replace(f.Path, "rank_0", "rank_2", 1), &r
+				all.Files = append(all.Files, f)
+			}
+		}
+		return all
+	}
+	assert.Contains(t, deviations(third(1, 2, 3)),
+		"ranks: each host must have as many, there are 2 on node0, 1 on node1 (rule 6.3.3.1)\n")
+	assert.Contains(t, deviations(third(1)), "option 2, option 3: ranks: must be as many in each option, "+
+		"there are 2 of 3 (rule 6.3.3.1) (option_2, option_3)\n")
+	assert.NotContains(t, deviations(third()), "6.3.3.1")
+}
+
 func TestMissingRank(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1")))
@@ -314,7 +339,7 @@ func TestMissingRank(t *testing.T) {
 		assert.NoError(t, err)
 		assert.False(t, built, division)
 		assert.Contains(t, errs, "option 2, option 3: every trial of every rank must have a "+
-			"result: 2 ranks × 3 trials are expected ("+
+			"result: 2 ranks × 3 trials are expected (rule 6.3.4) ("+
 			strings.Join(lost, "/kvcache_results_*.json, ")+"/kvcache_results_*.json)")
 		assert.Contains(t, errs, "results are missing, nothing was built")
 		assert.NoDirExists(t, out)
@@ -353,6 +378,13 @@ func TestRehearsal(t *testing.T) {
 	}))
 	assert.Contains(t, deviates, "option 1: -num-users: must be 200 in the closed division, given 100")
 	assert.NotContains(t, deviates, "window")
+
+	_, _, errs, err = submit(results(t, func(r *result.Result) {
+		short(r)
+		set(r, "num-users", "100")
+	}), filepath.Join(t.TempDir(), "x"))
+	require.NoError(t, err)
+	assert.Regexp(t, `-division open builds \S+/x/rehearsal\n`, errs)
 }
 
 func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
@@ -381,8 +413,8 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 	built, _, errs, err := submit(dir, out)
 	assert.NoError(t, err)
 	assert.False(t, built)
-	assert.Contains(t, errs, "option 2: every option must be run (rule 6.3.1.1): there is no "+
-		"result of StorageThroughput (option_2)")
+	assert.Contains(t, errs, "option 2: every option must be run: there is no result of "+
+		"StorageThroughput (rule 6.3.1.1) (option_2)")
 	assert.Contains(t, errs, "4 deviation(s) from the closed division, nothing was built; "+
 		"-division open builds "+out+"/open")
 	assert.NoDirExists(t, out)

@@ -144,9 +144,8 @@ func interfaceOf(d result.Device) string {
 	switch {
 	case strings.HasPrefix(d.Name, "nvme"):
 		return "nvme"
-	// schema.yaml writes these two in capitals and refuses small letters.
 	case d.Transport == "sata" || d.Transport == "sas":
-		return strings.ToUpper(d.Transport)
+		return d.Transport
 	case d.Transport == "" && strings.HasPrefix(d.Name, "sd"):
 		return ""
 	}
@@ -171,8 +170,8 @@ var todoText string
 var todoTemplate = template.Must(template.New("todo").Parse(todoText))
 
 // writeSystem writes the system description as schema.yaml requires, with the values that results and
-// discover have.
-func writeSystem(w io.Writer, system string, clients []node) error {
+// discover have. Without keys it leaves out what older checkers refuse.
+func writeSystem(w io.Writer, system string, clients []node, keys bool) error {
 	if len(clients) == 0 {
 		clients = []node{{Name: "Benchmark client", Count: 1}}
 	}
@@ -195,6 +194,6 @@ func writeSystem(w io.Writer, system string, clients []node) error {
 		product = "block"
 	}
 	return systemTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice, "System": system,
-		"Clients": clients, "Location": location, "Local": location == local, "API": api,
+		"Keys": keys, "Clients": clients, "Location": location, "Local": location == local, "API": api,
 		"Product": product, "Storage": node{Name: "Storage node", Count: 1}})
 }
