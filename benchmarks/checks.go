@@ -129,7 +129,7 @@ func sessionsOnly(v *params.Values) params.Violations {
 	}
 	var said []string
 	// -num-users from the environment or the YAML file may be meant for other runs.
-	if v.Origin("num-users").Kind >= params.FromFlag {
+	if v.Flag("num-users") {
 		said = append(said, "-num-users")
 	}
 	if v.ClosedLoop() {
@@ -212,9 +212,8 @@ func (w *warnings) add(when bool, format string, args ...any) {
 // warningsOf returns the warnings of a point, known before the run starts.
 func warningsOf(v *params.Values) (w warnings) {
 	warn := w.add
-	byDefault := v.Division == params.Quick && !v.Typed("division")
-	warn(byDefault && v.Typed("cache-dir") && !v.Simulated(), "-cache-dir was given and -division was not: the quick division is "+
-		"small and short, and its numbers describe no storage; add -division open")
+	warn(v.Division == params.Quick && v.Changed("cache-dir") && !v.Simulated(), "the quick division is "+
+		"small and short, and its numbers describe no storage: -division open measures -cache-dir")
 	// Allowed, because the user's own model may need it, but unusual.
 	tp := v.TensorParallel
 	warn(tp&(tp-1) != 0, "tensor parallel %d is not a power of two: no engine runs so", tp)

@@ -128,9 +128,6 @@ func dataGenParts(*params.Values) (list []part) {
 			g.window.Length /= 3
 			if v.Division == params.Quick {
 				dataSet = 1e9
-				if v.Origin("benchtime").Kind < params.FromFile {
-					g.window.Length = quickPlainWindow
-				}
 			}
 			g.oneCore()
 			g.allCores()

@@ -77,11 +77,14 @@ func (p *plan) estimate(s *session, l *line) estimate {
 	return ofLoad(v, load, cfg.Storage.StorageBytes)
 }
 
+// longRecording is a window that is long enough for any recording, such as that of Engines.
+const longRecording = 6 * time.Hour
+
 // ofLoad returns what a trial of a load on a storage tier is expected to take.
 func ofLoad(v *params.Values, load kvbench.Workload, capacity int64) estimate {
 	phase, f := load.Phase(), load.Forecast()
 	window := phase.Window
-	if v.Origin("benchtime").Kind == params.FromBenchmark { // long enough for any recording
+	if v.Bench.Load == params.LoadTrace && window >= longRecording {
 		window = 0
 	}
 	counted := window == 0 && f.Moves == 0 // until a number of requests, or a recording, has completed
@@ -261,7 +264,7 @@ func (p *plan) summary(now time.Time) (lines []string) {
 	trials, window := 0, time.Duration(0)
 	for _, l := range p.runs() {
 		trials += len(l.trials)
-		window = max(window, l.v.Window.Length)
+		window = max(window, l.window)
 	}
 	text := units.Plural(trials, "trial") + " of " + units.Plural(len(p.runs()), "benchmark")
 	var names []string

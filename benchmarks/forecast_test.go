@@ -112,11 +112,11 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	dir = cacheDir(p.points[0])
 	p.time = 20 * time.Hour
 	p.lines[0].trials = p.lines[0].trials[:1]
-	assert.Equal(t, "3 trials of 2 benchmarks with windows of up to 600s, about 20h0m, until Sat 10:02\nin "+dir+
+	assert.Equal(t, "3 trials of 2 benchmarks, about 20h0m, until Sat 10:02\nin "+dir+
 		" (ckpt_8b): needs up to 1.64 GiB of the 210 GiB free, "+
 		"removes its files at the end\n  writes 3.27 GiB in all\nresults in /r", text(p))
 	p.lines[0].skip = "is skipped"
-	assert.True(t, strings.HasPrefix(text(p), "2 trials of 1 benchmark with"))
+	assert.True(t, strings.HasPrefix(text(p), "2 trials of 1 benchmark, "))
 
 	for n := range 4 {
 		p.places[fmt.Sprint("/mnt/", n)] = &place{}

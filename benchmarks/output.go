@@ -74,20 +74,20 @@ func noImage(plans []*params.Values, revision string) string {
 		"image; " + result.VersionRemedy
 }
 
-// common returns the overrides that are equal for all benchmarks of the process. The names of the
-// benchmarks contain swept parameters.
-func common(plans []*params.Values) []result.Parameter {
+// common returns the overrides of any benchmark that have one value in all benchmarks of the process. The
+// names of the benchmarks contain swept parameters.
+func common(plans []*params.Values) (list []result.Parameter) {
 	// benchstat applies such a line to every result that follows, so it must hold for all benchmarks. An
 	// override that no benchmark uses is left out: it would make two tables of the same numbers.
-	list := slices.DeleteFunc(plans[0].Overrides(), func(p result.Parameter) bool {
-		return !slices.ContainsFunc(plans, func(v *params.Values) bool { return v.Applies(p.Name) })
-	})
-	for _, v := range plans[1:] {
-		theirs := v.Overrides()
-		list = slices.DeleteFunc(list, func(p result.Parameter) bool {
-			return !slices.ContainsFunc(theirs,
-				func(q result.Parameter) bool { return q.Name == p.Name && q.Value == p.Value })
-		})
+	for _, v := range plans {
+		for _, p := range v.Overrides() {
+			known := slices.ContainsFunc(list, func(q result.Parameter) bool { return q.Name == p.Name })
+			used := slices.ContainsFunc(plans, func(o *params.Values) bool { return o.Applies(p.Name) })
+			differs := slices.ContainsFunc(plans, func(o *params.Values) bool { return o.Text(p.Name) != v.Text(p.Name) })
+			if used && !known && !differs {
+				list = append(list, p)
+			}
+		}
 	}
 	return list
 }
@@ -100,7 +100,7 @@ func ofJobs(plans []*params.Values) string {
 	for _, v := range plans {
 		text := ""
 		for _, p := range v.Overrides() {
-			if v.Origin(p.Name).Kind == params.FromScenario && v.Applies(p.Name) &&
+			if v.ByScenario(p.Name) && v.Applies(p.Name) &&
 				!slices.ContainsFunc(shared, func(q result.Parameter) bool { return q.Name == p.Name }) {
 				text += fmt.Sprintf(" %s=%v", p.Name, p.Value)
 			}

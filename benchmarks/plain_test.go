@@ -48,11 +48,8 @@ func ceiling(v *params.Values, name string, share float64, cfg *kvbench.Config,
 	run *plainio.Config) plainio.Routine {
 	st := &cfg.Storage
 	c := &plainio.Ceiling{ReadShare: share, Churn: name == "churn",
-		Footprint: v.CeilingSize(st.StorageBytes), StepTime: sweepStepTime(run.Window)}
-	// One stream has one chunk in flight. A number of streams is the user's, or a sweep finds it.
-	if v.Typed("workers") || v.Typed("io-depth") {
-		c.InFlight = v.WorkerCount() * st.Depth
-	}
+		Footprint: v.CeilingSize(st.StorageBytes), StepTime: sweepStepTime(run.Window),
+		InFlight: v.InFlight()} // streams, each of which has one chunk in flight; 0: a sweep finds how many
 	st.GPUBytes, st.CPUBytes, st.Workers, st.Depth, run.Workers = 0, 0, 1, 1, 1
 	st.Chained = true
 	switch name {
@@ -127,8 +124,8 @@ func tierPart(v *params.Values, tier tiers.Kind, op tiers.Op, size int64) part {
 			st.StorageBytes, t.Footprint = storage, v.CeilingSize(storage)
 			run.Workers = fits(t.Footprint)
 		}
-		all, typed := v.WorkerCount(), v.Typed("workers") || v.Typed("num-users")
-		if typed && run.Workers < all {
+		all, changed := v.WorkerCount(), v.Changed("workers") || v.Changed("num-users")
+		if changed && run.Workers < all {
 			cfg.Info.Warnings = append(cfg.Info.Warnings, fmt.Sprintf("%d of %d workers run: the "+
 				"%s tier has no room for more entries of %s", run.Workers, all, tier,
 				units.Bytes.Text(size)))
@@ -156,7 +153,7 @@ func blockParts(v *params.Values) (list []part) {
 				name: fmt.Sprintf("op=%s/size=%s", op, units.FormatSize(size)),
 				load: plain(func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
 					st := &cfg.Storage
-					run.Workers = blocksInFlight(v)
+					run.Workers = v.InFlight()
 					st.GPUBytes, st.CPUBytes, st.Chained = 0, 0, true
 					st.Use = buffer.Use{Chunk: int(size), Depth: 1, Workers: 1}
 					return &plainio.Blocks{Op: op, Size: size,
@@ -179,9 +176,6 @@ func kneeParts(v *params.Values) (list []part) {
 			load: plain(func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
 				st := &cfg.Storage
 				run.Workers = 0 // until there is a knee
-				if !v.Typed("benchtime") {
-					run.Window = min(run.Window, kneeWindow)
-				}
 				st.GPUBytes, st.CPUBytes, st.Chained = 0, 0, true
 				st.Use = buffer.Use{Chunk: plainio.KneeSize, Depth: 1, Workers: 1}
 				k := &plainio.Knee{Blocks: plainio.Blocks{Op: op,
@@ -195,18 +189,14 @@ func kneeParts(v *params.Values) (list []part) {
 	return list
 }
 
-// kneeWindow is the window after the grid of the knee without -benchtime: both together take less
-// than a minute.
-const kneeWindow = 10 * time.Second
-
 // lanes returns the number of lanes of plain I/O: one per worker that the user asks for, at most one per
 // processor. So one worker with many requests in flight uses one processor.
 func lanes(v *params.Values) int {
 	switch {
 	case v.Simulated(): // results in virtual time must not depend on the machine
 		return 1
-	case v.Typed("workers"):
-		return min(kvbench.Shards(), v.WorkerCount())
+	case v.Workers > 0:
+		return min(kvbench.Shards(), v.Workers)
 	}
 	return kvbench.Shards()
 }
@@ -219,18 +209,16 @@ func plain(routine func(*kvbench.Config, *plainio.Config) plainio.Routine) func(
 		run := plainio.Config{Workers: v.WorkerCount(), Lanes: lanes(v), Seed: uint64(v.Seed) + uint64(v.Rank),
 			Phase: kvbench.Phase{Window: v.Window.Length, Warmup: v.Warmup,
 				Limit: v.Window.Completions}}
-		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && !v.Typed("benchtime") {
-			run.Window = quickPlainWindow
-		}
 		cfg.Storage.Lanes = run.Lanes
+		if tier := cfg.Storage.StorageBytes; v.CeilingBytes > tier && tier > 0 {
+			cfg.Info.Warnings = append(cfg.Info.Warnings, fmt.Sprintf("-ceiling-size-gb of %s is cut to the storage "+
+				"tier, %s", v.Origin("ceiling-size-gb"), units.Bytes.Text(tier)))
+		}
 		r := routine(cfg, &run)
 		return plainio.New(run, r), nil
 	}
 }
 
-// The quick division shows that everything works: its many sub-benchmarks are short, and the
-// grid of the knee has every second number in flight.
-const (
-	quickPlainWindow = 500 * time.Millisecond
-	quickKneeLimit   = 12 * time.Second
-)
+// quickKneeLimit is for the quick division, which shows that everything works: its grid has every second
+// number in flight.
+const quickKneeLimit = 12 * time.Second

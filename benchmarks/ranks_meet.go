@@ -115,9 +115,10 @@ func decisive(plans []*params.Values) map[string]string {
 		add("bench", strings.TrimSuffix(v.Bench.Name+"/"+v.Point, "/"))
 		add("benchtime", v.Text("benchtime"))
 		add("count", strconv.Itoa(v.Count))
+		effective := v.Effective()
 		for _, p := range v.Parameters() {
 			if params.Comparable(p.Name) {
-				add(p.Name, v.Text(p.Name))
+				add(p.Name, cmp.Or(effective[p.Name], v.Text(p.Name)))
 			}
 		}
 	}
@@ -189,7 +190,7 @@ func (c *clients) share(plans []*params.Values, feasible func(*params.Values) pa
 // for a rank that the coordinator started, because the coordinator opened its log.
 func (c *clients) adopt() (log *os.File, err error) {
 	for _, v := range c.s.points {
-		if !v.Typed("results-dir") { // the user's -results-dir may differ between hosts
+		if !v.Changed("results-dir") { // the user's -results-dir may differ between hosts
 			v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), filepath.Base(c.gathered.Stamp))
 		}
 	}

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -42,7 +41,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		Most:       params.MostBuffers(v.LocalRanks, host.ReadLimits())}
 	switch v.Bench.Name { // these benchmarks need buffers for their largest requests
 	case "BlockIO":
-		n := blocksInFlight(v)
+		n := v.InFlight()
 		c.Use = buffer.Use{Chunk: mostBlock, Depth: 1, Workers: n, Exactly: n}
 	case "Knee":
 		c.Use = buffer.Use{Chunk: plainio.KneeSize, Depth: 1, Workers: 1,
@@ -99,17 +98,13 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 // mostBlock is the largest block size of BlockIO: the size of an entry of a few dozen tokens.
 const mostBlock = 4 << 20
 
-// blocksInFlight returns the number of requests that BlockIO has in flight. The default is 32, enough
-// for a drive.
-func blocksInFlight(v *params.Values) int { return cmp.Or(v.InFlight(), 32) }
-
 // pieces returns the buffer sizes for a run on an object store. The buffer size does not change the
 // size of any request. Without -chunk-size, all buffers together take at most 40 MiB, but no buffer is
 // smaller than 64 KiB: smaller buffers cost more CPU time per byte read.
 func pieces(v *params.Values, use buffer.Use) buffer.Use {
 	const most, least, page = 40 << 20, 64 << 10, 4096
 	use.Streamed = true
-	if !v.Typed("chunk-size") {
+	if !v.Changed("chunk-size") {
 		each := most / (use.Workers * use.Depth) / page * page
 		use.Chunk = min(use.Chunk, max(each, least))
 	}
@@ -149,7 +144,7 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 		return err
 	}
 	// ChooseShares takes a capacity from a flag, the environment or a file as it is, or refuses it.
-	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
+	byDefault := !v.Changed("storage-capacity-gb")
 	// bytes is the capacity of the cache, shares are the parts of it per directory.
 	bytes, shares, err := params.ChooseShares(dirs, on, sharers(v, dirs), v.StorageBytes, byDefault)
 	c.StorageBytes, c.Roots = bytes, nil

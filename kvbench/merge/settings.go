@@ -26,10 +26,13 @@ const (
 // SettingTraceFiles identifies the replayed trace files by content, not by path.
 const SettingTraceFiles = "trace-files"
 
-// Settings that a run chooses if the user does not set them: the number of workers and the capacity
-// of the storage tier (GiB; 95 % of the free space). Only the result file has the chosen value.
+// Settings that a run chooses if the user does not set them: the number of workers, the chunks in flight
+// of each, the requests in flight of plain I/O, and the capacity of the storage tier (GiB; 95 % of the
+// free space). The result file has the chosen value.
 const (
 	SettingWorkers  = "workers"
+	SettingDepth    = "io-depth"
+	SettingInFlight = "in-flight"
 	SettingCapacity = "storage-capacity-gb"
 )
 
@@ -58,19 +61,23 @@ const (
 var Defining = []string{SettingFormat, SettingSimulated, SettingDivision, SettingIO, SettingIOUsed,
 	SettingDecodeReads, SettingWriteDevice}
 
-// rankOf returns the index of a setting in Defining, len(Defining) for other settings.
+// rankOf returns the index of a setting in Defining, len(Defining) for other settings, and more for the
+// chunks in flight, which usually follow from the users.
 func rankOf(name string) int {
 	if i := slices.Index(Defining, name); i >= 0 {
 		return i
+	}
+	if name == SettingDepth {
+		return len(Defining) + 1
 	}
 	return len(Defining)
 }
 
 // Defines reports whether a setting is in Defining.
-func Defines(name string) bool { return rankOf(name) < len(Defining) }
+func Defines(name string) bool { return slices.Contains(Defining, name) }
 
 // InOrder returns the names of the settings: first those in Defining, in that order, then the rest
-// alphabetically.
+// alphabetically, the chunks in flight last.
 func InOrder[V any](settings map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(settings), func(a, b string) int {
 		return cmp.Or(rankOf(a)-rankOf(b), strings.Compare(a, b))
@@ -137,7 +144,8 @@ func Decisive(list []result.Parameter) map[string]string {
 }
 
 // LeftToTheRun reports whether value lets the run choose the setting: 0 for the workers or the
-// storage capacity.
+// storage capacity, auto for the chunks in flight.
 func LeftToTheRun(name, value string) bool {
-	return (name == SettingWorkers || name == SettingCapacity) && value == "0"
+	return (name == SettingWorkers || name == SettingCapacity) && value == "0" ||
+		name == SettingDepth && value == "auto"
 }

@@ -150,7 +150,7 @@ func (v *Values) Applies(name string) bool {
 		func(c clause) bool { return c.covers(v) && c.holds(v) })
 }
 
-// Unused returns the parameters that the user set or swept and that have no effect on any of the plans.
+// Unused returns the parameters that the user changed or swept and that have no effect on any of the plans.
 // plans has all selected benchmarks at all points of their sweeps. A flag without effect is a violation.
 // A variable or a key of the YAML file without effect is only a note, because it may be for other runs.
 // A sweep that applies to some of the benchmarks is also a note.
@@ -166,7 +166,7 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 		section, _, _ := strings.Cut(p.name, ".")
 		swept, without := unusedSweep(plans, p.name)
 		from := plans[0].Origin("sweep")
-		if n := len(without); n > 0 && (n < len(selected) || from.Kind < FromFlag) {
+		if n := len(without); n > 0 && (n < len(selected) || from.kind < FromFlag) {
 			notes = append(notes, fmt.Sprintf("the sweep of %s, by %s: it is for %s", p.name,
 				some(without), p.appliesTo()))
 		} else if n > 0 {
@@ -177,7 +177,7 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 		var seen []setting // the jobs of a scenario may have several
 		for _, v := range plans {
 			given := v.given[p.name]
-			if !given.origin.byUser() || given.origin.Kind == FromSweep || slices.Contains(seen, given) {
+			if !v.Changed(p.name) || given.origin.kind == FromSweep || slices.Contains(seen, given) {
 				continue
 			}
 			seen = append(seen, given)
@@ -190,7 +190,7 @@ func Unused(plans []*Values) (bad Violations, notes []string) {
 				sections[section] = true
 				notes = append(notes, fmt.Sprintf("section %s (%s) is for %s", section, given.origin,
 					p.appliesTo()))
-			case given.origin.Kind < FromFlag:
+			case !v.Flag(p.name):
 				notes = append(notes, fmt.Sprintf("%s = %s (%s) is for %s", p.name, given.text, given.origin,
 					p.appliesTo()))
 			default:

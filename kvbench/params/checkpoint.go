@@ -74,7 +74,7 @@ func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
 // start; 0 = no limit. A count in -benchtime replaces both numbers, except a number that is 0.
 func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 	writes, reads = v.Checkpoint.Writes, v.Checkpoint.Reads
-	if !v.Typed("benchtime") || v.Division == Closed { // where it is the length of the options
+	if !v.Changed("benchtime") || v.Division == Closed { // where it is the length of the options
 		return writes, reads, 0
 	}
 	if n := int(v.Window.Completions); n > 0 {

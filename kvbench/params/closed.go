@@ -26,7 +26,7 @@ func (r *resolver) closed() {
 	}
 	for _, p := range table {
 		required, fixed := r.v.required(p)
-		if !fixed || required == r.v.text(p) || p.name == "config" || !r.v.Typed(p.name) {
+		if !fixed || required == r.v.text(p) || p.name == "config" || !r.v.Changed(p.name) {
 			continue
 		}
 		shown := cmp.Or(required, "absent") // a file, or a sweep

@@ -109,10 +109,10 @@ func (v *Values) engineSettings(e engine) map[string]string {
 }
 
 // PolicyWithoutMemory returns the engine's policy if it has no effect, because there is no tier above
-// the storage. It returns "" if the policy is in force or the user set another policy.
+// the storage.
 func (v *Values) PolicyWithoutMemory() string {
 	policy := v.imitated().policy
-	if policy == "" || v.GPUTierBytes() > 0 || v.CPUBytes > 0 || v.Typed("tier-policy") {
+	if policy == "" || v.GPUTierBytes() > 0 || v.CPUBytes > 0 {
 		return ""
 	}
 	return policy
@@ -204,7 +204,7 @@ func (r *resolver) pages() {
 	if v.refused["model"] || v.ObjectTokens < 1 || v.CutTokens() == 0 {
 		return
 	}
-	if _, pages := v.paged(); pages != nil && v.Origin("object-tokens").Kind == FromLayout {
+	if _, pages := v.paged(); pages != nil && !v.Changed("object-tokens") {
 		v.ObjectTokens = (v.ObjectTokens + pages.Block - 1) / pages.Block * pages.Block
 	}
 	step, most := v.ObjectSizes()

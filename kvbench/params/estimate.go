@@ -252,9 +252,8 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 // is one. Resolve calls it for users when the capacity is given. A caller calls it again for block traces,
 // whose files Resolve does not read, and for a capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
-	// A scenario's size is for any tier: files of plain I/O take at most the whole tier.
-	typed := v.Origin("ceiling-size-gb").Kind > FromScenario
-	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && typed {
+	// A scenario's size is for any tier: files of plain I/O take at most the whole tier, and a warning says so.
+	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && !v.ByScenario("ceiling-size-gb") {
 		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
 		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
 			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}

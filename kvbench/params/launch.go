@@ -35,7 +35,7 @@ func (r *resolver) place() {
 	v, from := r.v, r.v.Launcher
 	if v.Ranks == automatic {
 		// Without the number of ranks each of four clients would take all of the free space.
-		if from != nil && !from.Size.Given() && v.Origin("rank").Kind == FromLauncher {
+		if from != nil && !from.Size.Given() && v.Origin("rank").kind == FromLauncher {
 			r.bad = append(r.bad, fmt.Sprintf("-ranks: must be given with %s, which says that this is rank "+
 				"%s (%s) and not of how many: give -ranks or KVBENCH_RANKS", from.Launcher, from.Rank.Text,
 				from.Rank.Variable))
@@ -51,12 +51,12 @@ func (r *resolver) place() {
 	v.Rank = max(v.Rank, 0)
 	// Unknown: all here is the careful guess, it divides the free space by the most. Ranks that
 	// meet will know, and are checked then.
-	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Typed("local-ranks") {
+	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Changed("local-ranks") {
 		v.LocalRanks = v.Ranks
 		if v.guessed = v.meets; v.guessed {
 			v.LocalRanks = 1
 		}
-		if v.Origin("ranks").Kind == FromLauncher {
+		if v.Origin("ranks").kind == FromLauncher {
 			v.given["local-ranks"] = v.given["ranks"]
 		}
 	}
@@ -89,7 +89,7 @@ func (v *Values) Meets() bool { return v.meets }
 
 // AllHere reports whether the launcher or the user says that all ranks are on this host.
 func (v *Values) AllHere() bool {
-	return v.LocalRanks == v.Ranks && (v.Typed("local-ranks") ||
+	return v.LocalRanks == v.Ranks && (v.Changed("local-ranks") ||
 		v.Launcher != nil && v.Launcher.Local.Given())
 }
 

@@ -31,7 +31,7 @@ const (
 
 // Origin says where a value came from.
 type Origin struct {
-	Kind  OriginKind
+	kind  OriginKind // of no use outside: see Values.Changed
 	Where string
 }
 
@@ -41,11 +41,11 @@ var originTexts = [...]string{FromDefault: "default", FromDivision: "division ",
 	FromLayout: "layout ", FromLauncher: "environment ", FromScenario: "", FromFile: "",
 	FromEnvironment: "environment ", FromFlag: "flag", FromSweep: "sweep"}
 
-func (o Origin) String() string { return originTexts[o.Kind] + o.Where }
+func (o Origin) String() string { return originTexts[o.kind] + o.Where }
 
 // byUser reports whether the user set the value, as opposed to the suite or the launcher. Only what
 // the user set can be an override: refused in the closed division, and reported in the output.
-func (o Origin) byUser() bool { return o.Kind >= FromScenario }
+func (o Origin) byUser() bool { return o.kind >= FromScenario }
 
 // setting is a value as text and the layer that gave it.
 type setting struct {
@@ -57,7 +57,7 @@ type setting struct {
 // value and the required value.
 func violation(name string, given setting, required string) string {
 	verb := "given"
-	if given.origin.Kind < FromLauncher { // the suite's own
+	if given.origin.kind < FromLauncher { // the suite's own
 		verb = "and is"
 	}
 	return fmt.Sprintf("%s: must be %s, %s %s (%s)", name, required, verb,
@@ -195,8 +195,10 @@ func (r *resolver) settings(p *parameter) (list []setting) {
 	for _, layer := range slices.Backward(r.layers[:]) {
 		list = append(list, layer[p.name]...)
 	}
-	if r.layers[FromLauncher][p.name] != nil { // which is what auto means
-		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
+	for _, layer := range r.layers[:FromScenario] {
+		if layer[p.name] != nil && !p.has(sized) { // which is what auto means
+			list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" && s.origin.byUser() })
+		}
 	}
 	origin, d := Origin{}, cmp.Or(r.v.Division, Quick) // none while the division itself is decided
 	if !p.uniform() {
@@ -211,7 +213,8 @@ func (r *resolver) settings(p *parameter) (list []setting) {
 // decide takes the strongest setting, if there is any. A text that cannot be read is reported and
 // the next layer is taken, so that checks of other parameters against this one still make sense.
 func (r *resolver) decide(p *parameter) {
-	for _, s := range r.settings(p) {
+	list := r.settings(p)
+	for _, s := range list {
 		s = r.ofMachine(p, s)
 		var err error
 		switch {
@@ -227,11 +230,31 @@ func (r *resolver) decide(p *parameter) {
 		}
 		if err == nil {
 			r.v.given[p.name] = s
+			if s.origin.byUser() {
+				usual, _ := r.canonical(p, r.usual(list))
+				r.v.changed[p.name] = p.field == "" || p.text(r.v) != usual
+			}
 			return
 		}
 		r.violate(p, s, err.Error())
 		r.v.refused[p.name] = true
 	}
+}
+
+// usual returns the text that applies without the user, "" for a key without one.
+func (r *resolver) usual(list []setting) string {
+	i := slices.IndexFunc(list, func(s setting) bool { return !s.origin.byUser() })
+	if i < 0 {
+		return ""
+	}
+	return list[i].text
+}
+
+// canonical returns the usual spelling of a text for a parameter, and why the text is refused.
+func (r *resolver) canonical(p *parameter, text string) (string, error) {
+	v := newValues(r.in.Base)
+	err := p.set(v, v.base, text)
+	return p.text(v), err
 }
 
 // violate reports what was given for a parameter; required completes "must be …".

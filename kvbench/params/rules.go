@@ -53,7 +53,7 @@ var requirements = map[string]func(*Values) bool{
 	"given":       func(v *Values) bool { return v.StorageBytes != 0 },
 	"a size":      func(v *Values) bool { return !v.NoStorage() },
 	"a time of at most validation_limits.max_duration_seconds": func(v *Values) bool {
-		return v.Window.Length <= v.Limits.Window
+		return v.Window.Length <= v.Limits.Window || v.Bench.Checkpoints() && !v.Changed("benchtime")
 	},
 	"packed=N":      func(v *Values) bool { return v.Packed() > 0 },
 	"one directory": func(v *Values) bool { return len(v.CacheDirs) < 2 || v.Simulated() },
@@ -86,7 +86,7 @@ func (rule rule) allows(v *Values, name string) bool {
 	}
 	for want := range strings.SplitSeq(strings.ReplaceAll(rule.values, " or ", ", "), ", ") {
 		meets := requirements[want]
-		if want == v.Text(name) || want == "absent" && !v.Typed(name) || meets != nil && meets(v) {
+		if want == v.Text(name) || want == "absent" && !v.Changed(name) || meets != nil && meets(v) {
 			return true
 		}
 		for words, compare := range comparisons {

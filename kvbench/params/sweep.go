@@ -46,7 +46,7 @@ func pointName(axes []Axis, point map[string]string) string {
 func (r *resolver) sweep(p *parameter) {
 	origin := r.v.Origin(p.name)
 	r.v.Sweep = r.axes(p, r.v.given[p.name])
-	if origin.Kind == FromScenario {
+	if origin.kind == FromScenario {
 		r.v.Sweep = slices.DeleteFunc(r.v.Sweep, func(a Axis) bool { // one value replaces the sweep
 			return slices.ContainsFunc(r.layers[FromFile:FromSweep],
 				func(layer map[string][]setting) bool { return layer[a.Key] != nil })
@@ -103,9 +103,11 @@ func (r *resolver) axes(sweep *parameter, given setting) (axes []Axis) {
 		}
 		axis := Axis{Key: key}
 		for text := range strings.SplitSeq(list, ",") {
-			v := newValues(r.in.Base)
-			err := p.set(v, v.base, strings.TrimSpace(text))
-			value := p.text(v)
+			word := strings.TrimSpace(text)
+			value, err := r.canonical(p, r.ofMachine(p, setting{text: word}).text)
+			if p.has(sized) && strings.HasPrefix(word, "auto") { // a name does not depend on the machine
+				value = word
+			}
 			switch {
 			case err != nil:
 				r.violate(sweep, s, "a sweep of values that %s can take (%q must be %v)", key, text, err)

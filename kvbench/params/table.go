@@ -233,7 +233,7 @@ var generationModes = []string{"none", "fast", "realistic"}
 // newValues are empty values with the users of the Python benchmark, which are MLPerf's.
 func newValues(base string) *Values {
 	v := &Values{base: base, Profile: users.Default(), given: make(map[string]setting),
-		refused:         make(map[string]bool),
+		refused: make(map[string]bool), changed: make(map[string]bool),
 		GenerationTimes: [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
 	v.Limits.Users, v.Limits.Window = math.MaxInt, math.MaxInt64
 	v.Limits.GPUBytes, v.Limits.CPUBytes = math.MaxInt64, math.MaxInt64

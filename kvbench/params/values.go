@@ -1,11 +1,11 @@
 package params
 
 import (
-	"cmp"
 	"crypto/rand"
 	"embed"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,6 +183,7 @@ type Values struct {
 	base    string             // the directory in which the command was typed
 	given   map[string]setting // by parameter or key: what is in force, as it was written
 	refused map[string]bool    // parameters with a default, because what was given is wrong
+	changed map[string]bool    // see Changed
 }
 
 // Checkpoint is which checkpoints are written and read, and when.
@@ -324,8 +325,12 @@ func (v *Values) Depth() int {
 	return max(1, (autoInFlight+workers-1)/workers)
 }
 
-// mostCeiling is what plain I/O takes of a large storage tier by default.
-const mostCeiling = 64 << 30
+// What plain I/O takes of a large storage tier by default, and in quick; and where many sub-benchmarks
+// each write their files first.
+const (
+	mostCeiling, quickCeiling = 64 << 30, 2 << 30
+	mostField, quickField     = 8 << 30, 512 << 20
+)
 
 var ioParameters = strings.Fields("cache-dir io io-engine chunk-size io-depth workers")
 
@@ -343,43 +348,61 @@ func (v *Values) IOKey() string {
 }
 
 // CeilingSize is how many bytes of a storage tier plain I/O may take: as given, else half of it, up
-// to 64 GiB.
+// to 64 GiB (quick 2 GiB).
 func (v *Values) CeilingSize(storage int64) int64 {
-	if v.CeilingBytes == 0 || !v.Typed("ceiling-size-gb") {
-		storage /= 2
+	return v.footprint(storage, mostCeiling, quickCeiling)
+}
+
+func (v *Values) footprint(storage, most, quick int64) int64 {
+	switch {
+	case v.CeilingBytes > 0:
+		return min(storage, v.CeilingBytes)
+	case v.Division == Quick:
+		most = quick
 	}
-	return min(storage, cmp.Or(v.CeilingBytes, mostCeiling))
+	return min(storage/2, most)
 }
 
 // FieldSize is how many bytes the files take in which plain I/O goes to any place: as given, else
 // fewer than others take, because each of many sub-benchmarks writes them first.
 func (v *Values) FieldSize(storage int64) int64 {
-	size, most := v.CeilingSize(storage), int64(8<<30)
-	if v.Division == Quick {
-		most = 512 << 20
-	}
-	if v.Typed("ceiling-size-gb") {
-		return size
-	}
-	return min(size, most)
+	return v.footprint(storage, mostField, quickField)
 }
 
-// InFlight is how many requests plain I/O keeps in flight: workers times depth, each 1 where the user
-// does not set it; 0 = the user sets neither.
+// autoBlocks is how many requests BlockIO has in flight by default, enough for a drive.
+const autoBlocks = 32
+
+// InFlight is how many requests plain I/O keeps in flight: workers times depth, each 1 where it is
+// automatic. Where both are, BlockIO has its default, and others have 0: a sweep finds how many.
 func (v *Values) InFlight() int {
-	n := 0
-	if v.Typed("workers") {
-		n = v.WorkerCount()
+	switch {
+	case v.IODepth != automatic:
+		return max(v.Workers, 1) * v.IODepth
+	case v.Workers == 0 && v.Bench.Name == "BlockIO":
+		return autoBlocks
 	}
-	if v.Typed("io-depth") {
-		n = max(n, 1) * v.Depth()
-	}
-	return n
+	return v.Workers
 }
 
-// Typed reports whether the user gave the parameter: as a flag, in the environment, the file or the
-// sweep.
-func (v *Values) Typed(name string) bool { return v.Origin(name).byUser() }
+// Effective returns what a run does where a value may leave it to the benchmark, by the names of settings.
+func (v *Values) Effective() map[string]string {
+	switch {
+	case v.Bench.Name == "BlockIO", v.Bench.Name == "StorageCeiling":
+		return map[string]string{"in-flight": result.InFlight(v.InFlight())}
+	case v.Bench.Load == LoadNone:
+		return nil
+	}
+	return map[string]string{"workers": strconv.Itoa(v.WorkerCount()), "io-depth": strconv.Itoa(v.Depth())}
+}
+
+// Changed reports whether the user gave the parameter another value than the one that applies without
+// the user. So a default that is given changes nothing.
+func (v *Values) Changed(name string) bool { return v.changed[name] }
+
+// Flag reports whether a flag changed the parameter: other layers may be for other runs.
+func (v *Values) Flag(name string) bool {
+	return v.Changed(name) && v.Origin(name).kind >= FromFlag
+}
 
 // Cost is the time of computing what a prompt does not find, and the published rate that it is, if
 // it is one.
@@ -417,7 +440,10 @@ func (v *Values) text(p *parameter) string {
 	return p.text(v)
 }
 
-// Origin says which layer gave the value in force.
+// ByScenario reports whether the scenario gave the value in force, which its line prints.
+func (v *Values) ByScenario(name string) bool { return v.Origin(name).kind == FromScenario }
+
+// Origin says which layer gave the value in force, for people.
 func (v *Values) Origin(name string) Origin { return v.given[name].origin }
 
 // record is a parameter, or a key as it was written, as results and people read it.
@@ -460,7 +486,7 @@ func (v *Values) profileKeys() (records []result.Parameter) {
 // their own, and Go's flags.
 func (v *Values) Overrides() (records []result.Parameter) {
 	for _, p := range slices.Concat(table, keys) {
-		if v.Typed(p.name) && !p.has(action, place, goFlag, idle) && p.name != "division" &&
+		if v.Changed(p.name) && !p.has(action, place, goFlag, idle) && p.name != "division" &&
 			p.name != "seed" {
 			records = append(records, v.record(p))
 		}

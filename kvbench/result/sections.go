@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"strconv"
 
 	"kvbench/kvbench/units"
 )
@@ -485,6 +486,14 @@ type PlainIO struct {
 	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty" merge:"-" line:"cpu-ns/io"`
 	// Knee is how size and number of these requests were chosen; null: the user chose them.
 	Knee *Knee `json:"knee,omitempty" merge:"drop"`
+}
+
+// InFlight returns the text of a number of requests in flight that a run fixes; 0: a sweep chooses it.
+func InFlight(n int) string {
+	if n == 0 {
+		return "by a sweep"
+	}
+	return strconv.Itoa(n)
 }
 
 // Removal is the removal of files. Rates are over quiet_ns.

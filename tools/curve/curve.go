@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,12 +65,9 @@ func (o *Options) question(paths []string) (q question, err error) {
 		}
 	}
 	q = question{Values: v, trace: cfg}
-	// In the benchmarks 0, the default, replays as fast as possible. That has no times and so no rates.
-	if slices.Contains(o.set.Typed(), "trace-speedup") {
-		q.trace.Speedup = v.TraceSpeedup
-		check(v.TraceSpeedup > 0, "trace-speedup", "above 0, given %g: rates need times",
-			v.TraceSpeedup)
-	}
+	// In the benchmarks 0 replays as fast as possible. That has no times and so no rates.
+	q.trace.Speedup = v.TraceSpeedup
+	check(v.TraceSpeedup > 0, "trace-speedup", "above 0, given %g: rates need times", v.TraceSpeedup)
 	check(o.tp >= 1 && o.tp <= 65536, "tensor-parallel", "1 to 65536, given %d", o.tp)
 	// As in the benchmarks: the bytes of one rank, as if it had its own tier, or of all ranks in one
 	// tier.
@@ -309,7 +305,7 @@ func (p parameters) resolve(paths []string, example string) (*params.Values, tra
 		err = errors.Join(err, missing)
 		cfg.Paths = append(cfg.Paths, files...)
 	}
-	if slices.Contains(p.set.Typed(), "num-users") {
+	if v.Flag("num-users") {
 		err = errors.Join(err, formats.OnlySessions("-num-users", cfg.Paths))
 	}
 	return v, cfg, err

@@ -30,7 +30,7 @@ func (rec *Record) Settings() *Settings {
 	s := &Settings{values: map[string][]string{}}
 	given := rec.settings()
 	if rec.IsLine() {
-		for name, v := range defaults(rec.Name, given[merge.SettingDivision]) {
+		for name, v := range defaults(rec.Name, given) {
 			s.values[name] = []string{v}
 		}
 	}
@@ -127,7 +127,8 @@ func (rec *Record) settings() map[string]string {
 	m := map[string]string{}
 	name, _ := SplitProcs(rec.Name)
 	for part := range strings.SplitSeq(name, "/") {
-		if key, value, ok := strings.Cut(part, "="); ok && params.Comparable(key) {
+		if key, value, ok := strings.Cut(part, "="); ok && params.Comparable(key) &&
+			!merge.LeftToTheRun(key, value) {
 			m[key] = value
 		}
 	}
@@ -149,7 +150,7 @@ func (rec *Record) LacksFile() bool { return rec.IsLine() && rec.format() != "" 
 // CheckIgnored returns an error for a name that is no comparable setting, and for a setting that may not
 // be ignored because it defines what a number means.
 func CheckIgnored(names []string) error {
-	known := append([]string{merge.SettingTraceFiles}, merge.FromFiles...)
+	known := append([]string{merge.SettingTraceFiles, merge.SettingInFlight}, merge.FromFiles...)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	params.Register(fs)
 	fs.VisitAll(func(f *flag.Flag) {
@@ -216,15 +217,23 @@ func ofConfig(config []Setting) map[string]string {
 	return m
 }
 
-// effective adds the values that a run chose for unset parameters: workers, capacity, filesystems. The
-// worker count of an autoscaler is a result, not a setting. Totals of a trial without all ranks are
-// unknown.
+// effective adds the values that a run chose for unset parameters: workers, chunks and requests in flight,
+// capacity, filesystems. The worker count of an autoscaler, and the number in flight that a sweep or a
+// knee found, are results and no settings. Totals of a trial without all ranks are unknown.
 func effective(m map[string]string, r *result.Result) {
 	lacks := r.MergedRanks != nil && len(merge.Missing(r)) > 0
 	whole := r.CompletionUnit == result.UnitRequest && !lacks
 	w := r.Workload.Workers
 	if m[merge.SettingWorkers] == "" && w > 0 && r.Autoscaler == nil && whole {
 		m[merge.SettingWorkers] = fmt.Sprint(w)
+	}
+	switch p := r.PlainIO; {
+	case p == nil && whole:
+		m[merge.SettingDepth] = fmt.Sprint(r.IO.Depth)
+	case p != nil && len(p.Sweep) > 0:
+		m[merge.SettingInFlight] = result.InFlight(0)
+	case p != nil && p.Knee == nil && w > 0 && !lacks:
+		m[merge.SettingInFlight] = result.InFlight(w / max(1, r.Ranks))
 	}
 	capacity := r.Tier("storage").CapacityBytes
 	if m[merge.SettingCapacity] == "" && capacity != nil && whole {
@@ -245,26 +254,37 @@ func effective(m map[string]string, r *result.Result) {
 	}
 }
 
-// resolved caches the defaults by benchmark and division, because resolving parameters is slow.
+// resolved caches the defaults by benchmark and settings, because resolving parameters is slow.
 var resolved sync.Map
 
-// defaults returns a benchmark's default settings in a division, by name. It returns nil for an unknown
-// division.
-func defaults(bench, division string) (m map[string]string) {
+// defaults returns a benchmark's default settings next to the given ones, by name. It returns nil for an
+// unknown division.
+func defaults(bench string, settings map[string]string) (m map[string]string) {
+	division := settings[merge.SettingDivision]
 	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
 	base, _ = SplitProcs(base)
-	key := [2]string{base, division}
+	key := base + fmt.Sprint(settings)
 	if have, known := resolved.Load(key); known {
 		return have.(map[string]string)
 	}
 	b, _ := params.Benchmark(base)
-	given := map[string]string{params.EnvName(merge.SettingDivision): division}
-	env := func(name string) string { return given[name] }
 	// Resolve the parameter table, so that a changed default is used here too.
-	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
-		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
+	resolve := func(settings map[string]string) (*params.Values, error) {
+		given := map[string]string{}
+		for name, value := range settings {
+			given[params.EnvName(name)] = value
+		}
+		return params.Register(flag.NewFlagSet("", flag.ContinueOnError)).Resolve(params.Inputs{Bench: b,
+			Base: "/", Env: func(name string) string { return given[name] }})
+	}
+	v, err := resolve(settings)
+	if err != nil { // a setting of another version, or a file that is not here
+		v, err = resolve(map[string]string{merge.SettingDivision: division})
+	}
 	if division != "" && err == nil {
 		m = merge.Decisive(v.Parameters())
+		maps.Copy(m, v.Effective())
+		delete(m, merge.SettingWorkers) // of all ranks, whose number a text does not have
 		m[merge.SettingWriteDevice] = result.WriteDeviceTransfer
 		if v.Division == params.Closed {
 			m[merge.SettingWriteDevice] = result.WriteDeviceFlush

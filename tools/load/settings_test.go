@@ -70,6 +70,11 @@ func TestDifferences(t *testing.T) {
 			"io is direct and buffered"},
 		"a default, spelled out": {lines(t, open+line), lines(t, open+"io: direct\n"+line),
 			""},
+		"a default that the workers decide, spelled out": {lines(t, open+line), lines(t, open+"io-depth: 1\n"+line), ""},
+		"a default that follows from what was given": {lines(t, open+"workers: 2\n"+line),
+			lines(t, open+"workers: 2\nio-depth: 4\n"+line), ""},
+		"requests in flight": {lines(t, open+"BenchmarkBlockIO/op=read 1 5 ns/op\n"),
+			lines(t, open+"io-depth: 16\nBenchmarkBlockIO/op=read 1 5 ns/op\n"), "in-flight is 32 and 16"},
 		"unknown in another program's text": {lines(t, line), real, ""},
 		"granted, whatever was wanted": {res(nil, "direct"), res(nil, "buffered"),
 			"io-used is direct and buffered"},
@@ -124,6 +129,19 @@ func TestWhatARunFinds(t *testing.T) {
 	}
 	assert.Empty(t, load.Differences(mine, with(func(r *result.Result) { r.Ranks = 2 }),
 		[]string{merge.SettingRanks}))
+
+	// Of plain I/O the requests in flight count, whatever of workers and io-depth the user gave.
+	plain := func(inFlight, ranks int, p result.PlainIO) *load.Settings {
+		return with(func(r *result.Result) {
+			r.CompletionUnit, r.Workload.Workers, r.Ranks, r.PlainIO = result.UnitOperation, inFlight, ranks, &p
+			r.Parameters = append(r.Parameters, result.Parameter{Name: merge.SettingDepth, Value: "auto"})
+		})
+	}
+	swept := result.PlainIO{Sweep: []result.SweepStep{{InFlight: 4}}}
+	assert.Equal(t, "in-flight is 32 and 100", differences(plain(32, 1, result.PlainIO{}), plain(100, 1, result.PlainIO{})))
+	assert.Equal(t, "ranks is 1 and 2", differences(plain(32, 1, result.PlainIO{}), plain(64, 2, result.PlainIO{})))
+	assert.Empty(t, differences(plain(8, 1, swept), plain(16, 1, swept)), "it is a result")
+	assert.Equal(t, "in-flight is by a sweep and 8", differences(plain(8, 1, swept), plain(8, 1, result.PlainIO{})))
 }
 
 func TestDifferencesReadNames(t *testing.T) {
