@@ -56,7 +56,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	}
 	if v.Autoscaling {
 		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation,
-			Interval: v.AutoscalerInterval, Users: v.Users}
+			Interval: v.AutoscalerInterval, Users: v.Users, FixedWorkers: v.Workers > 0}
 	}
 	// Only the synthetic load of users reads entries that were written before the window.
 	if v.DecodeOnly && v.Bench.Load == params.LoadUsers {

@@ -16,6 +16,7 @@ type account struct {
 	classes  [workloads.NumClasses]classCounts
 	spent    spent
 	workers  int           // number of workers
+	most     int           // their largest number so far
 	input    *result.Input // nil unless the source reads a file
 	computed compute.Work  // of the simulated GPU, for prompts
 	windowed
@@ -39,7 +40,7 @@ func (d *dispatcher) accountAt(at time.Duration) account {
 	counted := min(at, d.windowEnd())
 	d.pool.pass(counted)
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		spent: d.pool.spent, computed: d.gpu.Work(counted), windowed: d.windowed, digest: d.digest}
+		most: d.pool.most, spent: d.pool.spent, computed: d.gpu.Work(counted), windowed: d.windowed, digest: d.digest}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++
@@ -76,6 +77,7 @@ func (d *dispatcher) account(at time.Duration) account {
 // workers, because with an autoscaler the number of workers changes within a window.
 type pool struct {
 	limit int // workers with this id or above end
+	most  int // largest number of workers so far
 	alive map[int]struct{}
 	now   [numDoings]int // workers by their current activity
 

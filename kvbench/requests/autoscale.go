@@ -20,6 +20,8 @@ type Autoscale struct {
 	Interval time.Duration // of one round
 	Users    int           // at the start
 	MaxUsers int           // 0 = 100000
+	// FixedWorkers: the number of workers stays, else it follows the users.
+	FixedWorkers bool
 }
 
 // Conventions of the two modes.

@@ -135,9 +135,21 @@ func TestAutoscalersStartAndStopUsers(t *testing.T) {
 			assert.Equal(t, capacity, s.Found)
 			assert.Equal(t, 8, s.PeakUsers)
 			assert.Equal(t, capacity, res.EndedBy == result.EndedByCapacity, res.EndedBy)
+			assert.GreaterOrEqual(t, res.Workload.Workers, most, "CPU time is compared with all that ran")
+			assert.LessOrEqual(t, res.Workload.Workers, 8)
 			idle, busy := res.Harness.WorkerIdleNS, res.Harness.WorkerBusyNS
 			assert.Greater(t, idle+busy, 2*res.WindowNS, "the time of those who came counts")
 			checkLoad(t, res)
+
+			// A fixed number stays, also one that equals the users at the start.
+			cfg.Autoscale.FixedWorkers, cfg.Storage.Levels = true, plenty()
+			res, err = runLoad(t.Context(), cfg)
+			require.NoError(t, err)
+			assert.Equal(t, 2, res.Workload.Workers)
+			for _, r := range res.Autoscaler.History {
+				assert.Equal(t, 2, r.Workers)
+			}
+			assert.Greater(t, res.Autoscaler.PeakUsers, 2)
 		}
 	})
 }

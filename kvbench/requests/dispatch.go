@@ -401,6 +401,7 @@ func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) 
 			start = append(start, id)
 		}
 	}
+	p.most = max(p.most, len(p.alive))
 	d.cond.Broadcast() // surplus workers have to end, other workers may get a request
 	return start
 }

@@ -222,6 +222,7 @@ func (l *Load) Report(in *record.Info) {
 		in.LoadUnknown = true
 		return
 	}
+	in.Workload.Workers = max(in.Workload.Workers, l.after.most) // of an autoscaler
 	spent := &l.after.spent
 	in.Harness.WorkerIdleNS = int64(spent.doing[waiting])
 	in.Harness.WorkerBusyNS = int64(spent.worked - spent.doing[waiting])

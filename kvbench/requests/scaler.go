@@ -73,7 +73,7 @@ func (s *scaler) sample(ctx context.Context) {
 		return
 	}
 	workers := s.load.cfg.Workers
-	if workers == scaledWorkers(s.auto.cfg.Users) { // else the user gave -workers: only users change
+	if !s.auto.cfg.FixedWorkers {
 		workers = scaledWorkers(users)
 	}
 	s.load.startWorkers(ctx, workers, func(now time.Duration) { s.source.SetUsers(users, now) })

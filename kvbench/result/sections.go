@@ -35,7 +35,7 @@ func (m *Model) Whose() string {
 // Workload describes the load.
 type Workload struct {
 	Users          int     `json:"users" merge:"sum"`
-	Workers        int     `json:"workers" merge:"sum"`
+	Workers        int     `json:"workers" merge:"sum"` // with an autoscaler the largest number; of plain I/O the requests in flight
 	Arrival        string  `json:"arrival" merge:"same"`
 	Turns          string  `json:"turns" merge:"same"`
 	GenerationMode string  `json:"generation_mode" merge:"same"`
