@@ -212,6 +212,8 @@ func TestByHand(t *testing.T) {
 		r.WindowNS, r.Harness.PeakRSSBytes = 10e9+k, new(100*k)
 		r.IO.Mode, r.IO.CacheDir = "direct", fmt.Sprint("/mnt/rank_", i)
 		r.Requests.Completed, r.Lookups.Hits, r.Lookups.Misses = 10*k, 3*k, 7
+		r.Requests.GeneratedTokens, r.Requests.StorageLatencyNS = 100*k, 1e9
+		r.Derive()
 		r.Load = map[string]result.ClassOutcome{"total": {Completed: 10 * k, Queued: 5,
 			OldestQueuedAgeS: new(float64(k))}}
 		r.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 1000 * k,
@@ -239,6 +241,8 @@ func TestByHand(t *testing.T) {
 		out.IO.Roots, "of a device that ranks share each has counted all")
 	assert.Empty(t, out.Harness.Verdict.Kind, "one of them has none")
 	assert.Equal(t, int64(30), out.Requests.Completed)
+	assert.InDelta(t, 100, *a.Requests.StorageTokensPerSecond, 1e-12)
+	assert.InDelta(t, 300.0/2, *out.Requests.StorageTokensPerSecond, 1e-12, "tokens ÷ storage time, not 100 + 200")
 	assert.InDelta(t, 9.0/23, *out.Lookups.HitRate, 1e-12, "not the mean of 3/10 and 6/13")
 	assert.InDelta(t, 30.0/40, *out.Load["total"].ServedRatio, 1e-12)
 	assert.InDelta(t, 2, *out.Load["total"].OldestQueuedAgeS, 0)

@@ -88,10 +88,6 @@ func (b *builder) requests() {
 		r.FirstReads.Add(t.FirstReads)
 		r.ReReads.Add(t.ReReads)
 	}
-	if r.IO.Mode != result.IOMemory {
-		r.Requests.StorageTokensPerSecond = units.Ratio(r.Requests.GeneratedTokens,
-			time.Duration(r.Requests.StorageLatencyNS).Seconds())
-	}
 	m, own := &r.Moved, b.n.Lookups[workloads.ForPrefill]
 	*m = b.n.Moved
 	m.OwnFound += own.Hits

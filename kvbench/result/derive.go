@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"kvbench/kvbench/units"
 )
@@ -98,6 +99,10 @@ func (r *Result) Derive() {
 		if v := f.SavedRatio; v != nil && math.Abs(*v) < 1e-4 {
 			*v = 0
 		}
+	}
+	if n := &r.Requests; r.IO.Mode != IOMemory { // which has no storage time
+		n.StorageTokensPerSecond = units.Ratio(n.GeneratedTokens,
+			time.Duration(n.StorageLatencyNS).Seconds())
 	}
 	bytes := int64(0)
 	for i := range r.Tiers {

@@ -17,11 +17,11 @@ type RequestTotals struct {
 	CancelledOperations int64 `json:"cancelled_operations" merge:"sum"`
 	OldestCancelledNS   int64 `json:"oldest_cancelled_ns" merge:"max"`
 
-	// Rates over the window. StorageTokensPerSecond is generated tokens ÷ storage_latency_ns, the
-	// storage time summed over requests.
+	// Rates over the window. StorageTokensPerSecond is none: it is generated tokens ÷ storage_latency_ns, the
+	// storage time summed over requests, of one rank as of several.
 	RequestsPerSecond      *float64 `json:"requests_per_s" merge:"sum" rate:"Completed"`
 	TokensPerSecond        *float64 `json:"tokens_per_s" merge:"sum" rate:"GeneratedTokens"` // generated
-	StorageTokensPerSecond *float64 `json:"storage_tokens_per_s" merge:"any"`
+	StorageTokensPerSecond *float64 `json:"storage_tokens_per_s" merge:"-"`
 
 	Time RequestTime `json:"time"`
 }
