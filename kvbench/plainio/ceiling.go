@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,7 @@ type Ceiling struct {
 	*mover
 	files int // minimum number of files to read
 	steps []result.SweepStep
+	doubt string // see result.PlainIO.SweepDoubt
 }
 
 var _ Routine = (*Ceiling)(nil)
@@ -145,6 +147,9 @@ func (r *Ceiling) find(ctx context.Context) (streams int, err error) {
 		bytes: max(room/searchSteps, r.chunk), time: r.StepTime}
 	c.level, c.objects, c.mix.share, c.part = r.level, r.objects, r.ReadShare, r.part
 	c.size = r.wholeChunks(min(r.largest(), room/int64(2*c.most())))
+	if r.ReadShare == 1 { // reads take no room: time alone ends their steps
+		c.size, c.bytes = r.size, math.MaxInt64
+	}
 	c.room.Store(room)
 	request := c.request(c.size)
 	r.steps, err = c.run(ctx, func(all []result.SweepStep) bool {
@@ -153,28 +158,39 @@ func (r *Ceiling) find(ctx context.Context) (streams int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
 	}
-	if len(r.steps) == 0 {
-		return firstDepth, nil // no capacity for a sweep: the result of the window shows it
+	const cure = ": give -io-depth, a longer -benchtime, or a -ceiling-size-gb of at most half of the storage tier"
+	switch best := bestStep(r.steps, request); {
+	case best < 0:
+		streams, r.doubt = firstDepth, fmt.Sprintf("no step of the queue-depth sweep before the window completed enough "+
+			"requests, so %d in flight are no choice"+cure, firstDepth)
+	default:
+		streams = r.steps[best].InFlight
+		if last := len(enoughRequests(r.steps, request)) - 1; best == last && best < searchSteps-1 {
+			r.doubt = fmt.Sprintf("the queue-depth sweep before the window had too few requests, or no room for files "+
+				"or buffers, after its fastest step: more than %d in flight may move more"+cure, streams)
+		}
 	}
-	return r.steps[bestStep(r.steps, request)].InFlight, nil
+	return streams, nil
 }
 
-// bestStep returns the first step whose rate is at least enoughShare of the fastest step's rate. For the
-// fastest rate it ignores all steps from the first step with too few requests on.
+// enoughRequests returns the steps before the first one with too few requests.
+func enoughRequests(all []result.SweepStep, request int64) []result.SweepStep {
+	i := slices.IndexFunc(all, func(s result.SweepStep) bool { return s.Brief(request) })
+	if i < 0 {
+		return all
+	}
+	return all[:i]
+}
+
+// bestStep returns the first step with enough requests whose rate is at least enoughShare of the fastest of
+// them, -1 without any.
 func bestStep(all []result.SweepStep, request int64) int {
 	most := 0.0
+	all = enoughRequests(all, request)
 	for _, r := range all {
-		if r.Brief(request) {
-			break
-		}
 		most = max(most, r.Rate())
 	}
-	for i, r := range all {
-		if r.Rate() >= enoughShare*most {
-			return i
-		}
-	}
-	return 0
+	return slices.IndexFunc(all, func(r result.SweepStep) bool { return r.Rate() >= enoughShare*most })
 }
 
 // whole reads or writes a file with one request in flight.
@@ -191,7 +207,8 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 
 // Report adds the footprint, the file size and the sweep.
 func (r *Ceiling) Report(res *result.Result) {
-	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Sweep: r.steps}
+	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Sweep: r.steps,
+		SweepDoubt: r.doubt}
 	if r.mover != nil {
 		r.report(res)
 	}

@@ -18,12 +18,19 @@ import (
 // removal takes a third of a flush.
 func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 	*result.Result, *flushing) {
+	t.Helper()
+	return inVirtualTimeOn(t, 1<<40, window, flush, r)
+}
+
+// inVirtualTimeOn does so in a tier of a capacity.
+func inVirtualTimeOn(t *testing.T, capacity int64, window, flush time.Duration, r Routine) (
+	*result.Result, *flushing) {
 	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	tier := &flushing{Files: drive(v), clock: v, flushes: map[time.Duration]int{},
 		takes: flush}
-	cfg := virtual(v, tier, 1<<40, 1).lasting(window)
+	cfg := virtual(v, tier, capacity, 1).lasting(window)
 	cfg.Seed = 7
 	cfg.Usage = func() host.Usage { return host.Usage{} } // real processors, and 64 virtual ms
 	res, err := runPlain(t.Context(), cfg, r)
@@ -154,6 +161,33 @@ func TestAPickNeedsEnoughRequests(t *testing.T) {
 	all := []result.SweepStep{step(4, 1e9), step(8, 1e9), step(16, 1.02e9), step(32, 1.2e9)}
 	assert.Equal(t, 0, bestStep(all, request), "32 would need 128 requests to end, and saw 120")
 	assert.Equal(t, 3, bestStep(append(all[:3:3], step(32, 1.3e9)), request))
-	assert.Equal(t, 0, bestStep([]result.SweepStep{step(4, 1e8), step(8, 1e9)}, request),
+	assert.Equal(t, -1, bestStep([]result.SweepStep{step(4, 1e8), step(8, 1e9)}, request),
 		"after a step that shows nothing no step counts")
+	assert.Equal(t, -1, bestStep(nil, request))
+}
+
+// A sweep that cannot have found the number in flight says so.
+func TestADoubtfulSweep(t *testing.T) {
+	for name, c := range map[string]struct {
+		share, size float64 // reads; of the footprint in parts of the tier
+		step        time.Duration
+		workers     int
+		doubt       string
+	}{
+		"reads need no room":        {1, 1, 200 * time.Millisecond, 32, ""},
+		"writes need as much again": {0, 1, 200 * time.Millisecond, 4, "no step of the queue-depth sweep"},
+		"half of the tier":          {0, 0.5, 200 * time.Millisecond, 16, ""},
+		"a step of a few requests":  {1, 1, time.Millisecond, 4, "no step of the queue-depth sweep"},
+		"an end before the best":    {1, 1, 5 * time.Millisecond, 16, "after its fastest step: more than 16"},
+	} {
+		ceiling := &Ceiling{ReadShare: c.share, Footprint: int64(c.size * (512 << 20)), StepTime: c.step}
+		res, _ := inVirtualTimeOn(t, 512<<20, 20*time.Second, 3*time.Millisecond, ceiling)
+		assert.Equal(t, c.workers, res.Workload.Workers, "%s: %v", name, res.PlainIO.Sweep)
+		if c.doubt == "" {
+			assert.Empty(t, res.PlainIO.SweepDoubt, name)
+			continue
+		}
+		assert.Contains(t, res.PlainIO.SweepDoubt, c.doubt, name)
+		assert.Contains(t, res.Warnings, res.PlainIO.SweepDoubt, name)
+	}
 }

@@ -164,6 +164,7 @@ func (b *builder) warnings() {
 	}
 	b.partOfTrace()
 	b.unusedInput()
+	b.sweep()
 	b.unfilledBucket()
 	b.shortWindow()
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
@@ -214,6 +215,31 @@ func (b *builder) unfilledBucket() {
 		b.warn("nothing was written: the engine's bucket never filled (%s or %d objects), so that "+
 			"the storage was not touched; measure for longer",
 			units.Bytes.Text(int64(tiers.BucketBytes)), tiers.BucketKeys)
+	}
+}
+
+// otherRate is the factor between the rates of window and sweep above which one of them was disturbed.
+const otherRate = 2
+
+// sweep warns if the queue-depth sweep cannot have found the number in flight: by itself, or because the
+// window moved much more or less with as many. Removals take their time of the window alone.
+func (b *builder) sweep() {
+	p := b.r.PlainIO
+	if p == nil {
+		return
+	}
+	read, write := b.r.StorageTraffic()
+	rate := units.OrZero(units.Ratio(read.Bytes+write.Bytes, b.window.Seconds()))
+	for _, s := range p.Sweep {
+		if s.InFlight == b.r.Workload.Workers && rate > 0 && b.r.Tier("storage").Deleted.Entries == 0 &&
+			(rate > otherRate*s.Rate() || rate < s.Rate()/otherRate) {
+			p.SweepDoubt = cmp.Or(p.SweepDoubt, fmt.Sprintf("the queue-depth sweep moved %s with %d in flight, the window "+
+				"%s: one of them was disturbed, and another number may move more", units.BytesPerSec.Text(s.Rate()),
+				s.InFlight, units.BytesPerSec.Text(rate)))
+		}
+	}
+	if p.SweepDoubt != "" {
+		b.warn("%s", p.SweepDoubt)
 	}
 }
 

@@ -38,6 +38,11 @@ func TestWarnings(t *testing.T) {
 		return result.Result{Objects: &result.Objects{BackoffNS: int64(backoff)},
 			Harness: result.Harness{WorkerBusyNS: 12e9}}
 	}
+	// A window of 100 MiB in 12 s after a sweep whose step of as many in flight had that rate.
+	sweep := func(rate float64) result.Result {
+		return result.Result{Workload: result.Workload{Workers: 8}, PlainIO: &result.PlainIO{Sweep: []result.SweepStep{
+			{InFlight: 4, Read: 1}, {InFlight: 8, Read: rate}}}}
+	}
 	for _, c := range []struct {
 		completed int
 		in        result.Result
@@ -59,6 +64,11 @@ func TestWarnings(t *testing.T) {
 		{1, input(8), "not used", "most of the input is not used: of 8 rows 1 have no answer and " +
 			"4 are malformed"},
 		{1, input(10), "not used", ""},
+		{1, sweep(8 << 20), "sweep", ""},
+		{1, sweep(4.1 * (1 << 20)), "", "the queue-depth sweep moved 4.10 MiB/s with 8 in flight, the window 8.33 MiB/s: one of them"},
+		{1, sweep(138), "", "the queue-depth sweep moved 138 B/s with 8 in flight"},
+		{1, sweep(0), "", "the queue-depth sweep moved 0 B/s with 8 in flight"},
+		{1, sweep(17 << 20), "", "the queue-depth sweep moved 17 MiB/s"},
 		{1, away(0), "next attempt", ""},
 		{1, away(100 * time.Millisecond), "next attempt", ""},
 		{1, away(3 * time.Second), "next attempt",

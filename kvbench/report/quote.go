@@ -279,6 +279,9 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 	}
 	limit := Limited(r)
 	add(limit != "", limit)
+	if p := r.PlainIO; p != nil {
+		add(p.SweepDoubt != "", p.SweepDoubt)
+	}
 	add(r.Checkpoint == nil && unmoved(r, unit), "a cache took a part of the bytes: -io direct, or "+
 		"much more data than this machine has memory")
 	more := map[string]string{result.EndedByFootprint: "a larger -storage-capacity-gb, which it filled",

@@ -478,6 +478,8 @@ type PlainIO struct {
 	FootprintBytes int64       `json:"footprint_bytes" merge:"sum"` // maximum
 	FileBytes      int64       `json:"file_bytes" merge:"same"`
 	Sweep          []SweepStep `json:"sweep" merge:"drop"` // see CeilingPoint
+	// SweepDoubt is why the sweep cannot have found the number in flight; absent: there is no doubt.
+	SweepDoubt string `json:"sweep_doubt,omitempty" merge:"same"`
 
 	// BlockBytes is the size of random requests inside the files; 0: files are read and written
 	// sequentially. RequestsPerSecond and CPUNSPerRequest are set for random requests.

@@ -227,12 +227,13 @@ func effective(m map[string]string, r *result.Result) {
 	if m[merge.SettingWorkers] == "" && w > 0 && r.Autoscaler == nil && whole {
 		m[merge.SettingWorkers] = fmt.Sprint(w)
 	}
-	switch p := r.PlainIO; {
+	switch p := r.PlainIO; { // merged ranks have no sweep
 	case p == nil && whole:
 		m[merge.SettingDepth] = fmt.Sprint(r.IO.Depth)
-	case p != nil && len(p.Sweep) > 0:
+	case p != nil && (len(p.Sweep) > 0 || r.MergedRanks != nil && p.BlockBytes == 0 &&
+		m[merge.SettingWorkers] == "" && m[merge.SettingDepth] == ""):
 		m[merge.SettingInFlight] = result.InFlight(0)
-	case p != nil && p.Knee == nil && w > 0 && !lacks:
+	case p != nil && p.Knee == nil && r.Removal == nil && w > 0 && !lacks:
 		m[merge.SettingInFlight] = result.InFlight(w / max(1, r.Ranks))
 	}
 	capacity := r.Tier("storage").CapacityBytes
