@@ -37,10 +37,10 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 }
 
 // requestLoad returns the load of inference requests for the parameters v. It creates a new source per
-// trial, so that all trials of a benchmark have the same requests.
-func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Load, error) {
+// trial, so that all trials of a benchmark have the same requests, except in the order of ShareGPT.
+func requestLoad(v *params.Values, storage kvbench.StorageConfig, trial int) (*requests.Load, error) {
 	cfg := requests.Config{
-		Source: func() (workloads.Source, error) { return source(v) }, Input: v.Text(v.Bench.Needs),
+		Source: func() (workloads.Source, error) { return source(v, trial) }, Input: v.Text(v.Bench.Needs),
 		Planner: workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch,
 			Batched: v.DecodeReads == "batched", ObjectTokens: v.CutTokens()},
 		Phase: kvbench.Phase{Window: v.Window.Length, Warmup: v.Warmup,

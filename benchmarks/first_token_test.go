@@ -37,7 +37,7 @@ func simulated(t *testing.T, name, args string) *result.Result {
 	cfg, err := trialConfig(v, storage, 0)
 	require.NoError(t, err)
 	cfg.Publish = func(*result.Result) error { return nil }
-	load, err := requestLoad(v, cfg.Storage)
+	load, err := requestLoad(v, cfg.Storage, 0)
 	require.NoError(t, err)
 	r, err := simulate(t.Context(), v, cfg, load)
 	require.NoError(t, err)

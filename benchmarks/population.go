@@ -27,7 +27,7 @@ func population(v *params.Values) *result.Population {
 	}
 	whole := *v
 	whole.TraceStart = 0 // the population includes the rows that a trial skips
-	src, err := source(&whole)
+	src, err := source(&whole, 0)
 	if err != nil {
 		return nil
 	}

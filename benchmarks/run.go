@@ -286,7 +286,7 @@ func (s *session) notes(o outcome) {
 
 // requestWorkload returns the load of a benchmark that replays requests.
 func requestWorkload(s *session, t *trial, cfg *kvbench.Config) (kvbench.Workload, error) {
-	load, err := requestLoad(t.v, cfg.Storage)
+	load, err := requestLoad(t.v, cfg.Storage, t.number)
 	if err == nil && !t.v.Simulated() {
 		s.attachCeiling(t.v, &cfg.Info)
 	}

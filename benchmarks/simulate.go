@@ -48,8 +48,8 @@ func sustained(ctx context.Context, v *params.Values, cfg kvbench.Config, r *res
 	return requests.Sustained(r, v.Users, func(n int) (*result.Result, error) {
 		some, cfg := *v, cfg
 		some.Users, cfg.Publish = n, nil
-		storage, err := storageConfig(&some) // with fewer users each user has a deeper queue
-		load, err2 := requestLoad(&some, storage)
+		storage, err := storageConfig(&some)         // with fewer users each user has a deeper queue
+		load, err2 := requestLoad(&some, storage, 0) // users are the same in all trials
 		if err = errors.Join(err, err2); err != nil {
 			return nil, err
 		}

@@ -15,8 +15,8 @@ import (
 )
 
 // source returns the requests of one trial: of synthetic users, with or without the documents of RAG, of
-// generated sessions, or of a trace.
-func source(v *params.Values) (workloads.Source, error) {
+// generated sessions, or of a trace. Only the order of conversations without times differs between trials.
+func source(v *params.Values, trial int) (workloads.Source, error) {
 	seed := v.StreamSeed()
 	if v.OfSessions() {
 		return traces.NewSynthetic(traces.Config{Profile: v.Profile, Speedup: v.TraceSpeedup,
@@ -35,7 +35,7 @@ func source(v *params.Values) (workloads.Source, error) {
 			Corpus: corpus(v),
 		}), nil
 	}
-	return traceSource(v, seed)
+	return traceSource(v, seed, trial)
 }
 
 // corpus returns the documents that synthetic users retrieve (-enable-rag). It returns nil without RAG.
@@ -48,7 +48,7 @@ func corpus(v *params.Values) *users.Corpus {
 
 // traceSource opens the recorded requests that the benchmark replays. Each trace format has its own flag for
 // the path, because a path does not show the format.
-func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
+func traceSource(v *params.Values, seed uint64, trial int) (workloads.Source, error) {
 	format, err := traceFormat(v)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	}
 	cfg := traces.Config{
 		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles, Start: v.TraceStart,
-		Rate: v.RequestRate, ConstantRate: v.RequestSpacing == "constant", MaxRequests: v.MaxRequests, Seed: seed,
+		Rate: v.RequestRate, ConstantRate: v.RequestSpacing == "constant", MaxRequests: v.MaxRequests, Seed: seed, Trial: trial,
 		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
 		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(),
 		AllowMalformed:   v.TraceAllowMalformed,

@@ -118,7 +118,7 @@ func TestLiveSessionsOfATraceThatHasThem(t *testing.T) {
 	assert.Contains(t, bad[0], "-num-users and -arrival closed-loop: must be absent")
 	assert.Contains(t, bad[0], "mooncake-small.jsonl has none")
 	for args, want := range map[string]any{both[0]: &traces.Trace{}, both[1]: &traces.Live{}} {
-		s, err := source(values(with, args))
+		s, err := source(values(with, args), 0)
 		require.NoError(t, err)
 		assert.IsType(t, want, s)
 		require.NoError(t, s.(io.Closer).Close())

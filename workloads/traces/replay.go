@@ -13,7 +13,7 @@ import (
 )
 
 // Replay returns the usable rows of recorded requests in the order of their replay, with their arrivals.
-// The rows come from files in order, or from live sessions or conversations. Its memory is constant.
+// The rows come from files in order, or from live sessions or conversations. Its memory is limited.
 // Trace makes requests of them. Other callers compute with the rows and execute none. One goroutine at a
 // time uses it.
 type Replay struct {
@@ -51,8 +51,8 @@ func newReplay(in *input) *Replay {
 		r.sessions = &sessionReader{reader: r.reader}
 		r.stage = &openLoop{stage{source: r.sessions.next, stream: stream, limit: live}}
 		r.source = r.stage
-	} else if in.format.Untimed && live > 1 {
-		r.source = &interleave{rows: r.reader, live: live, stream: stream}
+	} else if in.format.Untimed {
+		r.source = &interleave{rows: r.reader, live: live, stream: users.NewStream(in.cfg.Seed, -1-in.cfg.Trial)}
 	}
 	return r
 }
@@ -146,9 +146,14 @@ func (r *Replay) Each(do func(row *formats.Row, at time.Duration) error) error {
 	}
 }
 
+// drawnAmong is the number of conversations of the file among which the next one is drawn. Their rows are in
+// memory, and their texts have been counted before the first request.
+const drawnAmong = 1024
+
 // interleave runs recorded conversations without times concurrently. A fixed number of conversations is
 // live, and a uniform draw chooses the conversation of the next request. After the end of a
-// conversation the next one of the file begins. The order depends only on the seed. At the end of a
+// conversation another one begins, drawn from the next 1,024 of the file: a short window would otherwise
+// measure the start of the file. The order depends only on the seed and the trial. At the end of a
 // cycle all conversations end before the next cycle begins.
 //
 // Without interleave, one conversation would follow the other, and any cache larger than one
@@ -158,10 +163,12 @@ type interleave struct {
 	live   int
 	stream users.Stream
 	taken  int64
-	// open has the remaining rows of each open conversation. The reader has read all rows of the live
-	// conversations when it sees a row of a later conversation or of the next cycle.
-	open [][]traceRow
-	err  error // error of rows
+	// open has the remaining rows of the conversations that were read, first of those that have begun. The
+	// reader has read all rows of a conversation when it sees a row of a later one or of the next cycle.
+	open  [][]traceRow
+	begun int   // conversations of open that have begun
+	drawn int64 // conversations that have begun so far
+	err   error // error of rows
 }
 
 // next implements rowSource.
@@ -179,22 +186,28 @@ func (b *interleave) next() (traceRow, error) {
 			b.open = append(b.open, []traceRow{row})
 		}
 	}
-	live := b.alive()
-	if live == 0 || b.err != nil && !errors.Is(b.err, io.EOF) {
+	known := b.alive()
+	if known == 0 || b.err != nil && !errors.Is(b.err, io.EOF) {
 		return traceRow{}, b.err
 	}
-	i := int(b.stream.Unit(users.DrawSession, b.taken) * float64(live))
+	for ; b.begun < min(known, b.live); b.begun++ {
+		next := b.begun + int(b.stream.Unit(users.DrawTalk, b.drawn)*float64(known-b.begun))
+		b.open[b.begun], b.open[next] = b.open[next], b.open[b.begun]
+		b.drawn++
+	}
+	i := int(b.stream.Unit(users.DrawSession, b.taken) * float64(b.begun))
 	b.taken++
 	row := b.open[i][0]
 	if b.open[i] = b.open[i][1:]; len(b.open[i]) == 0 {
 		b.open = slices.Delete(b.open, i, i+1)
+		b.begun--
 	}
 	return row, nil
 }
 
-// alive returns the number of live conversations.
+// alive returns the number of conversations of the current cycle that were read.
 func (b *interleave) alive() (n int) {
-	for n < min(len(b.open), b.live) && b.open[n][0].cycle == b.open[0][0].cycle {
+	for n < min(len(b.open), b.live+drawnAmong) && b.open[n][0].cycle == b.open[0][0].cycle {
 		n++
 	}
 	return n

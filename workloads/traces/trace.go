@@ -30,6 +30,7 @@ type Config struct {
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
 	MaxRequests  int64   // number of requests after which the load ends, 0 = never
 	Seed         uint64  // the run's seed plus the rank
+	Trial        int     // number of the trial, which has its own order of conversations without times
 
 	// Live is the number of sessions of agents, or of conversations without times, that run
 	// concurrently. 0 means 1: one after the other. A block trace that also has requests outside
@@ -105,8 +106,9 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 			t.queue.priority[c] = cfg.Profile.QoS[c].Priority
 		}
 	}
-	// Read up to Start here, before workers wait for requests: it may be millions of rows.
-	if cfg.Start > 0 && t.peek() == nil && t.Err() != nil {
+	// Read up to Start here, before workers wait for requests: it may be millions of rows. The texts of the
+	// first conversations without times are counted here, too.
+	if (cfg.Start > 0 || format.Untimed) && t.peek() == nil && t.Err() != nil {
 		return nil, t.Err()
 	}
 	return t, nil

@@ -43,6 +43,7 @@ const (
 	DrawSession // start of one of the first sessions
 	DrawPause   // pause between a session and the next
 	DrawScript  // everything in a session, in order
+	DrawTalk    // the next conversation of a file without times
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd
