@@ -71,13 +71,14 @@ func (t *trial) eachCard(do func(*result.Card, nvml.Card)) {
 	for i := range t.info.Cards {
 		to := &t.info.Cards[i]
 		at := slices.IndexFunc(cards, func(c nvml.Card) bool { return c.Address == to.Address })
-		switch {
-		case err != nil:
-			to.NVMLReason = err.Error()
-		case at < 0:
-			to.NVMLReason = "NVML has no card at " + to.Address
-		default:
+		if at >= 0 && err == nil {
 			do(to, cards[at])
+			continue
 		}
+		to.NVMLReason = "NVML has no card at " + to.Address
+		if err != nil {
+			to.NVMLReason = err.Error()
+		}
+		to.ReceivedBytes, to.SentBytes = nil, nil // what the begin of the window wrote is since the boot
 	}
 }

@@ -16,10 +16,23 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/gputier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 )
+
+// NVML that fails at the end of the window: counters since the boot are no growth in the window.
+func TestCardCountersThatEndWithoutNVML(t *testing.T) {
+	tr := &trial{}
+	tr.cards = &gputier.Tier{}
+	tr.info.Cards = []result.Card{{Address: "no card", ReceivedBytes: new(int64(1) << 50), SentBytes: new(int64(1) << 50)}}
+	tr.closeCardCounters()
+	card := tr.info.Cards[0]
+	assert.NotEmpty(t, card.NVMLReason)
+	assert.Nil(t, card.ReceivedBytes)
+	assert.Nil(t, card.SentBytes)
+}
 
 // ticking is a workload that is neither requests nor plain I/O: it counts a request a second.
 type ticking struct {

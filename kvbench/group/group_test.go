@@ -430,7 +430,22 @@ func TestWhoIsNotTaken(t *testing.T) {
 			other.Job = "another"
 			assert.ErrorIs(t, meets(l, other), errGone)
 		}
+		// Two hellos at once: the rank of one of them at most is there.
 		ours, theirs := net.Pipe()
+		go l.accept(ours)
+		caller := newCaller(theirs)
+		twice := []*call{caller.start("Hello", hello(0, 3), nil), caller.start("Hello", hello(2, 3), nil)}
+		for _, k := range twice {
+			<-k.done
+		}
+		assert.True(t, twice[0].err != nil || twice[1].err != nil)
+		caller.close()
+		synctest.Wait()
+		for rank, c := range l.clients {
+			assert.True(t, c == nil || c.hello.Rank == rank)
+		}
+		l.clients[0], l.clients[2], l.stopped = nil, nil, ""
+		ours, theirs = net.Pipe()
 		go l.accept(ours)
 		_, _ = theirs.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
 		theirs.Close()

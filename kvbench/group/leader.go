@@ -53,6 +53,7 @@ type client struct {
 	link   *link
 	ctx    context.Context // ends with the connection
 
+	greeted  atomic.Bool // the first Hello has come; there is no second one
 	admitted atomic.Bool
 
 	lost  *result.LostClient
@@ -127,10 +128,10 @@ func (c *client) method(name string) method {
 		"Leave": handle(c.Leave)}[name]
 }
 
-// Hello admits a rank, or returns why not. It closes the connection of another job.
+// Hello admits a rank, or returns why not. It closes the connection of another job, and at a second call.
 func (c *client) Hello(hello Hello, _ *struct{}) error {
 	l := c.leader
-	if hello.Job != l.Hello.Job {
+	if hello.Job != l.Hello.Job || c.greeted.Swap(true) {
 		return c.link.Close()
 	}
 	c.hello = hello

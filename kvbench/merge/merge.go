@@ -34,7 +34,10 @@ func Ranks(ranks []*result.Result, clients *result.Clients) *result.Result {
 	out.Warnings = warnings(ranks)
 	hists := histograms(out, ranks)
 	out.Checkpoint = checkpoint(ranks, hists)
-	out.Timeline = timeline(ranks)
+	if out.Timeline = timeline(ranks); out.Timeline == nil && ranks[0].Timeline != nil {
+		out.Warnings = append(out.Warnings, "the ranks' timelines are not merged, because their windows do not overlap "+
+			"or their intervals differ in length: the result of each rank has its own")
+	}
 	out.Complete(hists)
 	// Only the merged counters show whether another process read from the device. This warning
 	// comes first, because ranks may have hundreds of warnings.

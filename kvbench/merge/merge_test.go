@@ -319,5 +319,11 @@ func TestTimelinesStandOnOneAxis(t *testing.T) {
 	ranks[1].StartTime = "2026-01-02T03:05:00Z" // never at the same time
 	out = Ranks(ranks, nil)
 	assert.Nil(t, out.Timeline)
+	assert.Contains(t, out.Warnings[len(out.Warnings)-1], "the ranks' timelines are not merged")
 	assert.Nil(t, CommonWindow(ranks))
+	// Windows that end by count: one reached the length at which an interval doubles.
+	ranks[1].StartTime, ranks[1].Timeline.IntervalNS = ranks[0].StartTime, 2e9
+	out = Ranks(ranks, nil)
+	assert.Nil(t, out.Timeline)
+	assert.Contains(t, out.Warnings[len(out.Warnings)-1], "their intervals differ in length")
 }

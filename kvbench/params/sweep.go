@@ -33,13 +33,25 @@ func points(axes []Axis) []map[string]string {
 }
 
 // pointName is the sub-benchmark's name: key=value joined by /. A slash inside a value would look
-// like another level of sub-benchmarks and becomes an underscore.
+// like another level of sub-benchmarks and becomes an underscore, or more of them where that is another
+// value's name.
 func pointName(axes []Axis, point map[string]string) string {
 	parts := make([]string, len(axes))
 	for i, a := range axes {
-		parts[i] = a.Key + "=" + strings.ReplaceAll(point[a.Key], "/", "_")
+		parts[i] = a.Key + "=" + namesOf(a.Values)[slices.Index(a.Values, point[a.Key])]
 	}
 	return strings.Join(parts, "/")
+}
+
+func namesOf(values []string) (names []string) {
+	for _, value := range values {
+		name := strings.ReplaceAll(value, "/", "_")
+		for under := "__"; name != value && (slices.Contains(values, name) || slices.Contains(names, name)); under += "_" {
+			name = strings.ReplaceAll(value, "/", under)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // sweep reads the sweeps of the strongest layer that has any.

@@ -73,7 +73,7 @@ func (r *Result) Metrics() []Metric {
 	if c := r.Checkpoint; c != nil {
 		// Use the rates of the rules, because the window has pauses.
 		c.metrics(add)
-		r = &Result{CompletionUnit: UnitOperation,
+		r = &Result{CompletionUnit: UnitOperation, Clients: r.Clients,
 			DeviceCounters: DeviceCounters{ReadRatio: c.DeviceRatio()},
 			Harness: Harness{CPUNSPerByte: r.Harness.CPUNSPerByte,
 				PeakRSSBytes: r.Harness.PeakRSSBytes}}

@@ -59,6 +59,21 @@ func TestOpened(t *testing.T) {
 
 // More in flight at the knee is no loss, and less no gain: a drive that became faster needs more.
 // Device reads compared with those of the application say whose they were. A gate judges neither.
+// Clients that meet for a checkpoint have the values of all clients that meet.
+func TestClientsOfACheckpointAreOnTheLine(t *testing.T) {
+	clients := &Clients{StartSkewNS: new(int64(5)), PerRank: []ClientRank{{ReadP95NS: new(int64(7)),
+		WriteP95NS: new(int64(8))}, {ReadP95NS: new(int64(9)), WriteP95NS: new(int64(6))}}}
+	for _, r := range []*Result{{Clients: clients}, {Clients: clients, Checkpoint: &Checkpoint{}}} {
+		values := map[string]float64{}
+		for _, m := range r.Metrics() {
+			values[m.Unit] = m.Value
+		}
+		assert.InDelta(t, 5, values["start-skew-ns"], 0)
+		assert.InDelta(t, 9, values["slowest-rank-read-p95-ns"], 0)
+		assert.InDelta(t, 8, values["slowest-rank-write-p95-ns"], 0)
+	}
+}
+
 func TestWhatHasNoBetter(t *testing.T) {
 	for _, u := range Directed() {
 		assert.NotContains(t, []string{"knee-bytes", "device-read-ratio"}, u.Name)
