@@ -76,8 +76,8 @@ var situations = map[string]func(*Values) bool{
 	"no agent_prompt_tokens":     func(v *Values) bool { return len(v.Profile.Sessions.AgentPrompts) == 0 },
 	"no documents":               func(v *Values) bool { return v.Profile.Sessions.Documents == 0 },
 	"ranks that this run starts": (*Values).Starts,
-	"ranks that do not meet":     func(v *Values) bool { return !v.meets && !v.refused["ranks"] },
-	"a single client":            func(v *Values) bool { return v.Alone() && !v.refused["ranks"] },
+	"ranks that do not meet":     func(v *Values) bool { return !v.meets },
+	"a single client":            (*Values).Alone,
 }
 
 // conditions finds where the conditions of a clause begin: at a parameter or a situation.
@@ -112,9 +112,24 @@ func (c clause) names(b Bench) bool { return b.Name != "" && slices.Contains(c.b
 // holds reports whether the conditions are met by these values.
 func (c clause) holds(v *Values) bool {
 	return !slices.ContainsFunc(c.conditions, func(condition string) bool {
-		return meets(v, condition) == c.without
+		// A refused text may have met it, or not: what depends on it is not wrong, too.
+		return !v.unread(condition) && meets(v, condition) == c.without
 	})
 }
+
+// unread reports whether a condition or situation is about a parameter whose text was refused.
+func (v *Values) unread(condition string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(condition, "-"), "=")
+	return v.refused[name] || ofLayout.MatchString(condition) && v.refusedAny("engine", "layout") ||
+		ofRanks.MatchString(condition) && v.refusedAny("rank", "ranks", "rendezvous")
+}
+
+func (v *Values) refusedAny(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return v.refused[name] })
+}
+
+// Situations that depend on the layout, which an engine may set, and on how ranks meet.
+var ofLayout, ofRanks = regexp.MustCompile("layout|engine's"), regexp.MustCompile("^ranks that|a single client")
 
 func meets(v *Values, condition string) bool {
 	if situation := situations[condition]; situation != nil {
@@ -123,8 +138,7 @@ func meets(v *Values, condition string) bool {
 	name, value, valued := strings.Cut(condition[1:], "=")
 	text := v.Text(name)
 	begin, prefix := strings.CutSuffix(value, "*")
-	// A refused text may have met it: what depends on it is not wrong, too.
-	return v.refused[name] || !valued && text != find(name).def[v.Division] ||
+	return !valued && text != find(name).def[v.Division] ||
 		valued && (text == value || prefix && strings.HasPrefix(text, begin))
 }
 

@@ -3,7 +3,9 @@ package params
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,7 +149,11 @@ func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
 // checkpoint applies the rules between the parameters of checkpoints.
 func (r *resolver) checkpoint() {
 	v := r.v
-	if !v.Bench.Checkpoints() || v.Skip() != "" {
+	other := func(name string) bool {
+		return name == "ranks" || strings.HasPrefix(name, "checkpoint-") ||
+			strings.HasPrefix(name, "stream-")
+	}
+	if !v.Bench.Checkpoints() || v.Skip() != "" || slices.ContainsFunc(slices.Collect(maps.Keys(v.refused)), other) {
 		return
 	}
 	c, s := &v.Checkpoint, &v.Stream

@@ -109,3 +109,67 @@ func TestAGivenDefaultChangesNothing(t *testing.T) {
 	}
 	assert.Greater(t, compared, 900)
 }
+
+// A parameter that cannot be read leads to no refusal of another one: neither of what applies only with it, or
+// only without it, nor of what a rule ties to it.
+func TestARefusalIsAlone(t *testing.T) {
+	for _, line := range []string{
+		"Synthetic -storage-capacity-gb=4 -cache-dir=/x -io=buffered -settle=1s -keep-files",
+		"Synthetic -storage-capacity-gb=none -cpu-mem-gb=4 -evict=lfu",
+		"Synthetic -engine=vllm -cpu-mem-gb=2 -object-tokens=32 -read-threads=2",
+		"Synthetic -layout=lmcache-raw -object-tokens=64 -write-threads=2 -io-depth=8",
+		"Synthetic -layout=lmcache-fs -layerwise -model=llama3.1-8b",
+		"Synthetic -layout=mooncake-bucket -evict=bucket",
+		"Synthetic -gpu-mem-gb=2 -num-gpus=2 -tensor-parallel=2 -gpu-bandwidth-gbps=10 -layout=vllm-fs -tp-io=all",
+		"Synthetic -cpu-mem-gb=1 -tier-policy=write-through -write-behind-gb=1 -promote=on-hit",
+		"Synthetic -cpu-mem-gb=1 -tier-policy=selective -admit-after=3",
+		"Synthetic -enable-rag -rag-num-docs=5 -decode-reads=batched -turns=overtaking",
+		"Synthetic -enable-autoscaling -autoscaler-mode=capacity -autoscaler-interval=1s",
+		"Synthetic -cache-dir=s3://bucket/p -storage-capacity-gb=8 -s3-keys=lmcache -engine=lmcache -s3-region=x",
+		"Synthetic -io-trace-log=x.csv -io-trace-deletes -storage-capacity-gb=4",
+		"Synthetic -simulate-device=read=1GiB/s,write=1GiB/s -request-rate=5 -request-spacing=constant",
+		"Synthetic -precondition -precondition-size-gb=1 -precondition-threads=2",
+		"Synthetic -profile=chat -trace-speedup=2 -arrival=closed-loop",
+		"Synthetic -enable-latency-tracing -latency-trace-level=file -latency-trace-filter=process",
+		"Synthetic -metrics-listen=0.0.0.0:0 -metrics-remote",
+		"Synthetic -ranks=2 -rank-failure=continue",
+		"Synthetic -ranks=4 -rank=3 -local-ranks=2 -rendezvous=a:1 -shared-dir=true -rendezvous-timeout=5s",
+		"Synthetic -num-gpus=4 -tensor-parallel=4 -tp-rule=mlperf",
+		"Synthetic -gpu=h100 -model=llama3.1-8b -division=open",
+		"Synthetic -prefill-rate=1000 -kv-dtype=float16",
+		"PrefillOnly -prefill-only -max-requests=5",
+		"MaxStorageStress -division=closed -rehearse -storage-capacity-gb=100",
+		"Checkpoint -checkpoint-writes=4 -checkpoint-reads=3 -checkpoint-keep=3 -stream-chunk=1MiB -stream-range=4MiB",
+		"Checkpoint -checkpoint-accelerators=8 -ranks=4 -checkpoint-shift=2 -io=buffered -fadvise=sequential",
+		"CheckpointStream -stream-buffers=32 -stream-writers=20 -checkpoint-reads=0 -checkpoint-writes=2",
+		"BlockIO -workers=4 -io-depth=8 -ceiling-size-gb=1",
+		"StorageCeiling -read-share=0.7 -chunk-size=64KiB -storage-capacity-gb=8 -ceiling-size-gb=5",
+		"Checkpoint -stream-readers=2 -stream-buffers=16 -stream-range=16MiB -stream-chunk=4MiB",
+		"Checkpoint -checkpoint-model=70b -checkpoint-accelerators=64 -checkpoint-accelerator-type=b200",
+		"Synthetic -division=open -decode-only -num-users=5 -storage-capacity-gb=40 -model=llama3.1-8b",
+		"Synthetic -division=open -storage-capacity-gb=2 -model=tiny-1b -tensor-parallel=1",
+		"Synthetic -storage-capacity-gb=none -gpu-mem-gb=20 -num-gpus=2 -model=llama3.1-8b",
+	} {
+		words := strings.Fields(line)
+		refusals := func(args []string) Violations {
+			v, err := typed(t, args...).Resolve(Inputs{Base: "/base", Bench: bench(t, words[0])})
+			var bad Violations
+			errors.As(err, &bad)
+			more, _ := Unused(v.Points)
+			return bad.Merge(more)
+		}
+		require.Empty(t, refusals(words[1:]), line)
+		for i, word := range words[1:] {
+			name, _, _ := strings.Cut(word, "=")
+			p := find(strings.TrimPrefix(name, "-"))
+			if _, err := p.kind.parse("?,?="); err == nil || p.name == "division" {
+				continue // any text, or what all others depend on
+			}
+			args := slices.Clone(words[1:])
+			args[i] = name + "=?,?="
+			bad := refusals(args)
+			assert.Len(t, bad, 1, "%q", args)
+			assert.True(t, bad.About(p.name), "%q: %s", args, bad)
+		}
+	}
+}

@@ -124,17 +124,13 @@ func (rule rule) other() string {
 // rules refuses values that break a rule. It ignores rules that name a benchmark that skips, and values
 // that are refused already or that depend on a refused one.
 func (r *resolver) rules() {
-	refused := func(condition string) bool {
-		name, _, _ := strings.Cut(condition, "=")
-		return r.v.refused[strings.TrimPrefix(name, "-")]
-	}
 	for _, rule := range rules {
 		i := slices.IndexFunc(rule.clauses, func(c clause) bool {
 			return c.covers(r.v) && c.holds(r.v) && (!c.names(r.v.Bench) || r.v.Skip() == "") &&
-				!slices.ContainsFunc(c.conditions, refused)
+				!slices.ContainsFunc(slices.Concat(c.benchmarks, c.conditions), r.v.unread)
 		})
 		other, values := rule.other(), rule.values
-		if i < 0 || refused(other) {
+		if i < 0 || r.v.unread(other) {
 			continue
 		}
 		if other != "" {

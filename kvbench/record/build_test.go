@@ -149,6 +149,8 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	assert.Equal(t, result.StatusFailed, run(result.DivisionClosed, 100, 1, false).Status)
 	fatal := run(result.DivisionOpen, 100, 1, true)
 	assert.Equal(t, result.StatusFailed, fatal.Status)
+	assert.Equal(t, result.NoVerdict, fatal.Harness.Verdict.Kind)
+	assert.Equal(t, "the trial failed", fatal.Harness.Verdict.Reason)
 	assert.Contains(t, fatal.Error, "u1/c0/t1 at offset 4096")
 	assert.Equal(t, "u1", result.ErrorSample{Key: "u1"}.Where())
 }

@@ -10,6 +10,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
+	"kvbench/kvbench/verdict"
 	"kvbench/tiers"
 )
 
@@ -319,5 +320,8 @@ func (b *builder) status() {
 		}
 		fail("no %s completed in the window of %s: %s; %s", r.CompletionUnit,
 			b.window.Round(time.Millisecond), r.Harness.Verdict.Reason, advice)
+	}
+	if r.Status == result.StatusFailed { // the message above has what was measured
+		r.Harness.Verdict = verdict.Judge(r)
 	}
 }

@@ -54,6 +54,8 @@ func Judge(r *result.Result) result.Verdict {
 	working := e.process > processLimit && r.PlainIO == nil
 	say := func(kind, reason string) { v.Kind, v.Reason = kind, e.moved()+": "+reason }
 	switch {
+	case r.Status == result.StatusFailed: // its load was another one than that of the parameters
+		v.Kind, v.Reason = result.NoVerdict, "the trial failed"
 	case r.WindowNS <= 0:
 		v.Kind, v.Reason = result.NoVerdict, "there was no window in which anything was measured"
 	case e.unloaded > idleLimit:
