@@ -159,19 +159,19 @@ func (s *simulation) about() *result.Simulation {
 
 // DeviceStat reads the kernel's counters of the device behind the storage tier. It returns nil if there are
 // none, or if the read fails. DeviceCounters in the result has the reason why there are none.
-func (e *Env) DeviceStat() *host.BlockStat {
+func (e *Env) DeviceStat() host.Reading {
 	s, err := e.trial.device.ReadStat()
 	if err != nil || e.trial.info.DeviceCounters.Device == "" {
 		return nil
 	}
-	return &s
+	return s
 }
 
 // readDevice reads the kernel's counters of the backing device. If that fails once, the result has the reason
 // and no counters.
-func (t *trial) readDevice() host.BlockStat {
+func (t *trial) readDevice() host.Reading {
 	if t.info.DeviceCounters.Device == "" {
-		return host.BlockStat{}
+		return nil
 	}
 	s, err := t.device.ReadStat()
 	if err != nil {
@@ -250,8 +250,8 @@ func (t *trial) behind() (all host.Device, err error) {
 
 // readRoots reads the counters of the device of each of several directories. It reads none if the
 // directory has no device, or if another directory of the run is on the same device.
-func (t *trial) readRoots() []host.BlockStat {
-	all := make([]host.BlockStat, len(t.info.IO.Roots))
+func (t *trial) readRoots() []host.Reading {
+	all := make([]host.Reading, len(t.info.IO.Roots))
 	for i := range all {
 		if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
 			var err error

@@ -180,8 +180,8 @@ type trial struct {
 
 	// The counters of process and kernel at the start of the window.
 	usage     host.Usage
-	stat      host.BlockStat
-	rootStats []host.BlockStat // of each of several directories
+	stat      host.Reading
+	rootStats []host.Reading // of each of several directories
 }
 
 // directory is a directory of the storage tier.
@@ -340,10 +340,11 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 		return since, nil
 	}
 	for last := int64(-1); ; {
-		s, err := t.device.ReadStat()
+		all, err := t.device.ReadStat()
 		if err != nil {
 			return since, nil // DeviceCounters reports the error
 		}
+		s := all.Sub(nil)
 		now := t.Clock.Now()
 		if s.DiscardIOs != last && last >= 0 {
 			since = now

@@ -258,7 +258,7 @@ func (l *Load) timed(ctx context.Context, step int,
 	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
 	// Other processes add to the count, so it proves only a lower bound of our reads.
 	if after := l.env.DeviceStat(); before != nil && after != nil {
-		moved := after.Sub(*before)
+		moved := after.Sub(before)
 		run.DeviceBytes = &moved.ReadBytes
 		if l.Op == tiers.Write {
 			run.DeviceBytes = &moved.WriteBytes

@@ -84,8 +84,9 @@ func (l loopFile) watch(t *testing.T, requests int64, args ...string) (stdout, s
 	device, err := host.BackingDevice(l.dir)
 	require.NoError(t, err)
 	served := func() int64 {
-		s, err := device.ReadStat()
+		all, err := device.ReadStat()
 		assert.NoError(t, err)
+		s := all.Sub(nil)
 		return s.ReadIOs + s.WriteIOs
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,7 +22,7 @@ func (c *Collector) build(w *window) (*tracing.Trace, error) {
 	p.Status, p.WindowNS = tracing.StatusTraced, int64(w.end.Sub(w.start))
 	p.Warnings = slices.Clone(p.Warnings)
 	if w.stat != nil && w.statEnd != nil {
-		stat := w.statEnd.Sub(*w.stat)
+		stat := w.statEnd.Sub(w.stat)
 		p.Stat = &stat.DeviceStat
 	}
 	if c.unavailable != nil {

@@ -149,7 +149,7 @@ type window struct {
 	opened, shut  bool
 	start, end    time.Time
 	before, after edge
-	stat, statEnd *host.BlockStat
+	stat, statEnd host.Reading
 	lost          lostInFlight
 	err           error // the first error; kept until the next window
 }
@@ -277,8 +277,8 @@ func (w *window) edge(to *edge, p programs) {
 	w.err = errors.Join(w.err, err)
 }
 
-// readStat reads the counters of the traced device, or sums those of its traced members.
-func (c *Collector) readStat() *host.BlockStat {
+// readStat reads the counters of the traced device, or of its traced members.
+func (c *Collector) readStat() host.Reading {
 	s, err := host.ReadStats(c.targets)
 	if len(c.targets) == 0 {
 		s, err = c.device.ReadStat()
@@ -286,7 +286,7 @@ func (c *Collector) readStat() *host.BlockStat {
 	if err != nil {
 		return nil
 	}
-	return &s
+	return s
 }
 
 // lostInFlight counts requests without a completion that still count as in flight.
@@ -305,7 +305,7 @@ const lostAfter = 60 * time.Second
 func (c *Collector) countLost() {
 	w := &c.window
 	now := w.after.now
-	if s := c.readStat(); s == nil || s.InFlight != 0 {
+	if s := c.readStat(); s == nil || s.Sub(nil).InFlight != 0 {
 		now -= min(now, uint64(lostAfter))
 	}
 	lost, err := c.programs.lostInFlight(now)

@@ -98,7 +98,7 @@ func TestProcessFilter(t *testing.T) {
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
 				s, err := d.ReadStat()
-				return err == nil && s.ReadIOs > idle.ReadIOs+100
+				return err == nil && s.Sub(idle).ReadIOs > 100
 			}, 10*time.Second, 10*time.Millisecond, "the other one runs")
 			sh := copied(t, "sh", "watched-shell")
 			tr := traced(t, Options{Device: d, Filter: tracing.FilterProcess,

@@ -49,9 +49,26 @@ func (s BlockStat) Sub(before BlockStat) BlockStat {
 	return s
 }
 
-// Add sums readings of two devices: of paths of one multipath device, or of the devices of several
-// directories. Stacked devices must not be summed, because a byte would count in each layer.
-func (s BlockStat) Add(o BlockStat) BlockStat {
+// Reading is one reading of several devices: of the paths of one multipath device, or of the devices of several
+// directories.
+type Reading []BlockStat
+
+// Sub returns the work of all devices between an earlier reading and this one, or since they appeared without
+// an earlier one. Times are subtracted for each device: the device that was busy longest since boot need not be
+// the one that was busy in between.
+func (r Reading) Sub(before Reading) (sum BlockStat) {
+	for i, s := range r {
+		if before != nil {
+			s = s.Sub(before[i])
+		}
+		sum = sum.add(s)
+	}
+	return sum
+}
+
+// add sums the work of two devices in one period. Stacked devices must not be summed, because a byte would
+// count in each layer.
+func (s BlockStat) add(o BlockStat) BlockStat {
 	o.IOTicks = max(o.IOTicks-s.IOTicks, 0) // they were busy at the same time
 	for i, to := range s.counts() {
 		*to += *o.counts()[i]

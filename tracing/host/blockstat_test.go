@@ -23,10 +23,10 @@ func TestBlockStatSub(t *testing.T) {
 		after.Sub(before))
 }
 
-func TestBlockStatAdd(t *testing.T) {
+func TestReadingOfSeveralDevices(t *testing.T) {
 	one := BlockStat{InFlight: 7, DeviceStat: tracing.DeviceStat{ReadIOs: 1, ReadBytes: 1024,
 		IOTicks: 8 * time.Millisecond, TimeInQueue: 9 * time.Millisecond}}
 	assert.Equal(t, BlockStat{InFlight: 14, DeviceStat: tracing.DeviceStat{ReadIOs: 2,
 		ReadBytes: 2048, IOTicks: 8 * time.Millisecond, // both were busy at the same time
-		TimeInQueue: 18 * time.Millisecond}}, one.Add(one))
+		TimeInQueue: 18 * time.Millisecond}}, Reading{one, one}.Sub(nil))
 }

@@ -31,7 +31,7 @@ type Device struct {
 	// empty, ReadStat works. Name may be known nevertheless (statistics switched off).
 	Reason string
 
-	counted []Disk // the disks that ReadStat sums: the device, or the paths of a multipath head
+	counted []Disk // the disks that ReadStat reads: the device, or the paths of a multipath head
 }
 
 // BackingDevice finds the block device behind the directory or file at path, which must exist. A
@@ -86,11 +86,11 @@ func Together(all ...Device) Device {
 // Title returns the name of the device, or of its members: sda, nvme0n1+nvme1n1; "" without a device.
 func (d Device) Title() string { return cmp.Or(d.Name, strings.Join(d.Members, "+")) }
 
-// ReadStat reads the device's counters: one open, read and close of a small file in sysfs, which takes
-// some ten microseconds. It fails with the Reason if that is set.
-func (d Device) ReadStat() (BlockStat, error) {
+// ReadStat reads the counters of each device behind d: one open, read and close of a small file in sysfs, which
+// takes some ten microseconds. It fails with the Reason if that is set.
+func (d Device) ReadStat() (Reading, error) {
 	if d.Reason != "" || len(d.counted) == 0 {
-		return BlockStat{}, fmt.Errorf("no block device statistics: %s", d.Reason)
+		return nil, fmt.Errorf("no block device statistics: %s", d.Reason)
 	}
 	s, err := ReadStats(d.counted)
 	if err != nil {

@@ -94,16 +94,16 @@ func (d Disk) Number(file string) int64 {
 	return 0
 }
 
-// ReadStats sums the counters of disks.
-func ReadStats(disks []Disk) (sum BlockStat, err error) {
+// ReadStats reads the counters of disks.
+func ReadStats(disks []Disk) (all Reading, err error) {
 	for _, d := range disks {
 		s, err := d.ReadStat()
 		if err != nil {
-			return BlockStat{}, err
+			return nil, err
 		}
-		sum = sum.Add(s)
+		all = append(all, s)
 	}
-	return sum, nil
+	return all, nil
 }
 
 var nvmeHead = regexp.MustCompile(`^nvme(\d+)n(\d+)$`)
@@ -123,7 +123,7 @@ func (r Root) nvmePaths(head string) (names []string) {
 	return names
 }
 
-// stacked finds the devices directly below d, and decides whose counters ReadStat sums. It returns d with
+// stacked finds the devices directly below d, and decides whose counters ReadStat reads. It returns d with
 // Members, BackingFile and Note set; a plain disk has none of them.
 func (d Device) stacked() Device {
 	at := Root(d.SysPath)
@@ -145,7 +145,7 @@ func (d Device) stacked() Device {
 	// Multipath heads have I/O counters since Linux 6.4 (commit d4d957b53d91). Mounting a filesystem reads at
 	// least the superblock. So a head without reads and writes has no counters, and the counters of its paths
 	// are summed instead.
-	if head, err := d.ReadStat(); err == nil && head.ReadIOs+head.WriteIOs == 0 {
+	if head, err := d.Disk.ReadStat(); err == nil && head.ReadIOs+head.WriteIOs == 0 {
 		d.counted = nil
 		for _, path := range d.Members {
 			d.counted = append(d.counted, Disk{Name: path, SysPath: d.root.Path("/sys/block", path),

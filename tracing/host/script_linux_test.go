@@ -25,6 +25,7 @@ import (
 //	  node PATH NUMBER   a device node
 //	  cpus N             the processors of the affinity mask
 //	device             the device behind /mnt/kv, with its counters
+//	work NAME…         the work of several devices since the last "work" of this machine, or since they appeared
 //	disks NAME…        the devices with requests of a device, or of members=(…)
 //	mount PATH…        the mount of each path; transfers PATH…: its transfer sizes
 //	named NAME         a device by its name, and the disks below it
@@ -43,6 +44,8 @@ func TestMachines(t *testing.T) {
 				f.build(d.Input)
 			case "device":
 				f.printDevice(&b)
+			case "work":
+				f.printWork(&b, d)
 			case "disks":
 				f.printDisks(&b, d)
 			case "mount", "transfers":
@@ -78,13 +81,14 @@ func TestMachines(t *testing.T) {
 type fakeMachine struct {
 	t *testing.T
 	machine
+	before Reading // of the last "work"
 }
 
 func newFakeMachine(t *testing.T) fakeMachine {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	f := fakeMachine{t, machine{Root: Root(root)}}
+	f := fakeMachine{t: t, machine: machine{Root: Root(root)}}
 	f.affinity = func() int { return 0 }
 	f.identify = func(string) (identity, error) { return identity{path: "/mnt/kv"}, nil }
 	f.blockNode = func(string) (uint32, uint32, error) { return 0, 0, errors.New("no such node") }
@@ -180,18 +184,35 @@ func (f fakeMachine) printDevice(b *strings.Builder) {
 			fmt.Fprintf(b, "%s: %s\n", line.key, line.value)
 		}
 	}
-	s, err := d.ReadStat()
+	all, err := d.ReadStat()
 	switch {
 	case d.Reason != "":
 		require.EqualError(f.t, err, "no block device statistics: "+d.Reason)
 	case err != nil:
 		fmt.Fprintln(b, err)
 	default:
-		fmt.Fprintf(b, "read %d %d %v, write %d %d %v, flush %d %v, discard %d %d %v, "+
-			"busy %v, queue %v, in flight %d\n", s.ReadIOs, s.ReadBytes, s.ReadTicks, s.WriteIOs,
-			s.WriteBytes, s.WriteTicks, s.FlushIOs, s.FlushTicks, s.DiscardIOs, s.DiscardBytes,
-			s.DiscardTicks, s.IOTicks, s.TimeInQueue, s.InFlight)
+		printStat(b, all.Sub(nil))
 	}
+}
+
+func (f *fakeMachine) printWork(b *strings.Builder, d *datadriven.TestData) {
+	var all []Device
+	for _, arg := range d.CmdArgs {
+		dev, err := f.namedDevice(arg.Key)
+		require.NoError(f.t, err)
+		all = append(all, dev)
+	}
+	after, err := Together(all...).ReadStat()
+	require.NoError(f.t, err)
+	printStat(b, after.Sub(f.before))
+	f.before = after
+}
+
+func printStat(b *strings.Builder, s BlockStat) {
+	fmt.Fprintf(b, "read %d %d %v, write %d %d %v, flush %d %v, discard %d %d %v, "+
+		"busy %v, queue %v, in flight %d\n", s.ReadIOs, s.ReadBytes, s.ReadTicks, s.WriteIOs,
+		s.WriteBytes, s.WriteTicks, s.FlushIOs, s.FlushTicks, s.DiscardIOs, s.DiscardBytes,
+		s.DiscardTicks, s.IOTicks, s.TimeInQueue, s.InFlight)
 }
 
 func (f fakeMachine) printDisks(b *strings.Builder, d *datadriven.TestData) {
