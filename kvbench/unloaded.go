@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
@@ -21,8 +23,9 @@ import (
 const (
 	// In a short window the measurement takes this part of the window's length.
 	unloadedPart = 10
-	// The fewest requests of each direction, for which a slow storage has this multiple of the time.
-	unloadedLeast, unloadedSlow = 8, 4
+	// The fewest requests of each direction. A storage with slow requests has longer than the measurement's
+	// time for them: a GET of 32 MiB at 50 MB/s takes 0.7 s.
+	unloadedLeast, unloadedLongest = 8, 10 * time.Second
 	// Objects are written for the measurement: in turns of up to 16 requests and 4 MiB, and of a
 	// sixteenth of a request, because entries may be smaller than a request. All objects together
 	// have at most 64 MiB, or half of the tier, which is enough for 8 objects of each kind.
@@ -144,6 +147,7 @@ func (m *alone) write(ctx context.Context, left int64) (err error) {
 		}
 	}
 	m.unloaded.Write = l.means()
+	m.reasonOf("write", l)
 	return err
 }
 
@@ -156,7 +160,7 @@ func (m *alone) read(ctx context.Context, objects []tiers.Object) error {
 	l.over = func() { stop(errWindowOver) }
 	draw := rand.New(rand.NewPCG(m.info.Seed, 0))
 	sink := &content.Verifier{Verify: content.VerifyNone}
-	defer func() { m.unloaded.Read = l.means() }()
+	defer func() { m.unloaded.Read = l.means(); m.reasonOf("read", l) }()
 	for n := 0; !l.enough(); n++ {
 		o := objects[n%len(objects)]
 		if len(m.written) == 0 {
@@ -217,7 +221,7 @@ type latencies struct {
 	begun, length time.Duration
 	over          func() // called when enough requests have completed; nil: nothing
 	chunk, pieces int64  // pieces in bytes, of the request in flight
-	n             int    // requests
+	n, retried    int    // requests; those that were sent more than once are in retried alone
 	sizes         [2]struct {
 		took  []time.Duration
 		bytes int64
@@ -229,9 +233,15 @@ func (m *alone) latencies() *latencies {
 		chunk: int64(m.Transfer.Chunk)}
 }
 
-// count receives each request.
+// count receives each request. A request that was sent again has no latency of its own: its time contains the
+// pauses between its attempts.
 func (l *latencies) count(c tiers.Chunk) {
-	if l.pieces += c.Bytes; !c.Piece && c.Bytes > 0 {
+	switch l.pieces += c.Bytes; {
+	case (c.Piece || c.Bytes == 0) && !(c.Retried && l.late()): // a late request is cut off
+	case c.Retried:
+		l.pieces = 0
+		l.retried++
+	default:
 		size := &l.sizes[0]
 		if l.pieces > l.chunk/2 {
 			size = &l.sizes[1]
@@ -240,7 +250,7 @@ func (l *latencies) count(c tiers.Chunk) {
 		l.pieces = 0
 		l.n++
 	}
-	if l.over != nil && l.enough() {
+	if l.over != nil && l.enough() && (l.n > 0 || l.late()) { // at n = 0 the first request is in flight
 		l.over()
 	}
 }
@@ -249,8 +259,27 @@ func (l *latencies) count(c tiers.Chunk) {
 // requests then.
 func (l *latencies) enough() bool {
 	spent := l.clock.Now() - l.begun
-	return spent >= l.length && (l.n == 0 || l.n >= unloadedLeast || spent >= unloadedSlow*l.length) ||
+	return spent >= l.length && (l.n+l.retried == 0 || l.n >= unloadedLeast) || l.late() ||
 		spent == 0 && l.n >= unloadedLeast // requests take no time
+}
+
+func (l *latencies) late() bool { return l.clock.Now()-l.begun >= unloadedLongest }
+
+// reasonOf says why a direction has no latency.
+func (m *alone) reasonOf(direction string, l *latencies) {
+	var why string
+	switch {
+	case l.n > 0:
+		return
+	case l.retried > 0:
+		why = fmt.Sprintf("%s was measured, and the store refused the first attempt of each",
+			units.Plural(l.retried, direction))
+	case l.late():
+		why = fmt.Sprintf("one %s took longer than the %s of the measurement", direction, unloadedLongest)
+	default:
+		return
+	}
+	m.unloaded.Reason = strings.TrimPrefix(m.unloaded.Reason+"; "+why, "; ")
 }
 
 // means are the means of the sizes that occurred, the smaller first. The slowest tenth is left out:

@@ -84,6 +84,8 @@ type Chunk struct {
 	// them. It is negative at the commit that writes bytes which earlier commits left in memory:
 	// the sum is what is still there.
 	Memory int64
+	// Retried: the request needed more than one attempt, so its time contains the pauses between them.
+	Retried bool
 	// Off is the offset in the object of a stream's write that the store has acknowledged.
 	Off int64
 	// Begun and Ended are the start and end of service at the device, on the run's clock. Submitted and

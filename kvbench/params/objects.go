@@ -73,6 +73,9 @@ func parseDirectory(s string) (any, error) {
 	case strings.Contains("/"+prefix, "//") || strings.ContainsFunc(prefix, unicode.IsControl):
 		return nil, errors.New("s3://BUCKET/PREFIX without control characters and without two slashes " +
 			"together in the prefix")
+	case slices.Contains(strings.Split(prefix, "/"), ".."), slices.Contains(strings.Split(prefix, "/"), "."):
+		return nil, errors.New("s3://BUCKET/PREFIX without . and .. between the slashes of the prefix: a store " +
+			"over a filesystem writes outside of such a prefix")
 	}
 	return strings.TrimRight(bucketScheme+bucket+"/"+prefix, "/"), nil
 }

@@ -3,7 +3,9 @@ package plainio
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,14 +75,15 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 }
 
 // onStore runs a routine on a bucket of the test store, whose answers take 10 ms, in virtual time.
-func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*result.Result,
+// Rules come before that one.
+func onStore(t *testing.T, workers int, window time.Duration, r Routine, rules ...s3test.Rule) (*result.Result,
 	*s3test.Server) {
 	t.Helper()
 	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}, InMemory: true,
-		Rules: []s3test.Rule{{Fault: s3test.Fault{Kind: s3test.Delay,
-			HeaderDelay: 10 * time.Millisecond}}}}, 2)
+		Rules: append(rules, s3test.Rule{Fault: s3test.Fault{Kind: s3test.Delay,
+			HeaderDelay: 10 * time.Millisecond}})}, 2)
 	wall := tiertest.Wall()
-	cfg := plainRun{kvbench.Config{Clock: wall, Storage: kvbench.StorageConfig{
+	cfg := plainRun{kvbench.Config{Clock: wall, Unloaded: 300 * time.Millisecond, Storage: kvbench.StorageConfig{
 		StorageBytes: 8 << 20,
 		Use:          buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: workers},
 		Bucket: &kvbench.Bucket{
@@ -101,6 +104,74 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 	assert.Empty(t, d.Keys("bucket", ""), "nothing is left behind")
 	assert.Empty(t, d.Uploads("bucket"))
 	return res, d
+}
+
+// TestUnloadedLatencyOfSlowStores: one request of these stores takes longer than the 150 ms that a direction is
+// measured for. At least eight whole requests are measured. A request that the store refused is no measure: its
+// time contains the pause before the next attempt.
+func TestUnloadedLatencyOfSlowStores(t *testing.T) {
+	const objects = "/[0-9a-f]{2}/"
+	delay := func(d time.Duration) s3test.Fault { return s3test.Fault{Kind: s3test.Delay, HeaderDelay: d} }
+	rate := s3test.Fault{Kind: s3test.Delay, BytesPerSec: 1e6} // per connection: 262 ms for an object
+	for _, c := range []struct {
+		name    string
+		op      s3test.Op
+		fault   s3test.Fault
+		took    time.Duration // one object
+		refused bool          // the first request, which waits 5 s then
+		missing string        // why there is no measurement
+	}{
+		{name: "rate, GET", op: s3test.Get, fault: rate, took: 262_144 * time.Microsecond},
+		{name: "rate, GET, refused", op: s3test.Get, fault: rate, took: 262_144 * time.Microsecond, refused: true},
+		{name: "rate, PUT", op: s3test.Put, fault: rate, took: 262_144 * time.Microsecond},
+		{name: "rate, PUT, refused", op: s3test.Put, fault: rate, took: 262_144 * time.Microsecond, refused: true},
+		{name: "first byte, GET", op: s3test.Get, fault: delay(200 * time.Millisecond), took: 200 * time.Millisecond},
+		{name: "first byte, GET, refused", op: s3test.Get, fault: delay(200 * time.Millisecond),
+			took: 200 * time.Millisecond, refused: true},
+		{name: "first byte, PUT", op: s3test.Put, fault: delay(200 * time.Millisecond), took: 200 * time.Millisecond},
+		{name: "first byte, PUT, refused", op: s3test.Put, fault: delay(200 * time.Millisecond),
+			took: 200 * time.Millisecond, refused: true},
+		{name: "too slow", op: s3test.Get, fault: delay(11 * time.Second),
+			missing: "one read took longer than the 10s of the measurement"},
+		{name: "refused until the end", op: s3test.Get, fault: delay(6 * time.Second), refused: true,
+			missing: "1 read was measured, and the store refused the first attempt of each"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &Ceiling{InFlight: 4, Footprint: 4 << 20}
+				if c.op == s3test.Get {
+					r.ReadShare = 1
+				}
+				rules := []s3test.Rule{{Op: c.op, Key: objects, Fault: c.fault}}
+				if c.refused {
+					rules = append([]s3test.Rule{{Op: c.op, Key: objects, Times: 1, Fault: s3test.Fault{
+						Kind: s3test.Status, Code: "SlowDown", RetryAfter: "5"}}}, rules...)
+				}
+				res, _ := onStore(t, 1, time.Minute, r, rules...)
+				u, v, requests := res.Harness.Unloaded, res.Harness.Verdict, int64(0)
+				assert.Equal(t, c.refused, strings.Contains(fmt.Sprint(res.Warnings),
+					"before the window requests waited 5 s in all"))
+				measured := u.Write
+				if c.op == s3test.Get {
+					measured = u.Read
+				}
+				if assert.Equal(t, c.missing, u.Reason); c.missing != "" {
+					assert.Equal(t, result.Undecided, v.Kind)
+					assert.Contains(t, v.Reason, c.missing)
+					assert.Empty(t, measured)
+					return
+				}
+				for _, of := range measured {
+					requests += of.Requests
+				}
+				assert.GreaterOrEqual(t, requests, int64(8))
+				assert.EqualValues(t, c.took, measured[len(measured)-1].NS)
+				// Each connection has the whole rate, so requests do not wait for each other.
+				assert.Equal(t, result.LatencyLimited, v.Kind, v.Reason)
+				assert.InDelta(t, 1, *v.Slowdown, 0.02)
+			})
+		})
+	}
 }
 
 // Plain I/O on a store is whole objects: by Put and Get, with the given number in flight or the one

@@ -163,6 +163,11 @@ func (b *builder) warnings() {
 			"the store was away or refused them for a while, which rates and latencies hold",
 			units.Nanoseconds.Text(o.BackoffNS), units.Percent(units.Ratio(o.BackoffNS, busy)))
 	}
+	if o := r.Objects; o != nil && o.EarlierBackoffNS > 0 {
+		b.warn("before the window requests waited %s in all for their next attempt: the store was away or "+
+			"refused them; what was measured then does not contain these requests",
+			units.Nanoseconds.Text(o.EarlierBackoffNS))
+	}
 	b.partOfTrace()
 	b.unusedInput()
 	b.sweep()

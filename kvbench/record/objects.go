@@ -155,7 +155,9 @@ func (r *Objects) Request(q store.Request) {
 	})
 	if inside {
 		r.total.BackoffNS += int64(q.Backoff)
-	} else if start, end := r.rec.Window(); cancelled && start <= q.Begun && q.Begun <= end {
+	} else if start, end := r.rec.Window(); q.Ended < start {
+		r.total.EarlierBackoffNS += int64(q.Backoff)
+	} else if cancelled && start <= q.Begun && q.Begun <= end {
 		// The end of the window cut off the request, which ends a little later. A request that is
 		// cut off in plain I/O after the window began after the window.
 		n := r.total.Operations[kind]

@@ -18,7 +18,9 @@ type Objects struct {
 	Status    map[string]int64 `json:"status" merge:"sum"`     // responses, by status code
 	Retries   map[string]int64 `json:"retries" merge:"sum"`    // attempts that were repeated, by cause
 	BackoffNS int64            `json:"backoff_ns" merge:"sum"` // pauses between attempts
-	Lost      int64            `json:"lost" merge:"sum"`       // reads of missing written objects
+	// such pauses before the window
+	EarlierBackoffNS int64 `json:"earlier_backoff_ns" merge:"sum"`
+	Lost             int64 `json:"lost" merge:"sum"` // reads of missing written objects
 	// acknowledged bytes of uploads that failed
 	WastedBytes int64 `json:"wasted_bytes" merge:"sum"`
 

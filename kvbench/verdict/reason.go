@@ -176,8 +176,12 @@ func (e *evidence) missing() string {
 		return "the latency of its I/O requests is missing"
 	case e.storage.Read.InFlightNS+e.storage.Write.InFlightNS == 0:
 		return "the latency of an I/O request is missing: the storage tier completed none"
-	case e.slowdown != nil || !e.waiting():
+	case !e.waiting():
 		return ""
+	case units.OrZero(e.slowdown) >= slowdownLeast:
+		return ""
+	case e.slowdown != nil:
+		return e.took() + ", so that was not the storage's latency alone"
 	}
 	why := cmp.Or(e.Harness.Unloaded.Reason, "it was not measured")
 	return "the latency at queue depth 1 before the window is missing: " + why

@@ -26,6 +26,9 @@ const (
 	// queueLimit is the latency ÷ the unloaded latency. At 2 a request waits as long as the storage
 	// works on it.
 	queueLimit = 2.0
+	// slowdownLeast is the least latency ÷ unloaded latency: requests that wait for each other are not faster
+	// than one alone. Noise makes the ratio somewhat less than 1.
+	slowdownLeast = 0.8
 	// queueAbove is a mean number of requests in flight. Below it requests hardly wait for each other.
 	queueAbove = 1.5
 	// deviceFull is a share of the window, or of the slots of a simulated device.

@@ -193,6 +193,9 @@ func TestVerdict(t *testing.T) {
 		{"as fast as single requests", []change{latency(1.4)}, result.LatencyLimited,
 			"1.40 times the 2.86 ms at queue depth 1 before the window; more in flight is bounded by " +
 				"depth (each of 4 workers had 1 at most; -io-depth), and -bench Knee shows"},
+		{"a little faster than single requests", []change{latency(.9)}, result.LatencyLimited, "0.90 times"},
+		{"much faster than single requests", []change{latency(.22)}, result.Undecided, "an I/O request took 4 ms, " +
+			"0.22 times the 18.2 ms at queue depth 1 before the window, so that was not the storage's latency alone"},
 		{"one in flight", []change{inFlight(1), workers(1)}, result.LatencyLimited,
 			"the number of workers (1, each with 1 at most; -workers)"},
 		{"one worker that uses its depth", []change{workers(1), latency(1)}, result.LatencyLimited,

@@ -70,7 +70,7 @@ func write(ctx context.Context, to *store.Client, key string, text []byte) error
 // read returns the content of an object of a known size.
 func read(ctx context.Context, from *store.Client, key string, size int64) (text []byte, err error) {
 	_, err = from.Get(ctx, key, store.Range{N: size, Size: size}, make([]byte, min(size, 32<<10)),
-		func(p []byte, _ int64) error { text = append(text, p...); return nil })
+		func(p []byte, _ int64, _ bool) error { text = append(text, p...); return nil })
 	return text, err
 }
 

@@ -109,7 +109,7 @@ func (p *put) acknowledged(off int64, r store.Request, held time.Duration, flush
 	p.acked += r.Bytes
 	p.mu.Unlock()
 	p.observe(tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
-		Ended: r.Ended, Submitted: r.Begun, Completed: r.Ended, Held: held})
+		Ended: r.Ended, Submitted: r.Begun, Completed: r.Ended, Held: held, Retried: r.Attempts > 1})
 }
 
 // send waits for a turn and makes a request with n bytes of the object from an offset on.
@@ -289,10 +289,10 @@ func (m *transfer) receive(ctx context.Context, buf tiers.Buffer, dst tiers.Sink
 	}
 	defer m.turns.leave()
 	begun := m.clock.Now()
-	_, err = m.client.Get(ctx, m.key, r, buf.B, func(p []byte, off int64) error {
+	_, err = m.client.Get(ctx, m.key, r, buf.B, func(p []byte, off int64, retried bool) error {
 		now := m.clock.Now()
 		c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
-			Submitted: begun, Completed: now, Held: held}
+			Submitted: begun, Completed: now, Held: held, Retried: retried}
 		if off+int64(len(p)) < r.Off+r.N { // only the last piece reports the request's times
 			c.Piece, c.Begun, c.Submitted, c.Held = true, now, now, 0
 		}

@@ -42,6 +42,7 @@ type Fault struct {
 	RetryAfter    string // the header Retry-After: seconds, or a date
 	HeaderDelay   time.Duration
 	BodyDelay     time.Duration
+	BytesPerSec   int64 // of the body of an answer and of an upload, 0 = any
 }
 
 // Rule is a fault for the requests that match all set fields. The first rule that applies counts.
@@ -190,6 +191,13 @@ func (a *answer) wait(d time.Duration) {
 	}
 }
 
+// pass waits as long as n bytes take at the fault's rate.
+func (a *answer) pass(n int) {
+	if rate := a.fault.BytesPerSec; rate > 0 {
+		a.wait(time.Duration(int64(n) * int64(time.Second) / rate))
+	}
+}
+
 func (a *answer) WriteHeader(status int) {
 	if a.began {
 		return
@@ -223,7 +231,19 @@ func (a *answer) Write(b []byte) (int, error) {
 	if a.length >= 0 {
 		b = b[:min(int64(len(b)), a.length-a.written)]
 	}
-	n, err := a.ResponseWriter.Write(b)
+	n, err := 0, error(nil)
+	for err == nil && n < len(b) {
+		piece := b[n:]
+		if rate := a.fault.BytesPerSec; rate > 0 {
+			piece = piece[:min(len(piece), max(1, int(rate/5)))]
+			a.pass(len(piece))
+		}
+		var written int
+		written, err = a.ResponseWriter.Write(piece)
+		if n += written; len(piece) < len(b) {
+			_ = http.NewResponseController(a.ResponseWriter).Flush()
+		}
+	}
 	a.written += int64(n)
 	a.server.change(func() { a.entry.BytesOut = a.written })
 	if ends {
@@ -246,6 +266,9 @@ func (a *answer) Read(p []byte) (n int, err error) {
 		var passed []byte
 		passed, ends = a.fault.apply(p[:n], a.read)
 		n = copy(p, passed)
+	}
+	if a.uploads() {
+		a.pass(n)
 	}
 	a.read += int64(n)
 	a.server.change(func() { a.entry.BytesIn = a.read })

@@ -78,16 +78,17 @@ type Range struct {
 }
 
 // Get reads a range of an object in pieces of len(buf) bytes; the last piece may be shorter. It calls
-// sink once with each piece, in order. If a body ends early, the next attempt continues at the first
+// sink once with each piece, in order; retried reports whether an attempt failed before. If a body ends early, the next attempt continues at the first
 // missing byte, as long as the object is the same.
 func (c *Client) Get(ctx context.Context, key string, rg Range, buf []byte,
-	sink func(p []byte, off int64) error) (Request, error) {
+	sink func(p []byte, off int64, retried bool) error) (Request, error) {
 	op := GetRange
 	if rg.Off == 0 && rg.N == rg.Size {
 		op = Get
 	}
 	r := &request{Request: Request{Op: op, Bytes: rg.N}, key: key}
-	g := &get{Range: rg, bucket: c.cfg.Bucket, key: key, buf: buf, sink: sink, at: rg.Off}
+	g := &get{Range: rg, bucket: c.cfg.Bucket, key: key, buf: buf, at: rg.Off,
+		sink: func(p []byte, off int64) error { return sink(p, off, r.Attempts > 0) }}
 	r.try = g.try
 	err := c.do(ctx, r)
 	return r.Request, err

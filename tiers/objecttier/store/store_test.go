@@ -101,7 +101,7 @@ func (s setting) put(t *testing.T, key string, b []byte) {
 func (s setting) get(ctx context.Context, key string, size int) ([]byte, error) {
 	got := make([]byte, 0, size)
 	_, err := s.Get(ctx, key, store.Range{N: int64(size), Size: int64(size)}, make([]byte, 1000),
-		func(p []byte, off int64) error {
+		func(p []byte, off int64, _ bool) error {
 			if int64(len(got)) != off {
 				return fmt.Errorf("a piece at %d, %d bytes came before", off, len(got))
 			}
@@ -139,7 +139,7 @@ func TestEveryRequest(t *testing.T) {
 		var part []byte
 		_, err = s.Get(ctx, "a/b c+d", store.Range{Off: 100, N: 2500, Size: 300_001},
 			make([]byte, 1000),
-			func(p []byte, _ int64) error { part = append(part, p...); return nil })
+			func(p []byte, _ int64, _ bool) error { part = append(part, p...); return nil })
 		require.NoError(t, err)
 		assert.Equal(t, all[100:2600], part)
 
@@ -261,7 +261,7 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 			Fault: s3test.Fault{Kind: s3test.Cut, At: 2500}}))
 		changed := false
 		_, err := s.Get(t.Context(), "k", store.Range{N: 10_000, Size: 10_000}, make([]byte, 1000),
-			func([]byte, int64) error {
+			func([]byte, int64, bool) error {
 				if !changed {
 					changed = true
 					s.put(t, "k", data(10_001)[1:])
@@ -273,7 +273,7 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 		for _, r := range []store.Range{{N: 9_999, Size: 9_999}, {N: 10_001, Size: 10_001},
 			{Off: 5, N: 10, Size: 9_000}} {
 			_, err := s.Get(t.Context(), "k", r, make([]byte, 1000),
-				func([]byte, int64) error { t.Error("a piece"); return nil })
+				func([]byte, int64, bool) error { t.Error("a piece"); return nil })
 			assert.ErrorContains(t, err, "instead of")
 		}
 		require.NoError(t, s.server.SetRules(s3test.Rule{Fault: s3test.Fault{
@@ -362,7 +362,7 @@ func TestTheCallersOwnEnds(t *testing.T) {
 		require.NoError(t, s.server.SetRules())
 		broken := errors.New("broken")
 		_, err = s.Get(t.Context(), "k", store.Range{N: 5000, Size: 5000}, make([]byte, 100),
-			func([]byte, int64) error { return broken })
+			func([]byte, int64, bool) error { return broken })
 		assert.ErrorIs(t, err, broken)
 		assert.ErrorContains(t, err, "object k, ETag ")
 		assert.ErrorContains(t, err, "10.0.0.1:9000")
@@ -400,6 +400,34 @@ func TestALostAnswerOfComplete(t *testing.T) {
 		got, err := s.get(t.Context(), "k", 100)
 		require.NoError(t, err)
 		assert.Equal(t, data(100), got)
+	})
+}
+
+// The time limit is for the wait between two pieces of an answer: here a byte each 0.2 s, for 20 s and longer.
+func TestAnswersThatTakeLongerThanTheTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, 1, inMemory, func(c *store.Config) { c.Timeout, c.Retries = time.Second, 0 })
+		drip := s3test.Fault{Kind: s3test.Delay, BytesPerSec: 5}
+		require.NoError(t, s.server.SetRules(s3test.Rule{Op: s3test.Complete, Fault: drip},
+			s3test.Rule{Op: s3test.List, Fault: drip}))
+		id, err := s.Create(t.Context(), "k")
+		require.NoError(t, err)
+		p, _, err := s.PutPart(t.Context(), "k", id, 1, 100, body(data(100)))
+		require.NoError(t, err)
+		begun := time.Now()
+		r, err := s.Complete(t.Context(), "k", id, 100, []store.Part{p})
+		require.NoError(t, err)
+		assert.Equal(t, 1, r.Attempts)
+		assert.Greater(t, time.Since(begun), 20*time.Second)
+		assert.Equal(t, []string{"k"}, s.list(t, "", false))
+		require.NoError(t, s.server.SetRules(s3test.Rule{Op: s3test.Complete,
+			Fault: s3test.Fault{Kind: s3test.Hang, At: 50}}))
+		id, err = s.Create(t.Context(), "l")
+		require.NoError(t, err)
+		p, _, err = s.PutPart(t.Context(), "l", id, 1, 100, body(data(100)))
+		require.NoError(t, err)
+		_, err = s.Complete(t.Context(), "l", id, 100, []store.Part{p})
+		assert.ErrorContains(t, err, "no bytes moved within -s3-timeout (1s)")
 	})
 }
 

@@ -56,6 +56,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.status, a.header = answer.StatusCode, answer.Header
 	a.html = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
 	a.moved(0)
+	answer.Body = pieces{answer.Body, a}
 	if name := answer.Header.Get("Server"); name != "" {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -64,6 +65,21 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return answer, nil
+}
+
+// pieces is the body of an answer. Each piece of it restarts the time limit, also of an answer without an
+// object: a store sends white space while it completes an upload.
+type pieces struct {
+	io.ReadCloser
+	a *attempt
+}
+
+// Read implements io.Reader.
+func (p pieces) Read(b []byte) (n int, err error) {
+	if n, err = p.ReadCloser.Read(b); n > 0 {
+		p.a.moved(0)
+	}
+	return n, err
 }
 
 // dial connects and reports the time of TCP only. TLS is a part of the first request.
