@@ -2,6 +2,7 @@ package merge
 
 import (
 	"slices"
+	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -21,28 +22,70 @@ func device(r *result.Result) [2]string {
 	return [2]string{r.Environment.KernelID(), r.DeviceCounters.Device}
 }
 
+// covered is the least share of the time from the first rank's start to the last rank's end in which
+// the counters of one rank stand for a device. With less, a cache or another process would seem to
+// have moved the rest of the bytes.
+const covered = 0.98
+
+// covering returns the rank with the longest window, nil if that window does not cover the windows of
+// all ranks.
+func covering(ranks []*result.Result) *result.Result {
+	var first, last time.Time
+	longest := ranks[0]
+	for _, r := range ranks {
+		start, _ := r.Coordinated(r.StartTime) // met checks it
+		end := start.Add(time.Duration(r.WindowNS))
+		if first.IsZero() || start.Before(first) {
+			first = start
+		}
+		if end.After(last) {
+			last = end
+		}
+		if r.WindowNS > longest.WindowNS {
+			longest = r
+		}
+	}
+	if len(ranks) > 1 && float64(longest.WindowNS) < covered*float64(last.Sub(first)) {
+		return nil
+	}
+	return longest
+}
+
 // devices counts each device once. A device's counters count the bytes of all ranks that share the
-// device. If the ranks measured at the same time, the counters of the device's lowest rank are its
-// total. Otherwise the merged counters are unknown, with a reason.
+// device. If the ranks measured at the same time, the counters of the rank whose window covers all are
+// the device's total. Otherwise the merged counters are unknown, with a reason.
 func devices(out *result.Result, ranks []*result.Result) {
-	var first []*result.DeviceCounters // by device, from its lowest rank
-	seen, shared, known := map[[2]string]bool{}, false, true
+	var order [][2]string
+	sharing := map[[2]string][]*result.Result{} // by device
 	for _, r := range ranks {
 		at := device(r)
+		if sharing[at] == nil {
+			order = append(order, at)
+		}
+		sharing[at] = append(sharing[at], r)
+	}
+	known, shared := met(ranks), false
+	var totals []*result.DeviceCounters // by device
+	w := &result.DeviceCounters{Device: out.DeviceCounters.Device,
+		Reason: "ranks share the device, so that each of them has counted the bytes of all"}
+	for _, at := range order {
 		if at[1] == "" {
 			known = false
-		} else if shared = shared || seen[at]; !seen[at] {
-			first = append(first, &r.DeviceCounters)
+			continue
 		}
-		seen[at] = true
+		shared = shared || len(sharing[at]) > 1
+		if r := covering(sharing[at]); r != nil {
+			totals = append(totals, &r.DeviceCounters)
+		} else if known {
+			known = false
+			w.Reason = "ranks share the device, and no rank's window covers the windows of all"
+		}
 	}
 	if !shared {
 		return
 	}
-	w := &result.DeviceCounters{Device: out.DeviceCounters.Device,
-		Reason: "ranks share the device, so that each of them has counted the bytes of all"}
-	if known && met(ranks) {
-		w = merged(first)
+	if known {
+		w = merged(totals)
 	}
 	w.AppReadBytes, w.AppWriteBytes = out.DeviceCounters.AppReadBytes,
 		out.DeviceCounters.AppWriteBytes

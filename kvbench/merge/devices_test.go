@@ -39,6 +39,19 @@ func TestADeviceCountsOnce(t *testing.T) {
 	ranks[1].ClockOffsetNS = nil
 	out = Ranks(ranks, nil)
 	assert.Nil(t, out.DeviceCounters.ReadRatio)
+	// The counters of the longest window count: rank 0's ended after 6 s of 10.
+	ranks = []*result.Result{client(0, "a"), client(1, "a")}
+	ranks[0].WindowNS, ranks[0].DeviceCounters.ReadBytes = 6e9, new(int64(120))
+	out = Ranks(ranks, nil)
+	assert.EqualValues(t, 400, *out.DeviceCounters.ReadBytes)
+	assert.Equal(t, 2.0, *out.DeviceCounters.ReadRatio, "0.6 would blame a cache")
+	// No window covers both.
+	ranks[1].StartTime = "2026-01-02T03:04:06Z"
+	ranks[0].WindowNS = 9e9
+	out = Ranks(ranks, nil)
+	assert.Nil(t, out.DeviceCounters.ReadBytes)
+	assert.Contains(t, out.DeviceCounters.Reason, "no rank's window covers the windows of all")
+	ranks = []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
 	ranks[1].ClockOffsetNS, ranks[3].DeviceCounters.Device = new(int64(0)), ""
 	out = Ranks(ranks, nil)
 	assert.Nil(t, out.DeviceCounters.ReadRatio, "the device of one rank is unknown")
@@ -74,7 +87,7 @@ func TestADeviceIsAKernels(t *testing.T) {
 func loaded(rank int, host string) *result.Result {
 	r := client(rank, host)
 	r.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 10e9,
-		Requests: 10e3, Operations: 10e3, InFlightNS: 40e9, MeanInFlight: new(4.0)}}}
+		Requests: 10e3, Operations: 10e3, InFlightNS: 40e9, MeanInFlight: new(4.0), BytesPerSecond: new(1e9)}}}
 	r.Harness.WorkerBusyNS, r.Harness.Busy.StorageNS, r.Workload.Workers = 40e9, 40e9, 4
 	h := result.NewHistogram(units.Nanoseconds)
 	for range 10_000 {
