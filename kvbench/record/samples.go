@@ -74,7 +74,7 @@ type RequestSample struct {
 	Shard int
 	Class workloads.Class
 
-	Storage time.Duration // sum of IO over its operations
+	Storage time.Duration // sum of IO over its operations, with copies that the policy makes in the request's time
 	// Time is the time of the request and its known parts; Recorder.Request derives the rest.
 	Time result.RequestTime
 

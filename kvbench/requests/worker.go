@@ -388,8 +388,8 @@ func (w *worker) record(
 	}
 	w.load.env.Succeeded(1)
 	w.waited(res)
-	w.job.sample.Storage += s.IO()
 	t, took := &w.job.sample.Time, int64(s.IO()+res.Copy)
+	w.job.sample.Storage += time.Duration(took)
 	t.Data += int64(s.Generation)
 	switch {
 	case kind == tiers.Write:
