@@ -115,10 +115,6 @@ func (c *clients) describe(all *collection, t group.Trial) *result.Clients {
 	}
 	for _, r := range all.results {
 		read, write := r.StorageTraffic()
-		if done := r.Checkpoint; done != nil { // a checkpoint's rates follow its rules, without the pauses
-			in, out := done.Rates()
-			read.BytesPerSecond, write.BytesPerSecond = &in, &out
-		}
 		entry := r.Latency.Levels["storage"]
 		path, _ := filepath.Rel(c.s.points[0].ResultsDir, all.paths[r.Rank])
 		d.PerRank = append(d.PerRank, result.ClientRank{Rank: r.Rank,

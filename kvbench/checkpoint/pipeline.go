@@ -260,11 +260,11 @@ func (l *line) put(ctx context.Context, s *slot, to tiers.Submitter) error {
 	if c.Ended == 0 { // the tier does not measure the request
 		c.Begun, c.Ended = submitted, now
 	}
-	// Through the page cache the bytes have not reached the device yet: the flush counts them.
-	if l.late {
-		c.Bytes = 0
+	// Through the page cache the bytes have not reached the device yet: the flush counts them, and only
+	// the flush is in flight.
+	if !l.late {
+		l.done(c)
 	}
-	l.done(c)
 	l.p.chunks.Add(1)
 	l.give(s)
 	return nil

@@ -13,6 +13,9 @@ func sizes(r *result.Result) Section {
 	s := Section{Title: "Entry Sizes", Topic: "entry size", Folded: true,
 		Columns: columns("operation", units.Count, "entries", units.Bytes, "mean", "p50", "p95",
 			"largest")}
+	if r.Simulation != nil && r.Simulation.Device == nil && r.ReReads.Operations > 0 {
+		s.put("", "of writes and first reads; re-reads are not in it")
+	}
 	for _, t := range r.Tiers {
 		level := r.Latency.Levels[t.Level]
 		for i, d := range []result.Distribution{level.Read.Size, level.Write.Size} {
@@ -62,7 +65,6 @@ func tiers(r *result.Result) (s Section) {
 // the signs in the heading say, to the byte in the JSON and to three digits here. Parts that no
 // tier has are left out. Demotions, promotions and copies are included, because they load a tier
 // like other operations; so are bytes that the deadline cut off, because the device has moved them.
-// Checkpoints have the rates of their rules.
 func moved(r *result.Result) Section {
 	// First reads and re-reads of operations are not counted apart.
 	operations := r.CompletionUnit == result.UnitOperation
@@ -74,10 +76,6 @@ func moved(r *result.Result) Section {
 	}
 	for _, l := range r.Tiers {
 		rates := []*float64{l.Read.BytesPerSecond, l.Write.BytesPerSecond}
-		if r.Checkpoint != nil {
-			read, write := r.Checkpoint.Rates()
-			rates = []*float64{&read, &write}
-		}
 		for i, n := range []result.TierTraffic{l.Read, l.Write} {
 			first, again := any(n.EntryBytes), any(nil) // what is written is new
 			if operations {

@@ -203,6 +203,31 @@ func (c *Checkpoint) Rates() (read, write float64) {
 	return Sum(reads).Rate, Sum(c.Writes).Rate
 }
 
+// setRates sets the rates of the tiers to those of Rates, and the mean number in flight to that of the
+// checkpoints' time, without the pauses. A direction without whole checkpoints has no rate.
+func (c *Checkpoint) setRates(all []Tier) {
+	if c == nil {
+		return
+	}
+	read, write := c.Rates()
+	for i := range all {
+		for _, d := range []struct {
+			to   *TierTraffic
+			rate float64
+			runs []CheckpointRun
+		}{{&all[i].Read, read, c.Reads}, {&all[i].Write, write, c.Writes}} {
+			var took int64
+			for _, run := range d.runs {
+				took += run.DurationNS
+			}
+			d.to.BytesPerSecond, d.to.MeanInFlight = nil, units.Ratio(d.to.InFlightNS, took)
+			if took > 0 {
+				d.to.BytesPerSecond = new(d.rate)
+			}
+		}
+	}
+}
+
 // Pipeline describes how checkpoints were written: producers fill buffers, and writers write the
 // buffers. GenerationWallNS and IONS are times in which at least one thread worked. Waits are means
 // per thread.

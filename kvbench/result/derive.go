@@ -104,6 +104,7 @@ func (r *Result) Derive() {
 		n.StorageTokensPerSecond = units.Ratio(n.GeneratedTokens,
 			time.Duration(n.StorageLatencyNS).Seconds())
 	}
+	r.Checkpoint.setRates(r.Tiers)
 	bytes := int64(0)
 	for i := range r.Tiers {
 		t := &r.Tiers[i]
@@ -173,8 +174,9 @@ func (r *Result) Imitated() (engine string, its, others []string) {
 		if p.Name == "engine" && p.Value != "none" {
 			engine = fmt.Sprint(p.Value)
 		}
-		if !slices.Contains(ofEngines, p.Name) || r.IO.Mode == IOMemory && p.Name != "object-tokens" {
-			continue // without a storage tier prompts are cut into its objects, and there are no files
+		if !slices.Contains(ofEngines, p.Name) || r.IO.Mode == IOMemory && p.Name != "object-tokens" ||
+			r.CompletionUnit == UnitOperation && p.Name != "io" {
+			continue // without a storage tier there are no files, and plain I/O has only the I/O mode
 		}
 		from, _, _ := strings.Cut(p.Origin, " ")
 		text := fmt.Sprintf("%s %v", p.Name, p.Value)

@@ -99,6 +99,7 @@ type Verdict struct {
 	// share used of the cores that the workers could use; with several ranks on the host with the
 	// largest share
 	CPUShare *float64 `json:"cpu_share"`
+	CPUCores float64  `json:"cpu_cores,omitempty"` // these cores
 	// share of the workers' busy time that was neither storage nor a wait for storage
 	HarnessShare *float64 `json:"harness_share"`
 	InFlight     *float64 `json:"in_flight"` // mean number of requests at the storage

@@ -88,7 +88,7 @@ type Result struct {
 
 	Requests    RequestTotals           `json:"requests"`
 	Moved       Moved                   `json:"moved"`
-	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"; {}: unknown at the end
+	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"; {}: unknown at the end, or no requests
 	Lookups     Lookups                 `json:"lookups"`
 	Prompt      *Prompt                 `json:"prompt"`      // null: no requests
 	BlockCache  *BlockCache             `json:"block_cache"` // of block traces and engines' objects

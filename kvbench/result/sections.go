@@ -116,9 +116,9 @@ type Distribution struct {
 	OutOfRange int64      `json:"out_of_range,omitempty"`
 }
 
-// ClassOutcome counts the offered requests of one class by outcome. With a warm-up, requests that
-// waited or ran at the start of the window count as offered, too; carried_in is how many of these
-// waited.
+// ClassOutcome counts the offered requests of one class by outcome. Requests that waited or ran at the
+// start of the window count as offered, too; carried_in is how many of these waited. Without a warm-up
+// these are the requests that arrived at the start.
 type ClassOutcome struct {
 	Offered            int64    `json:"offered" merge:"sum"`
 	OfferedBytes       int64    `json:"offered_bytes" merge:"sum"` // of entries to write
@@ -274,7 +274,10 @@ type TierTraffic struct {
 	DeviceNS       int64    `json:"device_ns" merge:"sum"` // sum over completed operations
 	// Requests is the number of requests (chunks) that the tier completed, demotions included; 0
 	// with buffered I/O. InFlightNS is the time in the window in which requests and flushes of
-	// writes were at the device, summed over requests. MeanInFlight is InFlightNS ÷ window.
+	// writes were at the device, summed over requests; of buffered writes only the flushes.
+	// MeanInFlight is InFlightNS ÷ window. BytesPerSecond is Bytes ÷ window. Of checkpoints the window
+	// has pauses: MeanInFlight is InFlightNS ÷ the time of the checkpoints, and BytesPerSecond is the
+	// mean rate of the checkpoints by their rules, as on the benchmark line.
 	Requests     int64    `json:"requests" merge:"sum"`
 	InFlightNS   int64    `json:"in_flight_ns" merge:"sum"`
 	MeanInFlight *float64 `json:"mean_in_flight" merge:"sum" ratio:"InFlightNS"`

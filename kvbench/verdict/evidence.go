@@ -107,12 +107,7 @@ func (e *evidence) divideBusyTime() {
 func (e *evidence) compareLatency() {
 	read, write := &e.storage.Read, &e.storage.Write
 	e.inFlight = units.OrZero(read.MeanInFlight) + units.OrZero(write.MeanInFlight)
-	e.rate = ratio(float64(read.Bytes+write.Bytes)*1e9, float64(e.WindowNS))
-	if c := e.Checkpoint; c != nil { // the window has the pauses between checkpoints, its rates do not
-		reads, writes := c.Rates()
-		e.inFlight *= ratio(reads+writes, e.rate)
-		e.rate = reads + writes
-	}
+	e.rate = units.OrZero(read.BytesPerSecond) + units.OrZero(write.BytesPerSecond)
 	levels, u := e.Latency.Levels["storage"], &e.Harness.Unloaded
 	var requests, took, alone, compared float64
 	for _, d := range []struct {

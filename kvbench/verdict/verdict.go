@@ -46,7 +46,7 @@ func Judge(r *result.Result) result.Verdict {
 	v := result.Verdict{
 		IdleShare: units.Ratio(r.Harness.WorkerIdleNS,
 			r.Harness.WorkerIdleNS+r.Harness.WorkerBusyNS),
-		CPUShare: e.cpu, HarnessShare: e.harness, Slowdown: e.slowdown,
+		CPUShare: e.cpu, CPUCores: e.cores(), HarnessShare: e.harness, Slowdown: e.slowdown,
 	}
 	if e.storage.Level != "" {
 		v.InFlight = &e.inFlight

@@ -19,7 +19,8 @@ func limited() *result.Result {
 		WindowNS: 10e9, Workload: result.Workload{Workers: 4}, Limits: result.Limits{Cores: 2},
 		IO: result.IO{Depth: 1, Mode: "direct"},
 		Tiers: []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 10 * gib,
-			Operations: 1000, Requests: 10000, InFlightNS: 39e9, MeanInFlight: new(3.9)}}},
+			Operations: 1000, Requests: 10000, InFlightNS: 39e9, MeanInFlight: new(3.9),
+			BytesPerSecond: new(float64(gib))}}},
 		Harness: result.Harness{CPUNS: 2e9, WorkerIdleNS: 1e9, WorkerBusyNS: 39e9,
 			Busy: result.BusyTime{StorageNS: 38e9, HandoverNS: 1e9, DispatchNS: 5e8}},
 		DeviceCounters: result.DeviceCounters{BusyShare: new(0.98), AppReadBytes: 10 * gib,
@@ -215,6 +216,7 @@ func TestVerdict(t *testing.T) {
 
 		{"checkpoints without the pauses between them", []change{func(r *result.Result) {
 			r.Checkpoint = &result.Checkpoint{Reads: []result.CheckpointRun{{DurationNS: 5e9, Bytes: 10 * gib}}}
+			r.Derive()
 		}}, result.StorageLimited, "the run moved 2 GiB/s with 7.80 I/O requests in flight"},
 		{"a checkpoint that failed", []change{func(r *result.Result) {
 			r.Checkpoint, r.Tiers[0].Read = &result.Checkpoint{}, result.TierTraffic{}
