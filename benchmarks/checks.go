@@ -224,7 +224,7 @@ func warningsOf(v *params.Values) (w warnings) {
 	warn(v.Bench.Checkpoints() && v.Filesystems > 1, "checkpoints are node-local: the ranks work on "+
 		"%d filesystems and do not see each other's files", v.Filesystems)
 	policy := v.PolicyWithoutMemory()
-	warn(policy != "", "-engine %s keeps entries in memory first (%s), and there is none: each is "+
+	warn(policy != "" && v.Bench.Load != params.LoadNone, "-engine %s keeps entries in memory first (%s), and there is none: each is "+
 		"stored at once and loaded at each request; give -cpu-mem-gb", v.Engine, policy)
 	l := v.EngineLayout()
 	warn(l.Full != "" && !v.NoStorage(), "where the tier is full objects are evicted here (-evict %s); "+

@@ -88,6 +88,9 @@ func (b *builder) requests() {
 		r.FirstReads.Add(t.FirstReads)
 		r.ReReads.Add(t.ReReads)
 	}
+	if r.Removal != nil { // of which nothing is read or written
+		r.Requests.Completed = r.Removal.Files
+	}
 	m, own := &r.Moved, b.n.Lookups[workloads.ForPrefill]
 	*m = b.n.Moved
 	m.OwnFound += own.Hits
@@ -180,7 +183,7 @@ func (b *builder) tiers() {
 func (b *builder) load() {
 	known, load := b.r.Load, make(map[string]result.ClassOutcome)
 	b.r.Load = load
-	if b.info.LoadUnknown {
+	if b.info.LoadUnknown || b.r.CompletionUnit == result.UnitOperation {
 		return
 	}
 	var all result.ClassOutcome

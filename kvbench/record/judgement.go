@@ -320,6 +320,9 @@ func (b *builder) status() {
 	}
 	if r.Completions() == 0 {
 		advice := "use a longer window, smaller entries or fewer users"
+		if r.Harness.Verdict.Kind == result.LoadLimited { // too few requests came
+			advice = "use a longer window, or a load with more requests"
+		}
 		if r.Division == result.DivisionClosed { // it allows no other load
 			advice = "the closed division fixes all but the window of a rehearsal (-benchtime)"
 		}

@@ -194,11 +194,12 @@ func tooSmall(r *result.Result) string {
 func pace(r *result.Result) string {
 	f := r.FirstToken
 	seconds := float64(r.WindowNS*int64(max(len(r.MergedRanks), 1))) / 1e9
+	prompts := float64(cmp.Or(f.Prompts, f.Requests))
 	text := fmt.Sprintf("on average %s requests load at once; the GPU was busy %s of the window; computing "+
 		"every prompt would take one GPU %s of the window at this run's pace (%s prompts/s; alone it "+
 		"computes %s prompts/s)", number(units.Ratio(f.Found.LoadNS, float64(r.WindowNS))),
-		percent(f.GPUBusyShare), units.Share.Text(server(r)), number(float64(cmp.Or(f.Prompts,
-			f.Requests))/seconds), number(units.Ratio(f.Requests, float64(f.Sums.ComputeAll)/1e9)))
+		percent(f.GPUBusyShare), units.Share.Text(server(r)), number(prompts/seconds),
+		number(units.Ratio(prompts, float64(cmp.Or(f.AllNS, f.Sums.ComputeAll))/1e9)))
 	if loads := alone(r); loads > 0 {
 		text += fmt.Sprintf("; without the bytes of another process a request would load at %s",
 			units.BytesPerSec.InOneUnit(f.Found.LoadBytesPerS, loads)(loads))

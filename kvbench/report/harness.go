@@ -17,7 +17,8 @@ func harness(r *result.Result) (s Section) {
 	parts := []string{units.Seconds.Text(float64(h.CPUNS)/1e9) + " CPU"}
 	if r.Simulation == nil { // a simulation's own cost is unrelated to the run it predicts
 		if share := h.Verdict.CPUShare; share != nil { // several hosts have no common number
-			parts[0] += fmt.Sprintf(" (%s of %s cores)", percent(share), number(r.Limits.Cores))
+			parts[0] += fmt.Sprintf(" (%s of %s cores)", percent(share),
+				number(cmp.Or(h.Verdict.CPUCores, r.Limits.Cores)))
 		}
 		if h.CPUNSPerByte != nil {
 			parts = append(parts, number(h.CPUNSPerByte)+" ns of it per byte")

@@ -124,7 +124,7 @@ func contexts(r *result.Result) (s Section) {
 	if s.Rows == nil {
 		return s
 	}
-	s.Title, s.Topic = "Time To Load", "time to load"
+	s.Title, s.Topic = "Time To Load", "loading"
 	s.Columns = columns("context", units.Bytes, "bytes", units.Nanoseconds,
 		"at an entry's median rate", "at its p5 rate", "recomputed")
 	last := r.Tiers[len(r.Tiers)-1]

@@ -27,7 +27,7 @@ func (s *Section) objectStore(r *result.Result) {
 	if o.Key != "" {
 		key = "key " + o.Key
 	}
-	s.put("storage", strings.Join([]string{r.IO.CacheDir, where, o.Balance, o.Addressing + " style",
+	s.put("storage", strings.Join([]string{cmp.Or(r.IO.CacheDir, "a place of each rank's own"), where, o.Balance, o.Addressing + " style",
 		o.Region, key}, ", "))
 	parts := []string{"keys " + o.Names, "PUT whole", "GET whole"}
 	if r.Objects.Parts() {
@@ -37,7 +37,8 @@ func (s *Section) objectStore(r *result.Result) {
 	if o.RangeBytes > 0 {
 		parts[2] = "GET in ranges of " + bytes(o.RangeBytes)
 	}
-	if o.Lookup == "head" {
+	requests := r.CompletionUnit != result.UnitOperation // plain I/O looks nothing up and has no engine's threads
+	if requests && o.Lookup == "head" {
 		parts = append(parts, "HEAD before GET")
 	}
 	parts = append(parts, "payload "+o.Payload, "pieces of "+bytes(r.IO.ChunkBytes))
@@ -45,7 +46,7 @@ func (s *Section) objectStore(r *result.Result) {
 	if r.Objects.Parts() || o.RangeBytes > 0 {
 		parts = append(parts, fmt.Sprint("depth ", r.IO.Depth))
 	}
-	if o.Requests > 0 {
+	if requests && o.Requests > 0 {
 		parts = append(parts, fmt.Sprintf("at most %s at a time",
 			units.Plural(o.Requests, "request")))
 	}

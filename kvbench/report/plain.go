@@ -16,8 +16,11 @@ func plain(r *result.Result) (s Section) {
 		return s
 	}
 	s.Title = "Plain I/O"
-	line := fmt.Sprintf("%ss of %s, %s at most", kept(r), bytes(p.FileBytes),
-		bytes(p.FootprintBytes))
+	size := bytes(p.FileBytes)
+	if p.FileBytes == 0 {
+		size = "another size on each rank"
+	}
+	line := fmt.Sprintf("%ss of %s, %s at most", kept(r), size, bytes(p.FootprintBytes))
 	if p.BlockBytes > 0 {
 		// Without flushes a drive may still keep all data in its memory.
 		line = fmt.Sprintf("requests of %s at random places in files of %s, %s in all, without "+

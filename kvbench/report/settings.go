@@ -212,7 +212,11 @@ func simulation(r *result.Result) (s Section) {
 	if m.Device == nil {
 		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
-		s.put("", m.Device.String())
+		device := m.Device.String()
+		if n := len(r.MergedRanks); n > 1 {
+			device = fmt.Sprintf("each of the %d ranks has a device of its own: %s", n, device)
+		}
+		s.put("", device)
 	}
 	s.row(units.Share, "medium busy", m.DeviceBusyShare, units.Count, "users", r.Workload.Users,
 		"sustained users", m.SustainedUsers, units.Number, "queue growth, requests/s",
@@ -326,8 +330,11 @@ func clients(r *result.Result) (s Section) {
 		byRate := func(a, b result.ClientRank) int { return cmp.Compare(moved(a), moved(b)) }
 		slow, fast := slices.MinFunc(c.PerRank, byRate), slices.MaxFunc(c.PerRank, byRate)
 		if moved(fast) > 0 { // else there is no storage tier
-			s.line("", "slowest rank %d on %s with %s, fastest rank %d on %s with %s", slow.Rank,
-				slow.Host, rate(moved(slow)), fast.Rank, fast.Host, rate(moved(fast)))
+			one := func(r result.ClientRank) string {
+				on := map[bool]string{true: " on " + r.Host}[r.Host != ""] // a simulation has no host
+				return fmt.Sprintf("rank %d%s with %s", r.Rank, on, rate(moved(r)))
+			}
+			s.line("", "slowest %s, fastest %s", one(slow), one(fast))
 		}
 	}
 	// Last, and in capitals: the sums above are of fewer clients than they seem to be. The process

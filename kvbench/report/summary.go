@@ -120,8 +120,7 @@ func verdict(r *result.Result) (s Section) {
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
 			units.Plural(r.Requests.Completed, "request"),
-			number(units.Ratio(r.Requests.Completed, float64(r.WindowNS)/1e9)),
-			number(units.Ratio(r.Requests.GeneratedTokens, float64(r.WindowNS)/1e9)))
+			number(r.Requests.RequestsPerSecond), number(r.Requests.TokensPerSecond))
 	}
 	if c := r.Ceiling; c != nil {
 		// Each of them, because the ratio is interpolated and a reader may want to check it.

@@ -16,7 +16,9 @@ import (
 type Limits struct {
 	Cores       float64 `json:"cores" merge:"same"` // a quota of 150 ms per 100 ms is 1.5
 	CoresSource string  `json:"cores_source" merge:"same"`
-	GOMAXPROCS  int     `json:"gomaxprocs" merge:"same"`
+	// Of Go's runtime. While a trial moves bytes it is 4 above the cores, as far as a quota allows,
+	// because a goroutine in a system call keeps its processor for a while.
+	GOMAXPROCS int `json:"gomaxprocs" merge:"same"`
 
 	MemoryLimit       int64  `json:"memory_limit_bytes" merge:"same"` // in total
 	MemoryLimitSource string `json:"memory_limit_source" merge:"same"`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -75,6 +76,19 @@ var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB"
 // ofTier finds the tier in the keys of the Python benchmark that are 0 without that tier.
 var ofTier = regexp.MustCompile(`(gpu|cpu|storage)_(entries|throughput|kv_bytes|(read|write)_bandwidth)`)
 
+// bases are the divisors of the Python benchmark's ratios. With a divisor of 0 that benchmark has a number,
+// and here the ratio is unknown.
+var bases = map[string]func(*result.Result) int64{
+	"summary.cache_stats.cache_hit_rate": func(r *result.Result) int64 {
+		return r.Lookups.Hits + r.Lookups.Misses + r.Moved.OwnFound + r.Moved.OwnGone
+	},
+	"summary.cache_stats.read_write_ratio": func(r *result.Result) int64 { return r.Moved.WriteBytes },
+	"summary.multi_turn_stats.hit_rate": func(r *result.Result) int64 {
+		turns := r.Lookups.ByKind["multi_turn"]
+		return turns.Hits + turns.Misses
+	},
+}
+
 // key returns the value function of an entry of columns.txt: "path", "path / unit" or "path | metric".
 // path is a key of the result file. Without a result file the column has the metric of the benchmark
 // line, which has fewer digits. "path ? other" reads other, in ms, from a kvbench result: the Python
@@ -97,6 +111,9 @@ func key(from string) func(*load.Record) any {
 			return v
 		}
 		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil && r.Result.Tier(m[1]).Level == "" {
+			return nil
+		}
+		if base := bases[path]; base != nil && r.Result != nil && base(r.Result) == 0 {
 			return nil
 		}
 		if other != "" && r.Result != nil {
