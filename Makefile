@@ -111,7 +111,8 @@ scenarios: ## users on each tier and on several, autoscaling, MLPerf's load: a t
 	@out=$(OUT)/$$(date +%Y%m%d-%H%M%S); $(GO) test ./benchmarks -run '^$$' -bench . -results-dir "$$out" \
 		-scenario $(subst $(empty) $(empty),$(comma),$(strip $(SCENARIOS))) \
 		$(if $(filter file,$(origin TIME)),,-benchtime $(TIME)) $(if $(COUNT),-count $(COUNT)) \
-		$(if $(CACHE_DIR),-cache-dir '$(CACHE_DIR)') $(ARGS); code=$$?; [ -d "$$out" ] || exit $$code; \
+		$(if $(and $(CACHE_DIR),$(filter-out gpu-only cpu-only gpu-cpu,$(SCENARIOS))),-cache-dir '$(CACHE_DIR)') \
+		$(ARGS); code=$$?; [ -d "$$out" ] || exit $$code; \
 	$(GO) tool kvreport html "$$out" -o "$$out/scenarios.html" && echo "page: $$out/scenarios.html" && \
 	$(GO) tool kvreport xlsx "$$out" -o "$$out/scenarios.xlsx" && echo "workbook: $$out/scenarios.xlsx" && exit $$code
 
