@@ -117,8 +117,13 @@ func ofJobs(plans []*params.Values) string {
 // stray line during a benchmark would break the benchmark's result line. No line has a colon after its first
 // word: readers of the merged streams would take it for configuration.
 func (s *session) epilogue() {
-	if s.points[0].Summary == "long" {
-		s.summaries()
+	long := s.points[0].Summary == "long"
+	if long {
+		for _, r := range s.typical() {
+			if summary, err := report.Summary(r); err == nil {
+				fmt.Fprint(os.Stderr, "\n", summary)
+			}
+		}
 	}
 	for r, why := range s.unwritten {
 		printUnsaved(r, why.Error())
@@ -139,6 +144,11 @@ func (s *session) epilogue() {
 	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
+	if !long {
+		for _, r := range s.typical() {
+			list("trace of "+cmp.Or(r.Name, r.Benchmark), report.Trace(r))
+		}
+	}
 	list("warnings", report.Warnings(s.results))
 	if s.ctx.Err() != nil {
 		list("not begun when the run was ended", s.notBegun())
@@ -151,20 +161,18 @@ func (s *session) epilogue() {
 	}
 }
 
-// summaries prints the whole summary of the typical trial of each benchmark.
-func (s *session) summaries() {
+// typical returns the typical trial of each benchmark.
+func (s *session) typical() (list []*result.Result) {
 	trials := map[string][]*result.Result{}
 	for _, r := range s.results {
 		trials[r.Name] = append(trials[r.Name], r)
 	}
 	for _, r := range s.results {
-		if r != report.Typical(trials[r.Name]) || s.unwritten[r] != nil {
-			continue
-		}
-		if summary, err := report.Summary(r); err == nil {
-			fmt.Fprint(os.Stderr, "\n", summary)
+		if r == report.Typical(trials[r.Name]) && s.unwritten[r] == nil {
+			list = append(list, r)
 		}
 	}
+	return list
 }
 
 // left describes in one line what is in the cache directory when the process ends, "" if nothing is. One line

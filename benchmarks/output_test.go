@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,8 +16,8 @@ import (
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
+	"kvbench/tracing"
 )
 
 // A binary without a revision is reported before hours are measured for a submission.
@@ -43,21 +44,16 @@ func TestAPathIsOneWordOfAShell(t *testing.T) {
 	}
 }
 
-// -summary long prints one trial of each benchmark: the first complete one where they are alike.
+// -summary long prints one trial of each benchmark, and the trace of one: the first complete one where they
+// are alike.
 func TestOneTrialHasItsWholeSummary(t *testing.T) {
 	of := func(name, status string, trial int) *result.Result {
 		return &result.Result{Name: name, Benchmark: name, Status: status, Trial: trial, Count: 4}
 	}
 	const done, failed = result.StatusComplete, result.StatusFailed
 	whole := func(results ...*result.Result) (trials []string) {
-		s := &session{results: results}
-		text := saying(t, s.summaries)
-		for _, r := range results {
-			summary, err := report.Summary(r)
-			require.NoError(t, err)
-			if strings.Contains(text, summary) {
-				trials = append(trials, fmt.Sprint(r.Name, r.Trial))
-			}
+		for _, r := range (&session{results: results}).typical() {
+			trials = append(trials, fmt.Sprint(r.Name, r.Trial))
 		}
 		return trials
 	}
@@ -65,6 +61,22 @@ func TestOneTrialHasItsWholeSummary(t *testing.T) {
 		of("a", done, 1), of("a", done, 2), of("b", failed, 1), of("c", failed, 0)))
 	assert.Equal(t, []string{"a0"}, whole(of("a", failed, 0), of("a", failed, 1)))
 	assert.Empty(t, whole())
+}
+
+// Without -summary long, a traced run shows its diagnosis and each histogram on a line, and an untraced one
+// nothing of it.
+func TestATracedRunShowsItsPercentiles(t *testing.T) {
+	trace := tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusTraced, WindowNS: 1e9}}
+	trace.D2CRead = tracing.NewHistogram("us", 15000, []tracing.Bucket{{Range: [2]float64{100, 200}, Count: 100}})
+	text, err := json.Marshal(&trace)
+	require.NoError(t, err)
+	traced := &result.Result{Name: "MultiTurn", Benchmark: "MultiTurn", Status: result.StatusComplete, DeviceLatencyTracing: text}
+	plan := &plan{points: []*params.Values{{Summary: "short"}}}
+	said := saying(t, (&session{ctx: t.Context(), plan: plan, results: []*result.Result{traced}}).epilogue)
+	assert.Contains(t, said, "\ntrace of MultiTurn\n  what limited the device: ")
+	assert.Regexp(t, `\n  D2C read +100 samples, p50 [\d.]+ µs, p95 [\d.]+ µs, p99 [\d.]+ µs\n`, said)
+	untraced := &result.Result{Name: "RAG", Benchmark: "RAG", Status: result.StatusComplete}
+	assert.NotContains(t, saying(t, (&session{ctx: t.Context(), plan: plan, results: []*result.Result{untraced}}).epilogue), "trace of")
 }
 
 // Three simulated runs take no second together, and each of them has its result.

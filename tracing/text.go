@@ -63,6 +63,16 @@ func (t *Trace) Text(app Application) string {
 	return out.String()
 }
 
+// Brief returns the diagnosis, and a line for each histogram.
+func (t *Trace) Brief(app Application) []string {
+	lines := []string{"what limited the device: " + t.Diagnosis(app)}
+	for _, h := range t.All() {
+		lines = append(lines, fmt.Sprintf("%-28s %9d samples, p50 %s, p95 %s, p99 %s", h.Title, h.Count, h.text(50),
+			h.text(95), h.text(99)))
+	}
+	return lines
+}
+
 // directions writes the table of what a reader asks first: rates, request size, depth and latency.
 func (t *textWriter) directions(trace *Trace) {
 	p := &trace.Capture

@@ -237,7 +237,7 @@ func served(r *result.Result) (s Section) {
 	s = Section{Title: "Load Served", Topic: "served",
 		Columns: columns("class", units.Count, "offered", "served", units.Share, "share",
 			units.Count, "in flight", "queued", units.Seconds, "oldest queued",
-			units.Nanoseconds, "e2e p95", units.Number, "SLA", units.Share, "compliance")}
+			units.Nanoseconds, "e2e p95", "e2e p99", "e2e max", units.Number, "SLA", units.Share, "compliance")}
 	rest := "" // with an empty queue the rest was in flight at the end of the window
 	if total.Queued == 0 && total.InFlight > 0 {
 		rest = fmt.Sprintf(", all of it was begun: %s in flight when the window ended",
@@ -246,15 +246,18 @@ func served(r *result.Result) (s Section) {
 	s.line("", "%s of the offered load was served%s; %s were offered for writing",
 		percent(total.ServedRatio), rest, bytes(total.OfferedBytes))
 	add := func(name string, o result.ClassOutcome, d result.Distribution) {
-		var p95, target, compliance any = d.P95, "", ""
-		if o.Censored && d.P95 != nil { // the slowest are still waiting
-			p95 = "≥ " + ns(d.P95)
+		var target, compliance any = "", ""
+		censored := func(v *int64) any { // the slowest are still waiting
+			if o.Censored && v != nil {
+				return "≥ " + ns(v)
+			}
+			return v
 		}
 		if o.Compliance != nil {
 			target, compliance = "p95 ≤ "+ns(o.TargetP95NS), o.Compliance
 		}
 		s.add(name, o.Offered, o.Completed, o.ServedRatio, o.InFlight, o.Queued,
-			o.OldestQueuedAgeS, p95, target, compliance)
+			o.OldestQueuedAgeS, censored(d.P95), censored(d.P99), censored(d.Max), target, compliance)
 	}
 	for _, c := range result.Classes {
 		if o, ok := r.Load[c]; ok && o.Offered+o.Completed+o.InFlight+o.Queued > 0 {

@@ -105,6 +105,15 @@ func FioJob(r *result.Result) (string, error) {
 	return fio.Job(tr, fioInput(r))
 }
 
+// Trace returns the kernel's trace in a few lines, nil without one.
+func Trace(r *result.Result) []string {
+	tr, err := captured(r)
+	if tr == nil || err != nil {
+		return nil
+	}
+	return tr.Brief(fioInput(r).Application)
+}
+
 // captured returns the kernel's trace, nil without one. A result carries it as JSON, with the keys
 // of package tracing.
 func captured(r *result.Result) (*tracing.Trace, error) {

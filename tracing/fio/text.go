@@ -71,6 +71,15 @@ func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Inp
 				tracing.Microseconds(h.Percentile(50)), tracing.Microseconds(h.Percentile(99)))
 		}
 	}
+	var zones []string
+	for i, h := range [2]tracing.Histogram{t.LBARead, t.LBAWrite} {
+		if h.Count > 0 {
+			zones = append(zones, hotZone(names[i], h))
+		}
+	}
+	if len(zones) > 0 {
+		line("hot zone of the device: %s", strings.Join(zones, ", "))
+	}
 	if p := &t.Capture; in.About == nil {
 		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth,
 			p.Read.MeanDepth, p.Write.MeanDepth)
@@ -81,6 +90,22 @@ func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Inp
 			line("written back by the kernel for them: %d of the writes", n)
 		}
 	}
+}
+
+// hotZone returns the shortest range of the device with nine tenths of a histogram's requests, and their share.
+func hotZone(what string, h tracing.Histogram) (zone string) {
+	shortest := math.Inf(1)
+	for i, first := range h.Buckets {
+		n := int64(0)
+		for _, last := range h.Buckets[i:] {
+			n += last.Count
+			if length := last.Range[1] - first.Range[0]; 10*n >= 9*h.Count && length < shortest {
+				shortest = length
+				zone = fmt.Sprintf("%d%% of the %s in %g-%g GiB", 100*n/h.Count, what, first.Range[0], last.Range[1])
+			}
+		}
+	}
+	return zone
 }
 
 // body writes the job itself. Missing options have fio's defaults on purpose: fio's command line could not

@@ -127,7 +127,8 @@ func change(c *stats.Change) []any {
 	return []any{share(c.Ratio), c.Adjusted, judged}
 }
 
-// sections writes the sheet Facts, with the lines of all sections, and a sheet per section with a table.
+// sections writes the sheet Facts, with the lines of all sections, a sheet per section with a table, and the
+// sheet Trace Histograms with the raw buckets of the kernel's histograms.
 // Results with the same section share its sheet. Three columns before its own name the result. The
 // section more is of no result.
 func (b *book) sections(records []*load.Record, more report.Section) {
@@ -141,6 +142,16 @@ func (b *book) sections(records []*load.Record, more report.Section) {
 		all, named = append(all, []report.Section{more}), append(named, make([]any, 3))
 	}
 	heads := []string{"Run", "Benchmark", "Trial"}
+	raw := table{name: "Trace Histograms", names: 3,
+		heads: append(slices.Clone(heads), "Histogram", "Unit", "Low", "High", "Count")}
+	for i, rec := range records {
+		for _, h := range rec.Tracing() {
+			for _, bucket := range h.Buckets {
+				raw.rows = append(raw.rows, append(slices.Clone(named[i]), h.Title, h.Units, bucket.Range[0],
+					bucket.Range[1], bucket.Count))
+			}
+		}
+	}
 	facts := table{name: "Facts", names: 3, heads: append(heads, "Section", "Topic", "Fact")}
 	sheets := []table{}
 	for _, j := range report.Join(all) {
@@ -158,7 +169,7 @@ func (b *book) sections(records []*load.Record, more report.Section) {
 		}
 		sheets = append(sheets, t)
 	}
-	for _, t := range append([]table{facts}, sheets...) {
+	for _, t := range append([]table{facts}, append(sheets, raw)...) {
 		b.table(t)
 	}
 }
