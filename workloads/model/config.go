@@ -113,6 +113,9 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 	if err == nil {
 		err = f.apply(&m)
 	}
+	if err == nil {
+		err = m.loop(f.num("total_ut_steps"))
+	}
 	switch {
 	case f.err != nil: // the value counts as 0, which may have caused the other error
 		err = f.err
@@ -148,6 +151,10 @@ func (f *fields) model() (Model, error) {
 	}
 	m.Layers = cmp.Or(m.Layers, len(f.text("hybrid_override_pattern")),
 		len(f.texts("layers_block_type")))
+	mla := f.flag("use_mla")
+	if f.values["use_mla"] != nil && !mla {
+		m.KVLoraRank, m.ValueDim = 0, 0 // the class of the file has them, the model does not use them
+	}
 	latent := m.KVLoraRank != 0
 	var missing []error
 	need := func(key string, there bool) {
@@ -158,6 +165,7 @@ func (f *fields) model() (Model, error) {
 	need("num_hidden_layers", m.Layers != 0)
 	need("hidden_size", m.Hidden != 0 || m.HeadDim != 0 || latent)
 	need("num_attention_heads", m.Heads != 0 || m.HeadDim != 0 && m.KVHeads != 0 || latent)
+	need("kv_lora_rank", !mla || latent)
 	need("qk_rope_head_dim", !latent || f.values["qk_rope_head_dim"] != nil) // 0 is a valid value
 	if layers > 0 && layers != m.Layers {
 		missing = append(missing, fmt.Errorf("num_layers is %d: which of them and of %d have a "+

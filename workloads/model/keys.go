@@ -112,7 +112,10 @@ func (f *fields) sub(key string) *fields {
 var (
 	mayAffectSize = regexp.MustCompile(`layer|head|index|cache|kv|window|attn|attention|query|` +
 		`ssm|mamba|conv|linear|latent|compress|chunk|swa|sliding|sparse|block|group|pattern|` +
-		`interval|period|hybrid|recurrent|retention|memory|mixer|(^|_)cla(_|$)`)
+		`interval|period|hybrid|retention|memory|mixer|(^|_)[cm]la(_|$)|` + moreCaches)
+	// moreCaches matches keys that say how often layers run, or which layers share a cache.
+	moreCaches = `loop|recur|repeat|(^|_)steps?(_|$)|iters|iterat|cycle|unroll|ponder|(^|_)ut(_|$)`
+	changes    = regexp.MustCompile(`source|shar(e|ing)|` + moreCaches)
 	//go:embed keys.txt
 	harmlessKeys string
 	// offValues are values that turn something off.
@@ -131,8 +134,11 @@ func (f *fields) refusal() error {
 			string(f.values[key])) || slices.ContainsFunc(strings.Split(harmlessKeys, "\n"), known) {
 			continue
 		}
-		return fmt.Errorf("unknown key %s may change the KV-cache size per token; if it does not, "+
-			"delete it from a copy of the file and use the copy", key)
+		advice := "if it does not, delete it from a copy of the file and use the copy"
+		if changes.MatchString(key) {
+			advice = "a copy of the file without it may give a wrong size"
+		}
+		return fmt.Errorf("unknown key %s may change the KV-cache size per token; %s", key, advice)
 	}
 	for _, s := range f.subs {
 		if err := s.refusal(); err != nil {

@@ -208,6 +208,22 @@ func (f *fields) apply(m *Model) error {
 	return nil
 }
 
+// loop multiplies the layers of a model that runs all of them several times (Ouro): each run has a
+// cache of its own.
+func (m *Model) loop(times int) error {
+	if times < 2 {
+		return nil
+	}
+	if m.stateLayers > 0 || m.index.layers > 0 || m.Attention == CSA {
+		return errors.New("total_ut_steps: how often such layers keep something of a token is not known here")
+	}
+	m.Layers *= times
+	for i := range m.Groups {
+		m.Groups[i].Layers *= times
+	}
+	return nil
+}
+
 // state returns the bytes of one layer's recurrent state. The state has a matrix per head. Linear
 // attention and Mamba-2 also keep the last k-1 inputs of a convolution of width k, in bfloat16 as vLLM
 // does (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix has the model's data type, or the
@@ -337,18 +353,33 @@ func (f *fields) puzzle(m *Model) (key string, types []string, err error) {
 
 // compress sets the groups of DeepSeek-V4's compressed attention. A layer with ratio r > 0 stores one
 // entry per r tokens. A layer with r = 0 stores none. A layer with r = 4 also stores one indexer key
-// per entry. Ratios after the last layer belong to MTP layers.
+// per entry. Ratios after the last layer belong to MTP layers. DeepSeek-V4.1 lists the layers that own
+// a cache, each with indexer keys; the others read these.
 func (f *fields) compress(m *Model, ratios []int) error {
 	if len(ratios) < m.Layers {
 		return fmt.Errorf("%d compress_ratios for %d layers", len(ratios), m.Layers)
 	}
 	m.Attention, m.csaWindow, m.Groups = CSA, f.num("sliding_window"), []Group{}
 	count := map[int]int{}
-	for _, r := range ratios[:m.Layers] {
-		if r < 0 || r > 1<<20 {
+	_, owners, err := f.layersListed(m.Layers, "kv_source_layer_ids", fullLayer, noLayer)
+	for i, r := range ratios[:m.Layers] {
+		switch {
+		case r < 0 || r > 1<<20:
 			return fmt.Errorf("a compress_ratio is %d, want 0 to %d", r, 1<<20)
+		case len(owners) == 0 && r == 1:
+			return errors.New("a compress_ratio of 1 without kv_source_layer_ids is one entry per token for " +
+				"some engines and none for others")
+		case len(owners) == 0 || owners[i] == fullLayer:
+			count[r]++
 		}
-		count[r]++
+	}
+	dim := f.num("index_head_dim")
+	if len(owners) > 0 {
+		m.ownerIndex = dim
+		f.nums("index_source_layer_ids")
+		if count[0] > 0 {
+			err = errors.New("kv_source_layer_ids lists a layer with a compress_ratio of 0")
+		}
 	}
 	for r, n := range count {
 		if r > 0 {
@@ -356,14 +387,14 @@ func (f *fields) compress(m *Model, ratios []int) error {
 		}
 	}
 	slices.SortFunc(m.Groups, func(a, b Group) int { return cmp.Compare(a.Every, b.Every) })
-	if dim := f.num("index_head_dim"); count[indexedRatio] > 0 && dim > 0 {
-		f.num("index_topk")
+	f.num("index_topk")
+	if len(owners) == 0 && count[indexedRatio] > 0 && dim > 0 {
 		m.index = indexer{layers: count[indexedRatio], dim: dim, every: indexedRatio}
 	}
-	if len(m.Groups) == 0 {
-		return errors.New("no layer keeps anything of a token")
+	if err == nil && len(m.Groups) == 0 {
+		err = errors.New("no layer keeps anything of a token")
 	}
-	return nil
+	return err
 }
 
 // indexedRatio is the ratio of the layers with an indexer. Layers with a larger ratio have so few

@@ -69,6 +69,9 @@ func (m Model) entry(g Group) float64 {
 			// DeepSeek-V4: seven scales for 448 numbers and one byte of padding, 584 bytes.
 			return dim - rope + 2*rope + math.Ceil((dim-rope)/64) + 1
 		}
+		if g.Every > 0 { // not of a layer's last tokens
+			dim += float64(m.ownerIndex)
+		}
 		return t.bytes * dim
 	}
 	heads := float64(cmp.Or(g.KVHeads, m.KVHeads))

@@ -56,6 +56,7 @@ type Model struct {
 	stateLayers int // layers with a state
 	index       indexer
 	csaWindow   int // tokens
+	ownerIndex  int // length of the indexer's key in each entry of compressed attention
 }
 
 // Complete sets fields that a configuration may leave out. Without a number of KV heads every head has
@@ -171,6 +172,8 @@ func (m Model) Validate() error {
 		m.DType)
 	must(t.bytes >= 2 || !m.index.alone, "indexer_head_dim: engines store such a model in "+
 		"bfloat16 alone, not in %s", m.DType)
+	must(t.bytes >= 2 || m.ownerIndex == 0, "kv_source_layer_ids: what engines store of such a model as %s "+
+		"is not known here", m.DType)
 	must(!known || !ok || m.bytesPerToken() <= maxBytesPerToken,
 		"a token takes more than %d bytes: check the dimensions", maxBytesPerToken)
 	return errors.Join(problems...)
