@@ -90,3 +90,24 @@ func goFiles(t *testing.T) (files []goFile) {
 	require.Greater(t, len(files), 100, "the walk is broken")
 	return files
 }
+
+// TestTroubleshootingQuotesMessages: each symptom in code style is a part of a message of the program.
+func TestTroubleshootingQuotesMessages(t *testing.T) {
+	page, err := os.ReadFile("../../benchmarks/TROUBLESHOOTING.md")
+	require.NoError(t, err)
+	// A message may be broken into several literals.
+	broken := regexp.MustCompile(`" \+\s+"`)
+	var source strings.Builder
+	for _, f := range goFiles(t) {
+		if !f.isTest() {
+			text, err := os.ReadFile(filepath.Join("../..", f.path))
+			require.NoError(t, err)
+			source.Write(broken.ReplaceAll(text, nil))
+		}
+	}
+	symptoms := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1)
+	require.NotEmpty(t, symptoms)
+	for _, s := range symptoms {
+		require.Contains(t, source.String(), s[1])
+	}
+}
