@@ -14,16 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostCalls is the limit of the way of one request (see TestTheWayOfARequestExists).
-const mostCalls = 45
-
 var (
 	pathRow  = regexp.MustCompile("(?m)^\\| ([a-z0-9_/]+\\.go) \\| ((?:`\\w+` ?)+)\\|")
 	pathCall = regexp.MustCompile("`(\\w+)`")
 )
 
 // TestTheWayOfARequestExists finds each call of the section "The way of one request" in the file that the
-// page names. A longer way than mostCalls is harder to follow than the page promises.
+// page names. It does not follow the code: calls that the page leaves out stay unnoticed.
 func TestTheWayOfARequestExists(t *testing.T) {
 	page, err := os.ReadFile("../../kvbench/README.md")
 	require.NoError(t, err)
@@ -46,7 +43,5 @@ func TestTheWayOfARequestExists(t *testing.T) {
 		}
 	}
 	assert.Equal(t, strings.Count(section, ".go | `"), len(pathRow.FindAllString(section, -1)))
-	assert.LessOrEqual(t, calls, mostCalls)
 	assert.Greater(t, calls, 20)
-	t.Logf("%d calls", calls)
 }
