@@ -183,17 +183,21 @@ const (
 // preparation says whether a run's drive was preconditioned as SNIA's test asks, as far as the results know.
 func preparation(t *stats.Table, run int) string {
 	written, rows, steady := int64(0), 0, 0
-	sizes := map[string]int64{} // by device
+	sizes := map[string]int64{} // by device, of all hosts
 	for _, b := range t.Benchmarks {
 		for _, rec := range b.Trials[run] {
 			if r := rec.Result; r != nil && r.Simulation == nil {
+				hosts := int64(1) // each with a device of that name
+				if r.Clients != nil {
+					hosts = max(1, int64(len(r.Clients.Hosts)))
+				}
 				written += r.DeviceCounters.AppWriteBytes
 				if r.Precondition != nil {
 					written += r.Precondition.Bytes
 				}
 				for _, root := range r.Roots() {
 					if d := root.BlockDevice; d != nil {
-						sizes[d.Name] = units.OrZero(d.SizeBytes)
+						sizes[d.Name] = hosts * units.OrZero(d.SizeBytes)
 					}
 				}
 			}

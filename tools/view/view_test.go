@@ -140,3 +140,15 @@ func TestTimelinesAreSmooth(t *testing.T) {
 	assert.Empty(t, l.Low)
 	assert.Equal(t, "a point is 1 s", l.point)
 }
+
+// Two hosts, each with a drive of the same name, are two drives to precondition: 4 GB on 2 × 2 GB is 1 × the capacity.
+func TestDevicesOfTwoHostsHaveOneName(t *testing.T) {
+	for hosts, want := range map[int]string{1: "2× the capacity", 2: "1× the capacity"} {
+		r := &result.Result{DeviceCounters: result.DeviceCounters{AppWriteBytes: 4e9},
+			Environment: result.Environment{Device: &result.Device{Name: "nvme0n1", SizeBytes: new(int64(2e9))}},
+			Clients:     &result.Clients{Hosts: make([]result.Host, hosts)}}
+		table := &stats.Table{Labels: []string{"run"},
+			Benchmarks: []*stats.Benchmark{{Trials: [][]*load.Record{{{Result: r}}}}}}
+		assert.Contains(t, preparation(table, 0), want)
+	}
+}
