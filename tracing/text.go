@@ -97,12 +97,16 @@ func (t *textWriter) directions(trace *Trace) {
 // text returns a percentile as text.
 func (h Histogram) text(percent float64) string { return unitText(h.Unit, h.Percentile(percent)) }
 
-// most returns the upper bound of a histogram of whole numbers.
+// most returns the upper bound of a histogram of whole numbers, with ≤ if the last bucket has several numbers.
 func (h Histogram) most() string {
 	if h.Count == 0 {
 		return "–"
 	}
-	return fmt.Sprint(h.Buckets[len(h.Buckets)-1].Range[1] - 1)
+	last := h.Buckets[len(h.Buckets)-1].Range
+	if last[1]-last[0] > 1 {
+		return fmt.Sprint("≤ ", last[1]-1)
+	}
+	return fmt.Sprint(last[1] - 1)
 }
 
 // textWriter collects lines.
@@ -260,10 +264,10 @@ func (t *Trace) Diagnosis(app Application) string {
 		// Sequential requests give the largest possible busy time at this depth.
 		busy, least = min(1, depth), "at least "
 	}
-	requests, queued, served := p.Requests(), p.Read.Q2DNS+p.Write.Q2DNS, p.Read.D2CNS+p.Write.D2CNS
-	each := func(ns int64) string { // per request
-		return Microseconds(float64(ns) / float64(requests) / 1000)
-	}
+	requests := p.Requests()
+	// Means per request. The wait for the dispatch is known only of requests whose queueing was seen.
+	queued := float64(p.Read.Q2DNS+p.Write.Q2DNS) / float64(max(1, p.Read.Q2DSamples+p.Write.Q2DSamples)) / 1000
+	served := float64(p.Read.D2CNS+p.Write.D2CNS) / float64(max(1, requests)) / 1000
 	if app.ReadBytes == 0 && p.Device != "" { // calls on files of this device
 		app.ReadBytes = int64(t.VFSReadSize.Sum * 1024)
 	}
@@ -279,7 +283,7 @@ func (t *Trace) Diagnosis(app Application) string {
 			"the others from the page cache", 100*float64(p.OwnReadBytes())/float64(app.ReadBytes))
 	case queued > served:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s "+
-			"at the device", each(queued), each(served))
+			"at the device", Microseconds(queued), Microseconds(served))
 	case busy < 0.7:
 		return fmt.Sprintf("host-bound: no request was in flight for %s%.0f%% of the window; load, "+
 			"program, filesystem or processor did not submit more requests", least, 100*(1-busy))
@@ -289,7 +293,7 @@ func (t *Trace) Diagnosis(app Application) string {
 		inFlight = fmt.Sprintf(" (at least one for %.0f%% of the window)", 100*busy)
 	}
 	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s; a request took %s at "+
-		"the device on average", depth, inFlight, each(served))
+		"the device on average", depth, inFlight, Microseconds(served))
 }
 
 // cacheShare: if the device moved less than this share of the application's bytes, a cache served the

@@ -83,7 +83,12 @@ func TestSplitSumsTo100(t *testing.T) {
 	for i := range int64(300) {
 		many[4096*(i+1)] = 10 + i%7
 	}
+	rare := map[int64]int64{4096: 1e6} // 70 sizes with few requests and more than 1 % of the bytes each
+	for i := range int64(70) {
+		rare[65536+16384*i] = 9e6 / (65536 + 16384*i) * 100
+	}
 	for _, counts := range []map[int64]int64{
+		rare,
 		{4096: 1, 8192: 1, 16384: 1},
 		{4096: 1e6, 8192: 1},
 		{4096: 335, 8192: 335, 16384: 330},

@@ -78,13 +78,14 @@ func split(h tracing.Histogram, page int64, sequential bool) (shares []share, no
 	if len(common) == 0 { // many sizes, each with less than half a percent: the most frequent ones
 		common, rare = order, nil
 	}
-	common = common[:min(len(common), maxSplit-len(rare))]
+	manyRare := len(rare) >= maxSplit // more than the job can list: one size stands for them
+	common = common[:min(len(common), max(1, maxSplit-len(rare)))]
 	shares = shared(common, counts, 100-len(rare))
 	for _, size := range rare {
 		shares = append(shares, share{bytes: size, percent: 1})
 	}
 	seen := bytes / total
-	if len(rare) > 0 && math.Abs(mean(shares)/seen-1) > bytesOff {
+	if manyRare || len(rare) > 0 && math.Abs(mean(shares)/seen-1) > bytesOff {
 		shares = shared(common, counts, 99)
 		one := max(sectorSize, int64(rareBytes/total*100/float64(page))*page)
 		i := slices.IndexFunc(shares, func(s share) bool { return s.bytes == one })
