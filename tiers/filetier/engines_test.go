@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -209,6 +210,44 @@ func TestLatentsHaveNoRankInHiCachesNames(t *testing.T) {
 		assert.True(t, workdir.KnowsTree(names[0].Name()))
 		require.NoError(t, tier.Close())
 	}
+}
+
+// A bucket that cannot be written leaves no file. Its objects stay in memory, and no later bucket has more memory
+// than the engine's: the failed one's is unmapped.
+func TestABucketThatFailsLeavesNothing(t *testing.T) {
+	dir := tiertest.Dir(t)
+	engine := tiertest.NewEngine(tiertest.Psync(t))
+	engine.See(func(op *ioengine.Op) {
+		if op.Kind == ioengine.Write && op.Vec != nil { // a descriptor that cannot be written
+			require.NoError(t, unix.Close(op.FD))
+			var err error
+			op.FD, err = unix.Open("/dev/null", unix.O_RDONLY, 0)
+			require.NoError(t, err)
+		}
+	})
+	cfg := imitating("mooncake-bucket", 4096)
+	cfg.Dir, cfg.Engine = dir, engine
+	tier := tiertest.Files(t, cfg)
+	o := func(i int) tiers.Object { return tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 4096} }
+	for i := range tiers.BucketKeys - 1 {
+		require.NoError(t, store(t, tier, o(i)))
+	}
+	require.ErrorIs(t, store(t, tier, o(tiers.BucketKeys-1)), unix.EBADF)
+	names, err := os.ReadDir(dir.Path() + "/engine")
+	require.NoError(t, err)
+	assert.Empty(t, names)
+	require.NoError(t, load(t, tier, o(0)), "from memory")
+	for i := range tiers.BucketKeys - 1 {
+		require.NoError(t, tier.Remove(t.Context(), o(i)))
+	}
+	engine.See(func(*ioengine.Op) {})
+	for i := range tiers.BucketKeys {
+		require.NoError(t, store(t, tier, o(tiers.BucketKeys+i)))
+	}
+	names, err = os.ReadDir(dir.Path() + "/engine")
+	require.NoError(t, err)
+	assert.Len(t, names, 2, "the next bucket and its index")
+	require.NoError(t, tier.Close())
 }
 
 // A bucket is written when it is full, whole, and goes with its last object.

@@ -55,6 +55,7 @@ type bucket struct {
 	pending int      // objects that are neither committed nor abandoned
 	closed  bool     // takes no more objects
 	written bool     // the file exists
+	failed  bool     // it could not be written
 	live    int      // objects that are neither abandoned nor freed
 	users   int      // of mem: readers, and the kernel while it writes
 }
@@ -212,11 +213,11 @@ func (b *buckets) settle(ctx context.Context, k *bucket) error {
 	case b.writing <- struct{}{}:
 		defer func() { <-b.writing }()
 	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), b.recycle(nil))
+		return errors.Join(context.Cause(ctx), b.fail(k))
 	}
 	entries, places, err := b.write(ctx, k)
 	if err != nil { // objects that are committed stay in memory
-		return errors.Join(err, b.recycle(nil))
+		return errors.Join(err, b.fail(k))
 	}
 	b.t.mu.Lock()
 	k.written = true
@@ -227,6 +228,24 @@ func (b *buckets) settle(ctx context.Context, k *bucket) error {
 		}
 	}
 	return b.unlock(k)
+}
+
+// fail removes the files of a bucket that was not written, and lets another bucket begin. The memory stays until
+// the bucket's last object is removed, and is then unmapped: its place is given back here.
+func (b *buckets) fail(k *bucket) (err error) {
+	b.t.mu.Lock()
+	again := k.mem != nil // else unlock has given its place back
+	k.failed = true
+	b.t.mu.Unlock()
+	if again {
+		err = b.recycle(nil)
+	}
+	for _, path := range []string{k.path + ".meta", k.path + ".bucket"} {
+		if gone := b.t.unlink(path); !errors.Is(gone, unix.ENOENT) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
 }
 
 // write writes the objects of a bucket to its file, one after the other, and their offsets to its
@@ -329,12 +348,16 @@ func (b *buckets) free(e *entry) error {
 // have no more users.
 func (b *buckets) unlock(k *bucket) (err error) {
 	unused := k.closed && k.pending == 0 && k.live == 0
+	failed := k.failed
 	var mem []byte
 	if k.users == 0 && (k.written || unused) {
 		mem, k.mem = k.mem, nil
 	}
 	b.t.mu.Unlock()
-	if mem != nil {
+	switch {
+	case mem != nil && failed:
+		err = unmap(mem)
+	case mem != nil:
 		err = b.recycle(mem)
 	}
 	if k.written && unused { // the index first
