@@ -1,5 +1,6 @@
 // Package store is a client of an object store behind several endpoints. It makes the requests of the S3
-// protocol, with attempts, failover, time limits and counts. No other package imports minio-go.
+// protocol, with attempts, failover, time limits and counts. Of the other packages only
+// benchmarks, for credentials, and the tests' server import minio-go.
 //
 //	addresses.go   FindEndpoints: URLs separated by commas or in a file, with ranges, of the first source
 //	endpoints.go   Balance, Endpoint: the endpoint of each attempt, and which endpoints back off
