@@ -78,7 +78,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		c.Layout.Bytes = v.Sizer().Bytes(v.ObjectTokens)
 		c.Engine = kvbench.EngineFiles{Imitation: filetier.Imitation{Model: v.Model.Key,
 			Layers: v.Model.Layers, Layerwise: v.Layerwise && v.Model.Layers > 1,
-			Latents: v.Model.Latents(), Tokens: v.ObjectTokens,
+			Latents: v.Model.Latents(), SidePools: v.Model.SidePools(), Tokens: v.ObjectTokens,
 			Threads: filetier.Threads{Loads: v.ReadThreads, Stores: v.WriteThreads}},
 			Ranks: v.RankObjects(), Tails: v.Tails()}
 		// One call moves a whole object or one layer of an object, as the engine's call does. An object

@@ -60,6 +60,9 @@ type Imitation struct {
 	Layerwise bool
 	// Latents: tokens are stored as latents, which are equal on all tensor-parallel ranks.
 	Latents bool
+	// SidePools: layers with windows, states or an indexer have pools of their own. SGLang looks their pages up
+	// otherwise.
+	SidePools bool
 	// Note receives the text of each system call, before it is made, unless the I/O engine makes the
 	// call. It may be nil.
 	Note func(string)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,8 +15,8 @@ import (
 func init() { layouts["hicache-file"] = newHiCacheFile }
 
 // hicacheFile is SGLang's HiCacheFile: one file per page and rank in a flat directory, through the
-// page cache. Latents, which are equal on all ranks, have no rank in their name. To look a batch of
-// pages up, it reads the whole directory.
+// page cache. Latents, which are equal on all ranks, have no rank in their name. It looks each page up by a stat.
+// For models with side pools it reads the whole directory instead, once for each request.
 type hicacheFile struct{ perFile }
 
 // newHiCacheFile replaces the slashes of the name of the model by hyphens.
@@ -44,17 +43,17 @@ func (l *hicacheFile) start(context.Context) error {
 	return nil
 }
 
-// batch is how many pages HiCache looks up at once. It stops after a batch with a missing page.
-const batch = 128
-
-// lookUp reads the directory once for each batch of pages.
+// lookUp makes the calls of batch_exists: a stat for each page, up to the first missing one. With side pools the
+// engine calls batch_exists_v2 instead. It reads the directory once, of whatever number of pages, so its cost
+// grows with the number of files. The engine may keep the names for 5 s; that is an option, which is off by
+// default and is not imitated here.
 func (l *hicacheFile) lookUp(objs []tiers.Object) error {
-	for part := range slices.Chunk(objs, batch) {
-		if err := l.calls.scan(); err != nil {
+	if l.t.cfg.SidePools {
+		return l.calls.scan()
+	}
+	for _, o := range objs {
+		if there, err := l.look(l.name(o)); err != nil || !there {
 			return err
-		}
-		if slices.ContainsFunc(part, func(o tiers.Object) bool { return !l.t.has(o) }) {
-			break
 		}
 	}
 	return nil

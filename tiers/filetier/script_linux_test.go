@@ -25,7 +25,7 @@ import (
 // -rewrite updates them.
 //
 //	tier slots bytes=16384 [buffered]             an own layout, with extents of up to 64 KiB
-//	tier vllm-fs bytes=8192 [direct] [layers=4]   an engine's layout, of objects of that size
+//	tier vllm-fs bytes=8192 [direct] [layers=4] [pools]   an engine's layout, of objects of that size
 //	write a=16384 b=5000                          neighbours
 //	read a b                                      neighbours
 //	store a b, load a b                           one after the other
@@ -169,6 +169,8 @@ func (s *script) open(d *datadriven.TestData) {
 		switch arg.Key {
 		case "direct", "buffered":
 			cfg.Direct = arg.Key == "direct"
+		case "pools":
+			cfg.SidePools = true
 		case "bytes":
 			arg.Scan(s.t, 0, &cfg.Layout.Bytes)
 		case "places":

@@ -265,6 +265,13 @@ const (
 // all of them.
 func (m Model) Latents() bool { return m.Attention == MLA || m.Attention == CSA }
 
+// SidePools reports whether an engine keeps pools apart from the keys and values of all tokens: for layers with
+// windows, for states, or for an indexer.
+func (m Model) SidePools() bool {
+	return m.StateBytes > 0 || m.index.dim > 0 || m.csaWindow > 0 ||
+		slices.ContainsFunc(m.Groups, func(g Group) bool { return g.Window > 0 })
+}
+
 // NewSizer returns the Sizer of a valid model at tensor parallelism tp (below 1 counts as 1).
 func NewSizer(m Model, tp int, rule TPRule) Sizer {
 	divisor := max(1, tp)
