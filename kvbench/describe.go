@@ -136,6 +136,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	if start, end := t.Rec.Window(); in.DrainNS == 0 && start != workloads.Never { // workers still run
 		in.DrainNS = int64(t.Clock.Now() - end)
 	}
+	t.pauseInfo()
 	t.stalls()
 	t.readTrace()
 	if t.sim != nil {
@@ -296,13 +297,8 @@ func (t *trial) rootInfo() {
 // rarely needs more than some seconds. The result's Stalls also has shorter stalls.
 const stallWarning = 10 * time.Second
 
-// stalls writes into the result which calls the storage completed late or not at all. It warns if the
-// process was stopped during the load.
+// stalls writes into the result which calls the storage completed late or not at all.
 func (t *trial) stalls() {
-	if gap := time.Duration(t.stopped.Load()); gap > 0 {
-		t.warn(fmt.Sprintf("this process did not run for %s: it was stopped (SIGSTOP), or had no "+
-			"processor; requests in flight look that much slower", gap.Round(time.Second/10)))
-	}
 	if t.engine == nil {
 		return
 	}

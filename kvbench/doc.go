@@ -11,6 +11,7 @@
 //	               the result once
 //	watch.go       gauges, the live line
 //	observer.go    counts demotions, copies, deletions and failures of the cache; writes the I/O trace
+//	pauses.go      times in which this process did not run
 //	unloaded.go    the latency at queue depth 1 before the window, for the verdict
 //	describe.go    the sections of the result about the machine, the directories, the tiers and the end
 //	               of the trial; the counters of process and device at the start and the end of the

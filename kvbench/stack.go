@@ -218,7 +218,7 @@ func (t *trial) openEngine() error {
 		use.Inline = use.Inline || host.FUSE(fs.Type)
 		use.Memory = use.Memory || fs.Memory
 	}
-	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now)
+	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now, t.paused)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,14 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	}
 	t.Rec = record.New(shards)
 	t.Rec.Timeless = sim != nil && sim.Device == nil
+	if sim == nil {
+		t.pauses = newPauses(t.Clock.Now)
+		t.Rec.Paused = t.pauses.within
+		watched, end := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); t.pauses.watch(watched) }()
+		defer func() { end(); <-done }()
+	}
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
 	t.free.Store(-1)
 	if sim != nil { // virtual time has one thread

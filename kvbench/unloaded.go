@@ -219,9 +219,10 @@ func (t *trial) fits(size int64) int64 {
 type latencies struct {
 	clock         clock.Clock
 	begun, length time.Duration
-	over          func() // called when enough requests have completed; nil: nothing
-	chunk, pieces int64  // pieces in bytes, of the request in flight
-	n, retried    int    // requests; those that were sent more than once are in retried alone
+	paused        func(time.Duration) time.Duration // see trial.paused
+	over          func()                            // called when enough requests have completed; nil: nothing
+	chunk, pieces int64                             // pieces in bytes, of the request in flight
+	n, retried    int                               // requests; those that were sent more than once are in retried alone
 	sizes         [2]struct {
 		took  []time.Duration
 		bytes int64
@@ -229,7 +230,7 @@ type latencies struct {
 }
 
 func (m *alone) latencies() *latencies {
-	return &latencies{clock: m.Clock, begun: m.Clock.Now(), length: m.half,
+	return &latencies{clock: m.Clock, paused: m.paused, begun: m.Clock.Now(), length: m.half,
 		chunk: int64(m.Transfer.Chunk)}
 }
 
@@ -241,6 +242,8 @@ func (l *latencies) count(c tiers.Chunk) {
 	case c.Retried:
 		l.pieces = 0
 		l.retried++
+	case l.paused(c.Ended-c.Begun) > 0: // this process did not run
+		l.pieces = 0
 	default:
 		size := &l.sizes[0]
 		if l.pieces > l.chunk/2 {

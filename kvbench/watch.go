@@ -93,20 +93,14 @@ func (t *trial) redraw() {
 // silentAfter is the time without a completion after which a user has to know that the storage may hang.
 const silentAfter = 10 * time.Second
 
-// watch samples the gauges for the timeline and the live line until ctx ends. It also adds up the time
-// in which the process was stopped.
+// watch samples the gauges for the timeline and the live line until ctx ends.
 func (t *trial) watch(ctx context.Context) {
 	interval := time.Second
 	if t.counted != nil && t.phase.Window > 0 {
 		interval = min(interval, record.TimelineInterval(t.phase.Window))
 	}
 	shown := time.Now() // real time, also in a simulation
-	last := shown
 	t.Clock.Every(ctx, interval, func() {
-		if gap := time.Since(last) - interval; gap > stopShows && t.sim == nil {
-			t.stopped.Add(int64(gap))
-		}
-		defer func() { last = time.Now() }()
 		s := t.snapshot(t.Clock.Now())
 		if time.Since(shown) < progressInterval {
 			return
@@ -118,10 +112,6 @@ func (t *trial) watch(ctx context.Context) {
 		t.Show(s)
 	})
 }
-
-// stopShows is the delay of a tick above which the process counts as stopped. A busy machine delays a
-// tick by some hundred milliseconds.
-const stopShows = time.Second
 
 // progressInterval is a bit less than a second. With a full second every other tick would come too
 // early.

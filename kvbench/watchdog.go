@@ -222,14 +222,26 @@ func (t *trial) stuck(limit time.Duration) (all []ioengine.Stuck) {
 	engine := t.engine
 	t.mu.Unlock()
 	if engine != nil {
-		all = engine.Stuck(nil, limit)
+		for _, s := range engine.Stuck(nil, limit) {
+			if s.For -= t.paused(s.For); s.For >= limit {
+				all = append(all, s)
+			}
+		}
 	}
 	if t.counted != nil {
-		if path, since := t.counted.Waits(); since > limit {
+		if path, since := t.counted.Waits(); since-t.paused(since) > limit {
 			all = append(all, ioengine.Stuck{What: "reading", Path: path, For: since})
 		}
 	}
 	return all
+}
+
+// paused returns how long this process was paused in the last time of that length.
+func (t *trial) paused(length time.Duration) time.Duration {
+	if t.pauses == nil {
+		return 0
+	}
+	return t.pauses.within(length)
 }
 
 // finish makes the result and publishes it. The trial calls finish after the load. The watchdog calls it

@@ -173,7 +173,7 @@ type trial struct {
 	stop     context.CancelCauseFunc // cancels the operations; nil before the load
 	ending   ending
 	free     atomic.Int64 // free bytes of the fullest filesystem of the storage tier; -1: unknown
-	stopped  atomic.Int64 // ns of the load in which this process did not run
+	pauses   *pauses      // of this process; nil in virtual time
 	drained  atomic.Int64 // ns from the end of the window until the last worker ended
 
 	watchdog

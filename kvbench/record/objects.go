@@ -88,6 +88,9 @@ func (r *Objects) count(kind string, at time.Duration, change func(*result.Objec
 
 // took adds a time to a histogram. Callers hold mu.
 func (r *Objects) took(kind string, d time.Duration) {
+	if r.rec.paused(d) {
+		return
+	}
 	name := "object_" + kind
 	if r.hists[name] == nil {
 		r.hists[name] = result.NewHistogram(units.Nanoseconds)

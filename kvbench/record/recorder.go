@@ -32,6 +32,9 @@ type Recorder struct {
 	// Timeless: operations take no time, and their latencies are not recorded. Rounds: the storage
 	// tier's latencies are also kept for the autoscaler. Both are set before the first sample.
 	Timeless, Rounds bool
+	// Paused returns how long the process was paused in the last time of a length. The latency of a sample
+	// with such a time is not recorded. nil: never.
+	Paused func(length time.Duration) time.Duration
 
 	failures failures
 	// Counts of operations in the window, and outside of it, by outcome.
@@ -136,10 +139,13 @@ func (r *Recorder) count(at time.Duration, worker int, f func(*shard)) {
 // only bytes count.
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
 	if start, end := r.Window(); c.Begun <= end && c.Completed >= start {
+		paused := r.paused(c.Completed - c.Submitted)
 		s := r.shard(shard)
 		s.inFlight(l, c.Op, c.Part, inWindow(&c, start, end))
 		if r.inside(c.Completed) {
+			record := s.leaveOut(paused)
 			s.bytes(l, &c)
+			record()
 			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
 				n.DemotionBytes += c.Bytes + c.Memory
 			} else {
@@ -165,13 +171,16 @@ func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 		return false
 	}
 	counted, last := r.take(c.Completed, true)
+	paused := r.paused(c.Completed - c.Submitted)
 	s := r.shard(shard)
 	within := inWindow(&c, start, end)
 	s.inFlight(tiers.Storage, c.Op, c.Part, within)
 	s.n.Busy.StorageNS += within
 	if counted {
+		record := s.leaveOut(paused)
 		s.bytes(tiers.Storage, &c)
 		s.block(&c)
+		record()
 	}
 	s.mu.Unlock()
 	r.reached(last, c.Completed)
@@ -205,8 +214,10 @@ func (r *Recorder) Operation(o OpSample) {
 	if start, _ := r.Window(); start == never {
 		return
 	}
+	paused := r.paused(o.total())
 	s := r.shard(o.Shard)
 	defer s.mu.Unlock()
+	defer s.leaveOut(paused)()
 	u := s.worker(r.workerIndex(o.Shard))
 	switch {
 	case o.Failed:
@@ -229,6 +240,9 @@ func (r *Recorder) Operation(o OpSample) {
 	}
 }
 
+// paused reports whether the process was paused in the last time of that length.
+func (r *Recorder) paused(length time.Duration) bool { return r.Paused != nil && r.Paused(length) > 0 }
+
 // within returns the share of an operation's time that is inside the window. For an operation that
 // was cut off it is 1: the operation ended with the window, and undoing it took the time after
 // that.
@@ -246,6 +260,7 @@ func (r *Recorder) within(o OpSample) float64 {
 // the request counts, so that both counts end with the same request.
 func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	counts, last := r.take(q.At, !q.Failed)
+	paused := r.paused(time.Duration(q.Time.EndToEnd))
 	s := r.shard(q.Shard)
 	for _, o := range ops {
 		s.busy(o, r.within(o)) // the worker's time, also when the operation came too late
@@ -254,10 +269,12 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 		s.mu.Unlock()
 		return false
 	}
+	record := s.leaveOut(paused)
 	s.request(q)
 	for _, o := range ops {
 		s.operation(o, s.worker(r.workerIndex(o.Shard)))
 	}
+	record()
 	s.mu.Unlock()
 	r.reached(last, q.At)
 	return true

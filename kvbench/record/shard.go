@@ -22,6 +22,7 @@ type shard struct {
 	hists     histograms
 	rounds    [tiers.NumOps]*result.Histogram // see Recorder.TakeRound
 	timeless  bool
+	silent    bool  // see leaveOut
 	oldest    int64 // ns that the longest cancelled operation took
 	timeline  timeline
 	unsettled []unsettled // by worker
@@ -43,6 +44,16 @@ func (s *shard) worker(n int) *unsettled {
 		s.unsettled = append(s.unsettled, unsettled{})
 	}
 	return &s.unsettled[n]
+}
+
+// leaveOut, if paused is set, drops the latencies that are recorded until its result is called. Counts stay.
+func (s *shard) leaveOut(paused bool) (record func()) {
+	if !paused {
+		return func() {}
+	}
+	hists := s.hists
+	s.hists, s.timeline.silent = make(histograms, len(histNames)), true
+	return func() { s.hists, s.timeline.silent = hists, false }
 }
 
 // took records a time, unless operations take no time.

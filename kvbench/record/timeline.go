@@ -61,6 +61,9 @@ var timedHists = func() [numTimed]hist {
 
 // took counts a time in the interval of its end.
 func (t *timeline) took(what timed, at, d time.Duration) {
+	if t.silent {
+		return
+	}
 	b := t.at(at)
 	if b.times[what] == nil {
 		b.times[what] = new(timeRows)
@@ -114,7 +117,8 @@ type timeline struct {
 	origin   time.Duration
 	interval time.Duration
 	buckets  []bucket
-	last     int // the bucket of the last call of at
+	last     int  // the bucket of the last call of at
+	silent   bool // see shard.leaveOut
 }
 
 // at returns the bucket of a time, and adds missing buckets. A time before the start of the window,

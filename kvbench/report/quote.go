@@ -277,6 +277,9 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 				"give a directory on a drive")
 		}
 	}
+	for _, p := range r.Pauses {
+		add(p.InWindow, p.String()+" the process of this rank did not run: leave it and its machine running")
+	}
 	limit := Limited(r)
 	add(limit != "", limit)
 	if p := r.PlainIO; p != nil {

@@ -40,10 +40,19 @@ type Choice struct {
 // available is an error, because results of another engine would mislead. The error matches
 // errors.ErrUnsupported if the system does not have the engine. Now is the clock of the times in an
 // Op.
-func Open(name string, use Use, now func() time.Duration) (Engine, Choice, error) {
-	return choose(name, use, now, func() (Engine, string, error) {
+// paused returns how long this process was paused in the last time of a length: a request is no stall for that
+// time.
+func Open(name string, use Use, now func() time.Duration, paused func(length time.Duration) time.Duration) (
+	Engine, Choice, error) {
+	e, c, err := choose(name, use, now, func() (Engine, string, error) {
 		return NewURing(now, use.Threads, use.Inline)
 	})
+	if l, ok := e.(interface {
+		without(func(time.Duration) time.Duration)
+	}); ok {
+		l.without(paused)
+	}
+	return e, c, err
 }
 
 func choose(name string, use Use, now func() time.Duration, rings func() (Engine, string, error)) (

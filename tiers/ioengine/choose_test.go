@@ -21,7 +21,7 @@ func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 	} {
 		assert.Equal(t, reason, use.better())
 		if reason != "" {
-			e, c, err := Open(Auto, use, func() time.Duration { return 0 })
+			e, c, err := Open(Auto, use, func() time.Duration { return 0 }, nil)
 			require.NoError(t, err)
 			assert.Equal(t, Choice{Psync, "a system call in a thread for each request", reason, 0}, c)
 			require.NoError(t, e.Close(t.Context()))
@@ -38,7 +38,7 @@ func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 	require.ErrorIs(t, err, unix.EMFILE)
 	assert.ErrorContains(t, err, "-io-engine uring: ")
 	assert.ErrorContains(t, err, "-io-engine psync does without")
-	_, c, err = Open(Psync, Use{Direct: true, Chained: true}, func() time.Duration { return 0 })
+	_, c, err = Open(Psync, Use{Direct: true, Chained: true}, func() time.Duration { return 0 }, nil)
 	require.NoError(t, err)
 	assert.Equal(t, Psync, c.Name)
 	assert.Empty(t, c.Reason, "psync was requested")

@@ -54,8 +54,10 @@ func (s *Stalls) add(stuck Stuck) {
 // ledger records an engine's calls in service, and the stalls that have completed. The requests in
 // flight are too many for it: each engine keeps its own.
 type ledger struct {
-	now   func() time.Duration
-	calls [16]calls
+	now func() time.Duration
+	// paused returns how long the process was paused in the last time of a length, nil: never.
+	paused func(time.Duration) time.Duration
+	calls  [16]calls
 
 	mu   sync.Mutex
 	late Stalls // completed
@@ -84,7 +86,7 @@ func (l *ledger) Call(what, where string, f func() error) error {
 		some.mu.Lock()
 		some.inService[place] = Stuck{}
 		some.mu.Unlock()
-		if c.For = l.now() - c.Begun; c.For >= StallAfter {
+		if c.For = l.now() - c.Begun; l.stalled(c.For) {
 			c.Answered = true
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -110,9 +112,16 @@ func (l *ledger) stuck(dst []Stuck, older time.Duration) []Stuck {
 	return dst
 }
 
+func (l *ledger) without(paused func(time.Duration) time.Duration) { l.paused = paused }
+
+// stalled reports whether a request that took so long is a stall of the storage.
+func (l *ledger) stalled(took time.Duration) bool {
+	return took >= StallAfter && (l.paused == nil || took-l.paused(took) >= StallAfter)
+}
+
 // completed records a completed request if it was a stall.
 func (l *ledger) completed(op *Op) {
-	if op.Ended-op.Begun < StallAfter {
+	if !l.stalled(op.Ended - op.Begun) {
 		return
 	}
 	s := op.stuck(op.Ended)
@@ -128,6 +137,9 @@ func (l *ledger) stalls(inFlight []Stuck) Stalls {
 	defer l.mu.Unlock()
 	all := Stalls{Count: l.late.Count, Longest: slices.Clone(l.late.Longest)}
 	for _, s := range inFlight {
+		if !l.stalled(s.For) {
+			continue
+		}
 		// It may have completed since the caller listed it.
 		if !slices.ContainsFunc(l.late.Longest, func(late Stuck) bool {
 			return late.What == s.What && late.Path == s.Path && late.Begun == s.Begun &&
