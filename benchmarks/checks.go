@@ -213,7 +213,7 @@ func (w *warnings) add(when bool, format string, args ...any) {
 func warningsOf(v *params.Values) (w warnings) {
 	warn := w.add
 	warn(v.Division == params.Quick && v.Changed("cache-dir") && !v.Simulated(), "the quick division is "+
-		"small and short, and its numbers describe no storage: -division open measures -cache-dir")
+		"small and short, and its numbers describe no storage; add -division open")
 	// Allowed, because the user's own model may need it, but unusual.
 	tp := v.TensorParallel
 	warn(tp&(tp-1) != 0, "tensor parallel %d is not a power of two: no engine runs so", tp)

@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/workloads"
@@ -29,6 +31,11 @@ func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kv
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
 		AwaitDiscards: v.Division != result.DivisionClosed, // the rules of closed require a fixed pause
 		Unloaded:      300 * time.Millisecond}
+	if has := storage.StorageBytes; has > 0 && has < v.StorageBytes { // a default, see params.ChooseCapacity
+		cfg.Info.Warnings = append(cfg.Info.Warnings, fmt.Sprintf("-storage-capacity-gb of %s does not fit on the "+
+			"filesystem: the storage tier has %s, half of the free space", v.Text("storage-capacity-gb"),
+			units.Bytes.Text(has)))
+	}
 	if v.LatencyTracing && !v.NoStorage() {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}

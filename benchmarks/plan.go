@@ -361,7 +361,8 @@ func (s *session) addJob(p *plan, job selection, skip pattern) (names []string, 
 		// Check each point of a sweep, because each needs other resources. Skip this if the violations
 		// so far are about the keys that the check depends on.
 		for _, v := range base.Points {
-			if !wrong.About("config", "cache-dir", "layout", "block-trace-path") {
+			if !wrong.About("config", "cache-dir", "layout", "engine", "model", "block-trace-path", "checkpoint-model",
+				"checkpoint-writes", "checkpoint-keep", "checkpoint-scale", "stream-size-gb") {
 				s.files.what.Store(places(v))
 				bad = bad.Merge(p.feasible(v).Except(wrong))
 				s.files.what.Store(namedFiles)

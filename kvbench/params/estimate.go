@@ -253,6 +253,7 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 // whose files Resolve does not read, and for a capacity from the free space. Other benchmarks always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
 	// A scenario's size is for any tier: files of plain I/O take at most the whole tier, and a warning says so.
+	capacity = max(capacity, 0) // of no storage tier
 	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && !v.ByScenario("ceiling-size-gb") {
 		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
 		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
