@@ -70,6 +70,7 @@ func (r *TraceReport) Add(file TraceReport) {
 	r.Failed += file.Failed
 	r.Malformed += file.Malformed
 	r.Skipped += file.Skipped
+	r.Unordered += file.Unordered
 	r.First = slices.Concat(r.First, file.First)
 	r.First = r.First[:min(len(r.First), MaxRowErrors)]
 }
@@ -81,7 +82,8 @@ type TraceReport struct {
 	Failed    int64 // requests without an answer, which are skipped
 	Malformed int64
 	Skipped   int64 // usable rows before the start of the replay
-	// First holds the first malformed rows.
+	Unordered int64 // usable rows that are earlier than a row before them, and come with it
+	// First holds the first malformed and unordered rows.
 	First []RowError
 	// Cycles is the number of times that the whole input was read to its end.
 	Cycles int
@@ -93,7 +95,7 @@ type TraceReport struct {
 	Tokenizer string
 }
 
-// RowError is a malformed row.
+// RowError is a malformed or unordered row.
 type RowError struct {
 	File   string
 	Line   int

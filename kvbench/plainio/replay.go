@@ -90,7 +90,7 @@ func (r *Replay) Prepare(_ context.Context, b *Bench) (err error) {
 	// 32 MiB of bits, and eight hashes.
 	r.seen = bloom.New(1<<28, 8)
 	r.lru, _ = simplelru.NewLRU[string, tiers.Object](math.MaxInt, nil) // a good size
-	r.rows, err = iotrace.Open(r.Path, r.Allow)
+	r.rows, err = iotrace.Open(r.Path, r.Allow, r.Speed == 0)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 	last, err := r.pass(ctx, b, origin, 0)
 	for cycle := 1; errors.Is(err, io.EOF) && cycle != r.Cycles; cycle++ {
 		_ = r.rows.Close() // only read from
-		if r.rows, err = iotrace.Open(r.Path, r.Allow); err == nil {
+		if r.rows, err = iotrace.Open(r.Path, r.Allow, r.Speed == 0); err == nil {
 			last, err = r.pass(ctx, b, origin, last+time.Millisecond)
 		}
 	}

@@ -184,6 +184,9 @@ func (s *Section) input(r *result.Result) {
 	if in.Skipped > 0 {
 		parts = append(parts, count(in.Skipped)+" before the start of the replay")
 	}
+	if in.Unordered > 0 {
+		parts = append(parts, count(in.Unordered)+" earlier than a row before them")
+	}
 	// Conversations are texts, sessions of agents are not.
 	if in.Tokenizer != "" {
 		parts = append(parts, "tokens by "+in.Tokenizer)
@@ -193,7 +196,7 @@ func (s *Section) input(r *result.Result) {
 	}
 	s.put("input", strings.Join(parts, ", "))
 	if len(in.Problems) > 0 {
-		s.put("", "the first malformed row is "+in.Problems[0])
+		s.put("", "the first odd row is "+in.Problems[0])
 	}
 }
 

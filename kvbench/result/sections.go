@@ -577,6 +577,8 @@ type Input struct {
 	Failed    int64 `json:"failed" merge:"sum"`
 	Malformed int64 `json:"malformed" merge:"sum"`
 	Skipped   int64 `json:"skipped,omitempty" merge:"sum"` // before -trace-start
+	// earlier than a row before them, with which they came
+	Unordered int64 `json:"unordered,omitempty" merge:"sum"`
 	// of the whole input, if the window ended before the end of the input; absent if unknown
 	TotalRows *int64 `json:"total_rows,omitempty" merge:"sum"`
 	Cycles    int64  `json:"cycles" merge:"min"`

@@ -79,11 +79,15 @@ func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, 
 		summary = append(summary, fmt.Sprintf("%s of agents, up to %s live at a time (-num-users)",
 			units.Plural(r.Sessions, "session"), units.Count.Text(int64(r.Live))))
 	}
+	if r.Unordered > 0 {
+		summary = append(summary, fmt.Sprintf("%s earlier than a row before them, at whose time they are "+
+			"written", units.Plural(r.Unordered, "row")))
+	}
 	for _, bad := range r.First {
 		summary = append(summary, bad.Error())
 	}
-	if more := r.Malformed - int64(len(r.First)); more > 0 {
-		summary = append(summary, fmt.Sprintf("and %s more malformed", units.Count.Text(more)))
+	if more := r.Malformed + r.Unordered - int64(len(r.First)); more > 0 {
+		summary = append(summary, fmt.Sprintf("and %s more", units.Count.Text(more)))
 	}
 	// A reader that assumes 512 tokens per block finds invalid rows, or computes a cache size that is
 	// several times too large.

@@ -107,6 +107,8 @@ type Report struct {
 	Malformed      int64    `json:"malformed_rows"`
 	FirstMalformed string   `json:"first_malformed_row,omitempty"`
 	Skipped        int64    `json:"skipped_rows"` // before -trace-start
+	// Unordered rows are earlier than a row before them, with which they come.
+	Unordered int64 `json:"unordered_rows,omitempty"`
 	// The agent sessions, and the largest number that was live at a time. Absent without sessions.
 	Sessions int64 `json:"sessions,omitempty"`
 	Live     int   `json:"live_sessions,omitempty"`
@@ -216,7 +218,8 @@ func Run(o *Options, paths []string) (*Report, error) {
 			units.Plural(read.Rows, "row"), q.warmup)
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
-		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
+		Unordered: read.Unordered,
+		Skipped:   read.Skipped, Sessions: read.Sessions, Live: read.Live,
 		Model: q.ModelName, KVDType: q.KVDType, StoredAs: q.Model.StoredAs,
 		BytesPerToken: q.Model.BytesPerToken(), FixedBytes: q.Model.FixedBytes(),
 		TensorParallel: o.tp, TPRule: q.TPRule, TPIO: o.tpIO,

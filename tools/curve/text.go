@@ -39,6 +39,10 @@ func (r *Report) facts() (list []report.Line) {
 		say("", "%s malformed and left out; the first is %s",
 			units.Plural(r.Malformed, "row"), r.FirstMalformed)
 	}
+	if r.Unordered > 0 {
+		say("", "%s earlier than a row before them, with which they come",
+			units.Plural(r.Unordered, "row"))
+	}
 	if r.Skipped > 0 {
 		say("", "%s before -trace-start left out", units.Plural(r.Skipped, "row"))
 	}

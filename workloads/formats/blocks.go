@@ -159,7 +159,7 @@ func blockFormatOf(path string) (format blockFormat, err error) {
 var errBlockKeys = malformed("want timestamp, input_length, output_length and hash_ids")
 
 // blockRow completes a row of blocks. at is its time in s. It refuses rows that no paged cache can
-// have. Fewer ids than blocks are valid: engines that store only whole blocks omit the last, partial
+// have. One id less than blocks is valid: engines that store only whole blocks omit the last, partial
 // block, which may be the only block.
 func blockRow(at float64, r Row) (Row, error) {
 	if err := checkTokens(r.BlockTokens, 1); err != nil {
@@ -176,12 +176,25 @@ func blockRow(at float64, r Row) (Row, error) {
 	case n > maxBlocks:
 		return Row{}, malformed("more than %d block ids", maxBlocks)
 	case n > (r.Context-1)/r.BlockTokens+1:
-		return Row{}, malformed("more block ids than the input has blocks")
+		return Row{}, malformed("more block ids than the input has blocks: %d ids, %d tokens, blocks of %d "+
+			"tokens%s", n, r.Context, r.BlockTokens, sizeHint(&r))
+	case r.Context-n*r.BlockTokens >= r.BlockTokens:
+		return Row{}, malformed("fewer block ids than the input has whole blocks: %d ids, %d tokens, blocks "+
+			"of %d tokens%s", n, r.Context, r.BlockTokens, sizeHint(&r))
 	case !distinct(r.Blocks):
 		return Row{}, malformed("a block id stands twice in one request: its prefix would hold itself")
 	}
 	r.Stamp = time.Duration(math.Round(at * 1e9))
 	return r, nil
+}
+
+// sizeHint names the block size that fits a row's ids, the next power of two.
+func sizeHint(r *Row) string {
+	size := 1
+	for size*len(r.Blocks) < r.Context {
+		size *= 2
+	}
+	return fmt.Sprintf("; \"block_size\": %d would fit (Dynamo: \"trace_block_size\")", size)
 }
 
 // distinct reports whether all ids are different. Most requests have ascending ids, in the order of

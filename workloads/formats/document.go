@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // document reads a JSON file value by value. The largest value decides the memory, and maxValue limits
@@ -47,11 +48,22 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openDocument opens a file. It does not check the content.
+// openDocument opens a file with the list, or with its elements one after the other.
 func openDocument(path, list string) (*document, error) {
 	text, err := openText(path, 64<<10)
 	if err != nil {
 		return nil, err
+	}
+	for list != "" { // JSON lines are a sequence of values
+		head, err := text.Peek(1)
+		if err != nil || !strings.Contains(" \t\r\n{", string(head)) {
+			break
+		}
+		if head[0] == '{' {
+			list = ""
+			break
+		}
+		_, _ = text.Discard(1)
 	}
 	in := &boundedReader{from: text}
 	return &document{textFile: text, in: in, dec: json.NewDecoder(in), list: list}, nil

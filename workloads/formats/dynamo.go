@@ -30,11 +30,11 @@ type dynamoEvent struct {
 	Type    string       `json:"event_type"`
 	Event   *dynamoEvent `json:"event"`
 	Request *struct {
-		Output   *int     `json:"output_tokens"`
+		Output   *whole   `json:"output_tokens"`
 		Received *float64 `json:"request_received_ms"`
 		Replay   *struct {
 			Size   int      `json:"trace_block_size"`
-			Input  *int     `json:"input_length"`
+			Input  *whole   `json:"input_length"`
 			Hashes []uint64 `json:"input_sequence_hashes"`
 		} `json:"replay"`
 	} `json:"request"`
@@ -60,7 +60,7 @@ func dynamoRow(out *rowReader, e *dynamoEvent) error {
 	for i, h := range r.Replay.Hashes {
 		ids[i] = int64(h) // keep the bits: a hash is no number
 	}
-	row, err := blockRow(*r.Received/1e3, Row{Context: *r.Replay.Input, Generate: *r.Output, Blocks: ids,
+	row, err := blockRow(*r.Received/1e3, Row{Context: int(*r.Replay.Input), Generate: int(*r.Output), Blocks: ids,
 		BlockTokens: r.Replay.Size, Scope: "dynamo", Common: true})
 	if err == nil {
 		out.hold(row)

@@ -50,7 +50,7 @@ func (f Format) Files(s string) ([]string, error) {
 		none = fmt.Errorf("trace directory %s holds no file that ends in %s",
 			s, strings.Join(f.Extensions, ", "))
 	case err == nil:
-		return []string{s}, nil
+		return []string{s}, Regular(s)
 	case strings.ContainsAny(s, "*?["):
 		paths, err = filepath.Glob(s)
 	}
@@ -68,6 +68,17 @@ func (f Format) Files(s string) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return paths, nil
+}
+
+// Regular returns an error for a pipe or a device, because files are read more than once: for their format,
+// before a run, and in each trial.
+func Regular(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() || info.IsDir() {
+		return nil // opening the file reports its absence
+	}
+	return fmt.Errorf("trace %s is a pipe or a device, and would be read more than once: write it to a file, "+
+		"and give that (.gz and .zst are decompressed)", path)
 }
 
 // filesIn returns the files with one of the extensions in a directory and its subdirectories. Data sets
@@ -150,13 +161,43 @@ func IsMalformed(err error) bool {
 	return errors.As(err, &m)
 }
 
-// Tally counts the rows of one file. It returns an error if more than 1 % of them are malformed: such a
-// file probably has another format.
+// Tally counts the rows of one file. It returns an error if too many of them are malformed or out of
+// order: such a file probably has another format, or was joined of several.
 type Tally struct {
 	What, File string // kind of the file, such as "trace", and its path
 	Format     string // the assumed format, "" if only one is possible
-	Allow      bool   // accept any share of malformed rows
+	Flag       string // that accepts any share of such rows, "" = none
+	Allow      bool   // accept any share of such rows
+	Untimed    bool   // the times of rows are not used: their order does not matter
 	Report     workloads.TraceReport
+	latest     time.Duration // largest stamp
+}
+
+// jitter is how much earlier than a row before it a row may be. Concurrent writers of a recording lock
+// after they have read the clock.
+const jitter = time.Second
+
+// Order counts a usable row that is earlier than a row before it. It returns an error when the file must
+// be refused. It calls line only for a row that it reports.
+func (t *Tally) Order(stamp time.Duration, line func() int) error {
+	if stamp >= t.latest-jitter {
+		t.latest = max(t.latest, stamp)
+		return nil
+	}
+	t.Report.Unordered++
+	return t.found(line, fmt.Sprintf("the row is %v earlier than a row before it", t.latest-stamp))
+}
+
+// found reports a row, and checks the rows so far.
+func (t *Tally) found(line func() int, reason string) error {
+	if len(t.Report.First) < workloads.MaxRowErrors {
+		e := workloads.RowError{File: t.File, Line: line(), Reason: reason}
+		t.Report.First = append(t.Report.First, e)
+	}
+	if t.Report.Rows < CheckedRows {
+		return nil
+	}
+	return t.End()
 }
 
 // CheckedRows is the number of rows after which too many malformed rows end the reading of a file.
@@ -176,14 +217,7 @@ func (t *Tally) Row(err error, line func() int) error {
 		return nil
 	}
 	t.Report.Malformed++
-	if len(t.Report.First) < workloads.MaxRowErrors {
-		e := workloads.RowError{File: t.File, Line: line(), Reason: err.Error()}
-		t.Report.First = append(t.Report.First, e)
-	}
-	if t.Report.Rows < CheckedRows {
-		return nil
-	}
-	return t.End()
+	return t.found(line, err.Error())
 }
 
 // Usable returns the next usable row of a file. It counts this row and the malformed rows before it.
@@ -197,17 +231,37 @@ func Usable[R any](t *Tally, next func() (R, error), line func() int) (R, error)
 	}
 }
 
-// End returns an error if more than 1 % of the rows are malformed.
+// fewRows is how many rows of a small file may be malformed, up to a quarter of its rows.
+const fewRows = 5
+
+// End returns an error if more than 1 % of the rows, and more than a few, are malformed or out of order.
 func (t *Tally) End() error {
-	if t.Allow || t.Report.Malformed*100 <= t.Report.Rows {
-		return nil
-	}
+	seen := t.Report
+	most := max(seen.Rows/100, min(fewRows, seen.Rows/4))
 	hint := ""
-	if t.Format != "" {
-		hint = ": is it of the " + t.Format + " format?"
+	switch {
+	case t.Allow:
+		return nil
+	case seen.Malformed > most:
+		if t.Format != "" {
+			hint = ": is it of the " + t.Format + " format?"
+		}
+		return fmt.Errorf("%s %s: %d of the first %d rows are malformed, more than 1 %%%s%s%s", t.What,
+			t.File, seen.Malformed, seen.Rows, hint, t.accept("leaves them out"), t.Example())
+	case seen.Unordered > most && !t.Untimed:
+		return fmt.Errorf("%s %s: %d of the first %d rows are earlier than a row before them: sort the file "+
+			"by time, or give the recordings that were joined to it as files of their own%s%s", t.What, t.File,
+			seen.Unordered, seen.Rows, t.accept("lets each come together with the row before it"), t.Example())
 	}
-	return fmt.Errorf("%s %s: %d of the first %d rows are malformed, more than 1 %%%s%s",
-		t.What, t.File, t.Report.Malformed, t.Report.Rows, hint, t.Example())
+	return nil
+}
+
+// accept names the flag that accepts such rows.
+func (t *Tally) accept(effect string) string {
+	if t.Flag == "" {
+		return ""
+	}
+	return "; " + t.Flag + " " + effect
 }
 
 // Unusable returns the error of a file without a usable row.
@@ -219,12 +273,16 @@ func (t *Tally) Unusable() error {
 		t.What, t.File, t.Report.Malformed, t.Report.Rows, t.Report.Failed, t.Example())
 }
 
-// Example describes the first malformed row, "" if there is none.
+// Example describes the first malformed or unordered rows, "" if there are none.
 func (t *Tally) Example() string {
 	if len(t.Report.First) == 0 {
 		return ""
 	}
-	return "; the first is " + t.Report.First[0].Error()
+	text := "; the first is " + t.Report.First[0].Error()
+	for _, e := range t.Report.First[1:] {
+		text += fmt.Sprintf("; line %d: %s", e.Line, e.Reason)
+	}
+	return text
 }
 
 // Identity identifies a recording by its content, not by its path.

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"regexp"
@@ -28,9 +29,10 @@ var kvEvents = blockFormat{
 	keys:   []string{"events", "data_parallel_rank"},
 	begins: regexp.MustCompile(`^\s*\[\s*-?[\d.eE+-]+\s*,\s*\[`), // a time and a list of events
 	open: func(path, _ string) (Reader, error) {
-		// counts is the group of layers whose events count: the group of the first stored blocks.
-		// Hybrid models have events for each group.
-		var counts *int64
+		counts, err := kvGroup(path)
+		if err != nil {
+			return nil, err
+		}
 		return openJSONLines(path, func(out *rowReader, b *kvBatch) error {
 			if b.Time == nil || b.Events == nil {
 				return malformed("want a batch of events with its time")
@@ -44,10 +46,7 @@ var kvEvents = blockFormat{
 				if !e.stores() {
 					continue
 				}
-				if counts == nil {
-					counts = &e.Group
-				}
-				if e.Group == *counts {
+				if e.Group == counts {
 					out.add(blockRow(*b.Time, Row{Context: len(e.Hashes) * e.Size, Blocks: e.Hashes,
 						BlockTokens: e.Size, Scope: "kv", Common: true}))
 				}
@@ -55,6 +54,45 @@ var kvEvents = blockFormat{
 			return nil
 		})
 	},
+}
+
+// kvGroup returns the group of layers whose events count. Hybrid models have events for each group. It is
+// the first group with full attention or MLA, else the group with the most tokens, in the first rows of
+// the file. A linear layer's group stores only its last state, and a placeholder has blocks of 0 tokens.
+func kvGroup(path string) (group int64, err error) {
+	text, err := openText(path, maxBlockLine)
+	if err != nil {
+		return 0, err
+	}
+	defer text.Close() // only read from
+	lines, tokens := &lineReader{text, 0}, map[int64]int{}
+	for range CheckedRows {
+		line, err := lines.next()
+		if err != nil && !IsMalformed(err) {
+			break // reading the rows reports it
+		}
+		var b kvBatch
+		if err != nil || json.Unmarshal(line, &b) != nil {
+			continue
+		}
+		for _, text := range b.Events {
+			var e kvEvent
+			if json.Unmarshal(text, &e) != nil || !e.stores() {
+				continue
+			}
+			kind, _ := e.Kind.(string)
+			if e.Size > 0 && (strings.HasPrefix(kind, "full_attention") || strings.HasPrefix(kind, "mla")) {
+				return e.Group, nil
+			}
+			if len(tokens) == 0 {
+				group = e.Group
+			}
+			if tokens[e.Group] += len(e.Hashes) * e.Size; tokens[e.Group] > tokens[group] {
+				group = e.Group
+			}
+		}
+	}
+	return group, nil
 }
 
 // kvBatch is one line of a file.
@@ -79,6 +117,7 @@ type kvEvent struct {
 	Size   int      `json:"block_size"`
 	Medium *string  `json:"medium"`
 	Group  int64    `json:"group_idx"`
+	Kind   any      `json:"kv_cache_spec_kind"`
 }
 
 const kvStored = "BlockStored"
@@ -101,7 +140,7 @@ func (e *kvEvent) UnmarshalJSON(text []byte) error {
 	// The unused values are the parent, the tokens, the adapter (twice) and the separation of tenants.
 	var unused json.RawMessage
 	return decodeList(text, &e.Type, &e.Hashes, &unused, &unused, &e.Size, &unused, &e.Medium,
-		&unused, &unused, &e.Group)
+		&unused, &unused, &e.Group, &e.Kind)
 }
 
 // decodeList decodes the first values of a list into to, as many as the list has.
@@ -116,6 +155,14 @@ func decodeList(text []byte, to ...any) error {
 		}
 	}
 	return nil
+}
+
+// whole is a whole number. Some exports write 12.0.
+type whole int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *whole) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(bytes.TrimSuffix(text, []byte(".0")), (*int64)(n))
 }
 
 // blockIDs are ids of blocks. Nearly all files have whole numbers. Other ids are hashes, see kvHash.
@@ -142,7 +189,7 @@ func kvHash(text string) (int64, error) {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return int64(n), nil
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(strings.TrimSuffix(text, ".0"), 10, 64); err == nil {
 		return n, nil
 	}
 	digits := strings.Trim(text, `"`)

@@ -30,6 +30,9 @@ type textFile struct {
 
 // openText opens a file with a buffer of the given size.
 func openText(path string, buffer int) (*textFile, error) {
+	if err := Regular(path); err != nil { // opening a pipe waits for its writer
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open trace: %w", err)
@@ -52,8 +55,22 @@ func openText(path string, buffer int) (*textFile, error) {
 	if mark, _ := t.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = t.Discard(3) // Peek has buffered them
 	}
-	return t, nil
+	head, _ := t.Peek(len(lfsPointer))
+	why := ""
+	switch {
+	case string(head) == lfsPointer:
+		why = "a Git LFS pointer, not the data: git lfs pull fetches it"
+	case len(head) > 1 && (string(head[:2]) == "\xff\xfe" || string(head[:2]) == "\xfe\xff" ||
+		head[0] != 0 && head[1] == 0):
+		why = "UTF-16: iconv -f UTF-16 -t UTF-8 makes a file that can be read"
+	default:
+		return t, nil
+	}
+	return nil, errors.Join(fmt.Errorf("trace %s is %s", path, why), t.Close())
 }
+
+// lfsPointer is the start of the file that Git has instead of a large file.
+const lfsPointer = "version https://git-lfs"
 
 // Close closes the file.
 func (t *textFile) Close() error { return errors.Join(t.unpack.Close(), t.file.Close()) }
@@ -120,19 +137,24 @@ type CSV[R any] struct {
 	csv    *csv.Reader
 	places []int // index of the field of each column; nil before the first line
 	need   int   // number of fields that a row must have
+	fields int   // of the header, 0 without a header
 }
 
 // Open opens a file.
 func (t Table[R]) Open(path string) (*CSV[R], error) {
 	text, err := openText(path, maxLine)
+	if err != nil {
+		return nil, err
+	}
 	c := &CSV[R]{lineReader: lineReader{text, 0}, table: t}
 	c.csv = csv.NewReader(&c.line)
 	c.csv.FieldsPerRecord, c.csv.TrimLeadingSpace, c.csv.ReuseRecord = -1, true, true
-	return c, err
+	return c, nil
 }
 
 // Next returns the next row, with the errors of Reader.Next. A row without all required columns is
-// malformed. Fields after the last column are ignored.
+// malformed, and so is a row with another number of fields than the header. Rows of empty fields are no
+// rows.
 func (c *CSV[R]) Next() (row R, err error) {
 	line, err := c.next()
 	if err != nil {
@@ -149,6 +171,12 @@ func (c *CSV[R]) Next() (row R, err error) {
 		} else if header {
 			return c.Next()
 		}
+	}
+	if !slices.ContainsFunc(fields, func(f string) bool { return strings.TrimSpace(f) != "" }) {
+		return c.Next() // a spreadsheet writes such rows after the last one
+	}
+	if c.fields > 0 && len(fields) != c.fields {
+		return row, malformed("%d fields, the header has %d", len(fields), c.fields)
 	}
 	if len(fields) < c.need {
 		return row, malformed("%d fields, need at least %d", len(fields), c.need)
@@ -191,6 +219,9 @@ func (c *CSV[R]) header(fields []string) (bool, error) {
 	if len(missing) > 0 {
 		return true, fmt.Errorf("%s:%d: the header has no column %s: is it %s?",
 			c.path, c.number, strings.Join(missing, " and no "), c.table.Kind)
+	}
+	if header {
+		c.fields = len(fields)
 	}
 	return header, nil
 }

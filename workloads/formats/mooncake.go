@@ -33,12 +33,12 @@ const mooncakeTokens = 512
 type mooncakeLine struct {
 	Time     *float64 `json:"timestamp"`
 	Created  *float64 `json:"created_time"`
-	In       *int64   `json:"input_length"`
-	InTokens *int64   `json:"input_tokens"`
-	Out      *int64   `json:"output_length"`
-	OutToken *int64   `json:"output_tokens"`
+	In       *whole   `json:"input_length"`
+	InTokens *whole   `json:"input_tokens"`
+	Out      *whole   `json:"output_length"`
+	OutToken *whole   `json:"output_tokens"`
 	IDs      blockIDs `json:"hash_ids"`
-	Size     int64    `json:"block_size"`
+	Size     whole    `json:"block_size"`
 
 	Session  json.RawMessage `json:"session_id"`
 	Delay    *float64        `json:"delay"`
@@ -121,8 +121,8 @@ var bailian = blockFormat{
 				before = numbered(chain, link{before, id}, int64(len(chain))+1)
 				ids = append(ids, before)
 			}
-			out.add(blockRow(*line.Time, Row{Context: *line.In, Generate: *line.Out, Blocks: ids,
-				BlockTokens: bailianTokens, Scope: scope}))
+			out.add(blockRow(*line.Time, Row{Context: int(*line.In), Generate: int(*line.Out), Blocks: ids,
+				BlockTokens: int(cmp.Or(line.Size, bailianTokens)), Scope: scope}))
 			return nil
 		})
 	},
@@ -137,7 +137,8 @@ type link struct{ before, id int64 }
 // bailianLine is one line of a file. A nil pointer is a missing key.
 type bailianLine struct {
 	Time *float64 `json:"timestamp"` // s
-	In   *int     `json:"input_length"`
-	Out  *int     `json:"output_length"`
+	In   *whole   `json:"input_length"`
+	Out  *whole   `json:"output_length"`
+	Size whole    `json:"block_size"` // kvbench's key, as in Mooncake's lines
 	IDs  blockIDs `json:"hash_ids"`
 }

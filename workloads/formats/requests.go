@@ -34,7 +34,11 @@ var BurstGPT = requestFormat("BurstGPT",
 func requestFormat(name string, columns ...Column[Row]) Format {
 	table := Table[Row]{Kind: "a trace of the " + name + " format", Columns: columns}
 	return Format{Name: name, Extensions: packed(".csv"), Open: func(path string) (Reader, error) {
-		return table.Open(path)
+		rows, err := table.Open(path)
+		if err != nil {
+			return nil, err // not a nil *CSV
+		}
+		return rows, nil
 	}}
 }
 

@@ -39,8 +39,8 @@ type sessionDocument struct {
 // sessionRow is one request of a session, or the start of an agent.
 type sessionRow struct {
 	T      *float64 `json:"t"` // s since the session's start; see sessionRows.agent
-	Input  *int     `json:"in"`
-	Output *int     `json:"out"`
+	Input  *whole   `json:"in"`
+	Output *whole   `json:"out"`
 	Blocks blockIDs `json:"hash_ids"`
 	Model  string   `json:"model"`
 	Took   float64  `json:"api_time"` // s
@@ -92,7 +92,8 @@ type sessionRows struct {
 // agent adds the rows of an agent, and of the agents that it starts. The zero Agent is the session
 // itself. start is the agent's start on the clock of its parent, in s. offset is the parent's clock minus
 // the session's clock. Some recorders count an agent's requests from its start, others use the parent's
-// clock. If the first request has a time before the agent's start, the requests count from the start.
+// clock. If the first request has a time before the agent's start, the requests count from the start. Rounding
+// may make a time earlier: by up to a second, and by less than half of the time before the start.
 func (s *sessionRows) agent(requests []json.RawMessage, self Agent, start, offset float64, depth int) {
 	at, first := start+offset, true // at is the time of the previous request
 	for _, text := range requests {
@@ -113,7 +114,7 @@ func (s *sessionRows) agent(requests []json.RawMessage, self Agent, start, offse
 			s.out.add(Row{Stamp: workloads.Seconds(at)}, err)
 			continue
 		}
-		if first && *r.T < start {
+		if first && *r.T < start-min(1, start/2) {
 			offset += start
 		}
 		at, first = *r.T+offset, false
@@ -148,6 +149,6 @@ func (s *sessionRows) row(r *sessionRow, at float64, agent Agent) (Row, error) {
 	if r.Took > 0 {
 		agent.Took = workloads.Seconds(r.Took)
 	}
-	return blockRow(at, Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks,
+	return blockRow(at, Row{Context: int(*r.Input), Generate: int(*r.Output), Blocks: r.Blocks,
 		BlockTokens: s.Size, Scope: scope, Common: s.Scope == "global", Agent: agent})
 }

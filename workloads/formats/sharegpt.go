@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ShareGPT returns the format of recorded conversations: JSON lists of {id, conversations: [{from:
+// ShareGPT returns the format of recorded conversations: JSON lists, or JSON lines, of {id, conversations: [{from:
 // human|gpt, value}]}, or with OpenAI's names: {messages: [{role: user|assistant, content}]}. A
 // question followed by an answer is a turn. Messages without a known role, questions without an answer
 // and answers without a question are left out. A conversation without a turn counts as failed. A
@@ -35,7 +35,7 @@ func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	}
 	return Format{
 		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name, Open: open,
-		Extensions: packed(".json"),
+		Extensions: append(packed(".json"), packed(".jsonl")...),
 	}
 }
 

@@ -23,7 +23,7 @@ func TestReadValidation(t *testing.T) {
 			Lookups: 3, Hits: 2, ReadBytes: 550, WriteBytes: 150, ContextTokens: 5}, v)
 	}
 	for text, want := range map[string]string{
-		`{}`:                        "want a list of requests",
+		`{}`:                        "want cache_hit, read_bytes or write_bytes",
 		``:                          "unexpected EOF",
 		`[`:                         "unexpected EOF",
 		"[\n{\"cache_hit\": true},": "v.json:2:",

@@ -125,24 +125,37 @@ type Reader struct {
 	first, last time.Duration // timestamps of usable rows
 }
 
-// Open opens a file. allowMalformed permits any share of malformed rows.
-func Open(path string, allowMalformed bool) (*Reader, error) {
+// Open opens a file. allowMalformed permits any share of malformed and unordered rows, untimed of
+// unordered ones.
+func Open(path string, allowMalformed, untimed bool) (*Reader, error) {
 	rows, err := table.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	tally := formats.Tally{What: "I/O trace", File: path, Allow: allowMalformed}
+	tally := formats.Tally{What: "I/O trace", File: path, Allow: allowMalformed, Flag: "-trace-allow-malformed",
+		Untimed: untimed}
 	return &Reader{rows: rows, tally: tally, first: -1}, nil
 }
 
 // Next returns the next usable row. It returns io.EOF at the end, and another error for an unusable
 // file.
 func (t *Reader) Next() (Row, error) {
-	row, err := formats.Usable(&t.tally, t.row, t.rows.Line)
+	row, err := formats.Usable(&t.tally, t.rows.Next, t.rows.Line)
+	if err == nil {
+		err = t.tally.Order(row.At, t.rows.Line)
+	}
 	if errors.Is(err, io.EOF) {
 		err = t.end()
 	}
-	return row, err
+	if err != nil {
+		return row, err
+	}
+	if t.first < 0 {
+		t.first = row.At
+	}
+	t.last = max(t.last, row.At)
+	row.At = t.last - t.first
+	return row, nil
 }
 
 // Report returns the counts of the rows so far.
@@ -162,18 +175,4 @@ func (t *Reader) end() error {
 		return t.tally.Unusable()
 	}
 	return io.EOF
-}
-
-// row reads a row.
-func (t *Reader) row() (Row, error) {
-	row, err := t.rows.Next()
-	if err != nil {
-		return row, err
-	}
-	if t.first < 0 {
-		t.first = row.At
-	}
-	t.last = max(t.last, row.At)
-	row.At = t.last - t.first
-	return row, nil
 }

@@ -32,7 +32,7 @@ func ioFile(t testing.TB, name, text string) string {
 // readIO reads a whole trace.
 func readIO(t testing.TB, path string, allow bool) ([]Row, workloads.TraceReport, error) {
 	t.Helper()
-	tr, err := Open(path, allow)
+	tr, err := Open(path, allow, false)
 	if err != nil {
 		return nil, workloads.TraceReport{}, err
 	}
@@ -136,7 +136,7 @@ func TestIOTraceCountsMalformedRows(t *testing.T) {
 	require.ErrorContains(t, err, "empty.csv has no rows")
 	_, _, err = readIO(t, ioFile(t, "other.csv", "Timestamp,Operation,Size\n1,Read,2\n"), true)
 	require.ErrorContains(t, err, "no column Object_Size_Bytes")
-	_, err = Open(filepath.Join(t.TempDir(), "none.csv"), false)
+	_, err = Open(filepath.Join(t.TempDir(), "none.csv"), false, false)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

@@ -126,7 +126,8 @@ func (in *input) open(index int) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	tally := formats.Tally{What: "trace", File: path, Format: in.format.Name, Allow: in.cfg.AllowMalformed}
+	tally := formats.Tally{What: "trace", File: path, Format: in.format.Name, Allow: in.cfg.AllowMalformed,
+		Flag: "-trace-allow-malformed", Untimed: in.cfg.Speedup == 0 || in.cfg.Rate > 0}
 	return &file{Reader: rows, Tally: tally, silent: in.format.Silent, apart: in.apart[index]}, nil
 }
 
@@ -134,6 +135,9 @@ func (in *input) open(index int) (*file, error) {
 func (f *file) next(most int64) (formats.Row, error) {
 	for f.Report.Rows < most {
 		row, err := formats.Usable(&f.Tally, f.Next, f.Line)
+		if err == nil && row.Agent.Play == 0 { // sessions have a clock each, and are sorted
+			err = f.Order(row.Stamp, f.Line)
+		}
 		if err != nil {
 			return row, err
 		}

@@ -36,7 +36,8 @@ func TestMalformedShare(t *testing.T) {
 		runs       bool
 	}{
 		{"1 of 100", azureRows(50) + bad + azureRows(49), true, true},
-		{"1 of 99", azureRows(50) + bad + azureRows(48), false, false},
+		{"5 of 99", azureRows(50) + strings.Repeat(bad, 5) + azureRows(44), true, true},
+		{"6 of 99", azureRows(50) + strings.Repeat(bad, 6) + azureRows(43), false, false},
 		{"20 of 2000, early", azureRows(100) + strings.Repeat(bad, 20) + azureRows(1880), false, false},
 		{"20 of 2000, late", azureRows(1980) + strings.Repeat(bad, 20), true, true},
 		{"21 of 2000, late", azureRows(1979) + strings.Repeat(bad, 21), true, false},
@@ -70,6 +71,46 @@ func TestMalformedShare(t *testing.T) {
 			assert.NoError(t, s.Err())
 		})
 	}
+}
+
+// TestUnordered: rows out of the order of time are refused with the number of rows and the flag, unless
+// their times are not used. A few are counted.
+func TestUnordered(t *testing.T) {
+	row := func(second int) string { return fmt.Sprintf("2024-01-02 03:04:%02d,100,10\n", second) }
+	var descending strings.Builder
+	for i := range 20 {
+		descending.WriteString(row(59 - 2*i))
+	}
+	path := write(t, "x.csv", azureHeader+descending.String())
+	read := func(cfg Config) (workloads.TraceReport, error) {
+		s, err := New(formats.Azure, cfg)
+		if err != nil {
+			return workloads.TraceReport{}, err
+		}
+		all(t, s)
+		return s.Report(), s.Err()
+	}
+	cfg := traceConfig(path)
+	cfg.Speedup = 1
+	_, err := read(cfg)
+	assert.ErrorContains(t, err, "19 of the first 20 rows are earlier than a row before them")
+	assert.ErrorContains(t, err, "-trace-allow-malformed")
+	assert.ErrorContains(t, err, "line 12: ", "ten rows are named")
+	cfg.AllowMalformed = true
+	report, err := read(cfg)
+	require.NoError(t, err)
+	assert.EqualValues(t, 19, report.Unordered)
+	cfg.AllowMalformed, cfg.Rate = false, 10
+	report, err = read(cfg)
+	require.NoError(t, err, "the times are not used")
+	assert.EqualValues(t, 19, report.Unordered)
+	// One of twenty, and a jitter of a second.
+	path = write(t, "y.csv", azureHeader+row(10)+row(9)+strings.Repeat(row(20), 17)+row(10))
+	cfg = traceConfig(path)
+	cfg.Speedup = 1
+	report, err = read(cfg)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, report.Unordered)
 }
 
 func TestTraceErrors(t *testing.T) {
