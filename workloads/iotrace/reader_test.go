@@ -144,7 +144,7 @@ func TestIOTraceCountsMalformedRows(t *testing.T) {
 func TestIOTraceKeysDoNotKeepTheirLines(t *testing.T) {
 	const rows, behind = 1000, 8 << 10
 	var text strings.Builder
-	text.WriteString(ioHeader)
+	text.WriteString(strings.TrimSpace(ioHeader) + ",More\n")
 	for i := range rows {
 		fmt.Fprintf(&text, "1.0,Read,4096,Tier-2,key%d,Decode,%s\n", i,
 			strings.Repeat("x", behind))
@@ -193,4 +193,22 @@ func FuzzIOTrace(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Rows out of the order of time are refused, unless their times are not used.
+func TestUnordered(t *testing.T) {
+	text := ioHeader
+	for second := 20; second > 0; second -= 2 {
+		text += fmt.Sprintf("%d,Write,4096,Tier-2,k%d,Prefill\n", second, second)
+	}
+	for _, untimed := range []bool{false, true} {
+		rows, err := Open(ioFile(t, "trace.csv", text), false, untimed)
+		require.NoError(t, err)
+		for err == nil {
+			_, err = rows.Next()
+		}
+		assert.EqualValues(t, 9, rows.Report().Unordered)
+		assert.Equal(t, untimed, errors.Is(err, io.EOF), "%v", err)
+		require.NoError(t, rows.Close())
+	}
 }
