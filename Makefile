@@ -90,15 +90,21 @@ DRIVES_OUT ?= kvbench-drives
 # A compiled binary has Go's own flags with a prefix.
 drive_args = -scenario drives $(patsubst -benchtime%,-test.benchtime%,$(ARGS))
 drive_turn = '$(1)=$(DRIVES_OUT)/bench.test -results-dir $(DRIVES_OUT)/$(1) -cache-dir $(2) $(drive_args)'
+# With -dry-run in ARGS the plan is all, and earlier results stay.
+drives_plan = $(filter -dry-run --dry-run -dry-run=true,$(ARGS))
 drives: ## which of two drives is faster, in turns A B B A, and what you may quote (12 minutes; COUNT=6 runs of each, the fewest): A=DIR B=DIR
 	@[ -n "$(A)" ] && [ -n "$(B)" ] || { echo "make drives A=DIR B=DIR: which directories, on the drives to be compared?" >&2; exit 2; }
+	@[ '$(abspath $(A))' != '$(abspath $(B))' ] || { echo "make drives: A and B are both $(A): give a directory on each of two drives" >&2; exit 2; }
+	@if [ -e $(DRIVES_OUT)/bench.test ] && [ -e $(DRIVES_OUT)/$(A_NAME).txt ] && $(if $(drives_plan),false,true); then \
+		before=$(DRIVES_OUT).$$(date +%Y%m%d-%H%M%S); mv $(DRIVES_OUT) $$before; echo "the earlier output is in $$before" >&2; fi
 	@$(COMPILING)
-	@mkdir -p $(DRIVES_OUT) && $(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o $(DRIVES_OUT)/bench.test ./benchmarks
+	@mkdir -p $(DRIVES_OUT); [ -e $(DRIVES_OUT)/.gitignore ] || echo '*' >$(DRIVES_OUT)/.gitignore
+	@$(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o $(DRIVES_OUT)/bench.test ./benchmarks
 	@plan=$$($(DRIVES_OUT)/bench.test -dry-run -test.count $(or $(COUNT),6) -sweep 'cache-dir=$(A),$(B)' $(drive_args)) && \
-		echo "$$plan" | sed '/^results in/d; /^Nothing was run/d'
-	@$(GO) tool kvreport turns -count $(or $(COUNT),6) -out $(DRIVES_OUT) $(call drive_turn,$(A_NAME),$(A)) $(call drive_turn,$(B_NAME),$(B)) || [ $$? = 1 ]
-	@$(GO) tool kvreport html $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem -o $(DRIVES_OUT)/drives.html
-	@$(GO) tool kvreport quote $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem; code=$$?; \
+		echo "$$plan" | sed '/^results in/d$(if $(drives_plan),,; /^Nothing was run/d)'
+	@$(if $(drives_plan),exit 0;) $(GO) tool kvreport turns -count $(or $(COUNT),6) -out $(DRIVES_OUT) $(call drive_turn,$(A_NAME),$(A)) $(call drive_turn,$(B_NAME),$(B)) || [ $$? = 1 ]
+	@$(if $(drives_plan),exit 0;) $(GO) tool kvreport html $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem -o $(DRIVES_OUT)/drives.html
+	@$(if $(drives_plan),exit 0;) $(GO) tool kvreport quote $(DRIVES_OUT)/$(A_NAME).txt $(DRIVES_OUT)/$(B_NAME).txt -ignore filesystem; code=$$?; \
 		echo "the page with plots: $(DRIVES_OUT)/drives.html"; exit $$code
 
 # All scenarios of users in one run; after a failed trial the others run. SCENARIOS='gpu-only mlperf' selects some.
@@ -195,7 +201,11 @@ gate_run = $(SETTINGS) "$$out/$(1).test" -test.run '^$$' -test.bench '$(gate_ben
 gate: export OLD = $(call gate_run,old)
 gate: export NEW = $(call gate_run,new)
 gate: ## compare this tree with BASE (origin/main), taking turns (6 to 9 minutes); fails when it is worse or undecided
-	@set -e; if [ -e $(GATE_OUT)/new.txt ]; then rm -rf $(GATE_OUT).previous; mv $(GATE_OUT) $(GATE_OUT).previous; fi; \
+	@set -e; base=$$(git rev-parse --verify --quiet '$(BASE)^{commit}') || { \
+		echo "make gate BASE=$(BASE): git knows no such revision here: name a commit, a branch or a tag (git fetch gets those of origin)" >&2; exit 2; }; \
+	if [ "$$base" = "$$(git rev-parse HEAD)" ] && git diff --quiet HEAD; then \
+		echo "make gate: this tree is $(BASE), without changes: nothing is to be compared" >&2; exit 2; fi; \
+	if [ -e $(GATE_OUT)/new.txt ]; then rm -rf $(GATE_OUT).previous; mv $(GATE_OUT) $(GATE_OUT).previous; fi; \
 	mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); export out; \
 	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	git worktree add --quiet --detach "$$tree" '$(BASE)'; \

@@ -37,3 +37,46 @@ func TestMakeScenariosMakesAPageOfWhatDidNotFail(t *testing.T) {
 		"test ./benchmarks -run ^$ -bench . -results-dir OUT -scenario gpu-only,cpu-only,gpu-cpu\n", // no storage
 		string(got))
 }
+
+// TestMakeDrives: the stub of go compiles a program that plans, and its turns leave a text. Earlier output moves aside.
+func TestMakeDrives(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("make is not on this machine")
+	}
+	dir := t.TempDir()
+	stub, out := filepath.Join(dir, "go"), filepath.Join(dir, "out")
+	require.NoError(t, os.WriteFile(stub, []byte("#!/bin/sh\ncase $3 in\n"+
+		"-ldflags) printf '#!/bin/sh\\necho the plan; echo Nothing was run.' >"+out+"/bench.test; chmod +x "+out+"/bench.test;;\n"+
+		"turns) echo turns; echo text >"+out+"/a.txt;;\n*) echo $3;;\nesac\n"), 0o700))
+	run := func(arguments ...string) string {
+		made, err := exec.Command("make", append([]string{"-s", "-C", moduleRoot, "drives", "GO=" + stub, "DRIVES_OUT=" + out},
+			arguments...)...).CombinedOutput()
+		return string(made) + map[bool]string{true: "failed"}[err != nil]
+	}
+	const compiling = "compiling the benchmarks: the first time this takes about two minutes\n"
+	assert.Contains(t, run("A=/x", "B=/x/"), "make drives: A and B are both /x: give a directory on each of two drives\n")
+	assert.NoDirExists(t, out)
+	assert.Equal(t, compiling+"the plan\nNothing was run.\n", run("A=/x", "B=/y", "ARGS=-dry-run"))
+	whole := compiling + "the plan\nturns\nhtml\nquote\nthe page with plots: " + out + "/drives.html\n"
+	assert.Equal(t, whole, run("A=/x", "B=/y"))
+	assert.FileExists(t, out+"/.gitignore")
+	run("A=/x", "B=/y", "ARGS=-dry-run")
+	assert.FileExists(t, out+"/a.txt", "a plan leaves the results")
+	assert.Regexp(t, "^the earlier output is in "+out+`\.\d+-\d+`+"\n"+whole+"$", run("A=/x", "B=/y"))
+	earlier, err := filepath.Glob(out + ".*/a.txt")
+	require.NoError(t, err)
+	assert.Len(t, earlier, 1)
+}
+
+// TestMakeGateNeedsAnotherRevision: it ends before it makes or moves anything.
+func TestMakeGateNeedsAnotherRevision(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("make is not on this machine")
+	}
+	out := filepath.Join(t.TempDir(), "gate")
+	made, err := exec.Command("make", "-C", moduleRoot, "gate", "BASE=origin/nosuch", "GATE_OUT="+out).CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(made), "make gate BASE=origin/nosuch: git knows no such revision here: name a commit, a branch or a tag")
+	assert.NotContains(t, string(made), "fatal")
+	assert.NoDirExists(t, out)
+}
