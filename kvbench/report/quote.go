@@ -250,6 +250,10 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 	}
 	_, values := known(trials, unit)
 	median, _ := units.Median(values)
+	if bytes, same := sameBytes(trials, unit); same {
+		list = append(list, fmt.Sprintf("each trial moved the same %s, and the window ended by time: the load fixed "+
+			"this rate, not the storage: more requests at a time (-workers, -num-users)", units.Bytes.Text(bytes)))
+	}
 	switch n := len(values); {
 	case n == 0:
 	case n < quotedTrials:
@@ -260,6 +264,27 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 			"other programs", units.Share.Text(quotedSpread), longer(trials[0])))
 	}
 	return list
+}
+
+// fixedRequests is the number of requests from which equal bytes in all trials are no chance.
+const fixedRequests = 100
+
+// sameBytes reports whether all trials read or wrote the same number of bytes in windows that ended by time. The
+// load then fixed them: storage that limits a rate gives other bytes in each window.
+func sameBytes(trials []*result.Result, unit string) (bytes int64, same bool) {
+	for i, r := range trials {
+		t := r.Tier("storage").Read
+		if unit == "write-B/s" {
+			t = r.Tier("storage").Write
+		} else if unit != "read-B/s" {
+			return 0, false
+		}
+		if i > 0 && t.Bytes != bytes || r.EndedBy != result.EndedByDeadline || max(t.Operations, t.Requests) < fixedRequests {
+			return 0, false
+		}
+		bytes = t.Bytes
+	}
+	return bytes, len(trials) > 1
 }
 
 // doubtsOf returns the reasons against quoting a complete trial.

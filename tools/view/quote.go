@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,7 +29,7 @@ type Quote struct {
 func NewQuote(records []*load.Record, t *stats.Table) Quote {
 	q := Quote{Subject: whatRan(records, t), Answers: answers(t)}
 	if len(t.Runs) == 1 {
-		q.ofOne(records)
+		q.ofOne(records, t)
 	}
 	for run := range t.Runs {
 		if run > 0 {
@@ -40,8 +41,20 @@ func NewQuote(records []*load.Record, t *stats.Table) Quote {
 }
 
 // ofOne adds the table of a single run, and how many of its rows may be quoted.
-func (q *Quote) ofOne(records []*load.Record) {
+func (q *Quote) ofOne(records []*load.Record, t *stats.Table) {
 	s := report.Quote(results(records))
+	for _, h := range t.Headlines() {
+		reason, n := lacksResult(h.Trials[0])
+		if n == 0 {
+			continue
+		}
+		if n == len(h.Trials[0]) {
+			s.Rows = append(s.Rows, []any{h.Name, strings.TrimSuffix(h.Label, "-B/s"), Median(h.Cells[0], h.Unit, h.Cells).Text,
+				units.Unknown, units.Unknown, "no: without result file", units.Unknown})
+		}
+		s.Below = append(s.Below, fmt.Sprintf("%s: %s without a result file, and so without a verdict: %s", h.Row(),
+			units.Plural(n, "trial"), reason))
+	}
 	var quotable []string
 	for _, row := range s.Rows {
 		if row[5] == report.Quotable {
@@ -53,6 +66,18 @@ func (q *Quote) ofOne(records []*load.Record) {
 		text += ": " + some(quotable)
 	}
 	q.Tables, q.Answers = []report.Section{s}, []string{text + "."}
+}
+
+// lacksResult returns how many trials have no result file of kvbench, and why the first of them has none.
+func lacksResult(trials []*load.Record) (reason string, n int) {
+	for _, rec := range trials {
+		if rec.Result != nil {
+			continue
+		}
+		n++
+		reason = cmp.Or(reason, rec.Missing)
+	}
+	return cmp.Or(reason, "the input names none"), n
 }
 
 // compare adds the table of a run and the first run.
