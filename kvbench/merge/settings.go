@@ -44,10 +44,16 @@ const (
 	SettingRanks       = "ranks"
 )
 
+// Settings that only a gate compares: the block devices, and the window (-benchtime). Pages compare drives.
+const (
+	SettingDevice = "device"
+	SettingWindow = "window"
+)
+
 // FromFiles are the settings that come from result files, unless the user sets a parameter of that
 // name.
 var FromFiles = []string{SettingFilesystem, SettingDirectories, SettingRanks, SettingWorkers,
-	SettingCapacity, SettingIOUsed}
+	SettingCapacity, SettingDevice, SettingWindow, SettingIOUsed}
 
 // Values of SettingSimulated. A simulated result is a prediction. It is never compared with a
 // measured result.

@@ -257,9 +257,12 @@ func (r *Report) limits(b *stats.Benchmark) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: old %s; new %s: such rates compare more than the storage",
 			b.Name, b.VerdictCounts(oldSide), b.VerdictCounts(newSide)))
 	}
-	const unit, shows = "cpu-sec/B", 1.2
+	const unit, shows, cores = "cpu-sec/B", 1.2, 0.5
 	before, after := b.Cell(unit, oldSide), b.Cell(unit, newSide)
-	if before.N() == 0 || after.N() == 0 || after.Summary.Center < shows*before.Summary.Center {
+	rate := b.Cell("read-B/s", newSide).Summary.Center + b.Cell("write-B/s", newSide).Summary.Center
+	// A client that uses less of a core is no cause: a slower drive leaves more of its fixed cost to each byte.
+	if before.N() == 0 || after.N() == 0 || after.Summary.Center < shows*before.Summary.Center ||
+		after.Summary.Center*rate < cores {
 		return
 	}
 	text := units.OfLine(unit)

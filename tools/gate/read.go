@@ -34,13 +34,13 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 	var reason [2]string // of the first such trial, by side
 	units := benchfmt.UnitMetadataMap{}
 	for i, in := range [2][]string{old, new} {
+		o.Run = Sides[i] // the runs of the table are the sides
 		records, more, err := load.All(in, o)
 		if err = cmp.Or(err, lost); err != nil {
 			return nil, err
 		}
 		usable, failures := false, []string{Sides[i] + " holds no usable benchmark result"}
 		for _, rec := range records {
-			rec.Source = Sides[i] // the runs of the table are the sides
 			if rec.LacksFile() {
 				lacking[i]++
 				reason[i] = cmp.Or(reason[i], rec.Missing)

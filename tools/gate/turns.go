@@ -133,7 +133,7 @@ func (t *Turns) judge(old, new int) *Report {
 	o := t.Options
 	if t.Drives { // the settings in which two drives differ
 		o.Ignore = append(slices.Clone(o.Ignore), merge.SettingFilesystem, merge.SettingDirectories,
-			merge.SettingCapacity)
+			merge.SettingCapacity, merge.SettingDevice)
 	}
 	table, err := Read([]string{t.file(old, "txt")}, []string{t.file(new, "txt")}, o.Ignore, nil, nil)
 	if err != nil {

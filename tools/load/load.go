@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/perf/benchfmt"
 
@@ -28,6 +31,9 @@ type Options struct {
 	// Trials merges the ranks of a trial into one record, which follows the other records of its
 	// argument. Commands that count or compare set it.
 	Trials bool
+
+	// Run is the run of all arguments; "" makes each argument a run of its own. A result counts once in a run.
+	Run string
 
 	// Engines collects the results of engines' own benchmarks; nil refuses them.
 	Engines *[]Engine
@@ -85,8 +91,16 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 
 // emit adds a record to the list, unless it is a copy of an earlier one.
 func (r *reader) emit(rec *Record) error {
-	rec.Source = cmp.Or(rec.Source, r.source) // a record of a document keeps its run
-	for i, v := range rec.Values {            // benchfmt does not tidy a value of 0
+	rec.Source = cmp.Or(r.Run, rec.Source, r.source) // a record of a document keeps its run
+	units := map[string]bool{}
+	rec.Values = slices.DeleteFunc(rec.Values, func(v benchfmt.Value) bool {
+		again := units[v.Unit]
+		if units[v.Unit] = true; again {
+			r.warn(rec.File, rec.Line, "%s stands twice in the line: its first value is used", cmp.Or(v.OrigUnit, v.Unit))
+		}
+		return again
+	})
+	for i, v := range rec.Values { // benchfmt does not tidy a value of 0
 		if v.OrigUnit == "" {
 			rec.Values[i] = tidy(v.Value, v.Unit)
 		}
@@ -118,7 +132,7 @@ func (r *reader) emit(rec *Record) error {
 
 // argument reads a file, a directory, or standard input.
 func (r *reader) argument(arg string) error {
-	r.source = arg
+	r.source = printable(arg)
 	if arg != Stdin {
 		return r.file(arg)
 	}
@@ -130,6 +144,14 @@ func (r *reader) argument(arg string) error {
 		return fmt.Errorf("stdin: %w", err)
 	}
 	return r.content(data, "stdin")
+}
+
+// printable returns a path as UTF-8. JSON, pages and sheets would make one name of two that differ in other bytes.
+func printable(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return strings.Trim(strconv.Quote(path), `"`)
 }
 
 // file reads one file or directory of any kind.

@@ -38,6 +38,7 @@ type Record struct {
 	Python bool            `json:"-"`                     // the result file is from the Python benchmark
 	// Missing is why the result file that the text names could not be read.
 	Missing string `json:"result_missing,omitempty"`
+	Named   string `json:"result_named,omitempty"` // that file, as the text names it
 
 	// Ranks are the merged records, nil for one client.
 	Ranks []*Record `json:"-"`

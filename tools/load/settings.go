@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/params"
@@ -239,6 +240,18 @@ func effective(m map[string]string, r *result.Result) {
 	capacity := r.Tier("storage").CapacityBytes
 	if m[merge.SettingCapacity] == "" && capacity != nil && whole {
 		m[merge.SettingCapacity] = fmt.Sprintf("%.4g", float64(*capacity)/(1<<30))
+	}
+	var devices []string
+	for _, root := range r.Roots() {
+		if d := root.BlockDevice; d != nil {
+			devices = append(devices, strings.TrimSpace(d.Name+" "+d.Model))
+		}
+	}
+	if len(devices) > 0 {
+		m[merge.SettingDevice] = strings.Join(slices.Compact(slices.Sorted(slices.Values(devices))), ", ")
+	}
+	if r.NominalWindowNS != nil {
+		m[merge.SettingWindow] = time.Duration(*r.NominalWindowNS).String()
 	}
 	if one := r.Environment.Filesystem.Type; one != "" {
 		var types []string

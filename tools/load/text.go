@@ -78,7 +78,7 @@ func (r *reader) emitLine(rec *Record) error {
 					"repair that file", rec.Path, err)
 			}
 			rec.Missing = fmt.Sprintf("%s:%d: result %s: %v", rec.File, rec.Line, named, err)
-			rec.Path = ""
+			rec.Path, rec.Named = "", named
 		}
 	}
 	if rec.Name == "" && rec.Result == nil {

@@ -14,10 +14,13 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// identity returns a text that is equal for a result and its copies only. It is "" without a nonce or a
-// start time.
+// identity returns a text that is equal for a result and its copies only. A line whose result file cannot
+// be read has the path that it names. It is "" without a nonce, a start time or a path.
 func (rec *Record) identity() string {
 	r := rec.Result
+	if r == nil && rec.Named != "" {
+		return fmt.Sprintln(rec.Source, rec.Name, rec.Named)
+	}
 	if r == nil || r.Nonce == "" || r.StartTime == "" {
 		return ""
 	}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
@@ -182,7 +184,7 @@ func (t *Table) Headlines() (rows []Headline) {
 // (simulated)", so that it shares no row, median or bar with a measurement. Metrics have the order of
 // the suite's units; other units follow.
 func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
-	t := arrange(records, units, ignore, true)
+	t := arrange(records, units, append(slices.Clone(ignore), merge.SettingDevice, merge.SettingWindow), true)
 	for _, b := range t.Benchmarks {
 		slices.SortStableFunc(b.Metrics,
 			func(x, y *Metric) int { return rank(x.Unit) - rank(y.Unit) })
@@ -292,8 +294,8 @@ func (t *Table) add(b *Benchmark, run int, rec *load.Record) {
 	}
 	for _, v := range rec.Values {
 		m := b.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
-		// An infinite or missing value cannot be part of a median: report it.
-		if units.Finite(v.Value) != nil {
+		// A value that cannot be, infinite, missing, or a negative rate or time, is no part of a median: report it.
+		if units.Finite(v.Value) != nil && (v.Value >= 0 || !positive.MatchString(m.Label)) {
 			m.Cells[run].Add(v.Value, rec.Block())
 			continue
 		}
@@ -303,6 +305,9 @@ func (t *Table) add(b *Benchmark, run int, rec *load.Record) {
 		}
 	}
 }
+
+// positive matches the units of rates and times.
+var positive = regexp.MustCompile(`(/s|\bns\b.*)$`)
 
 // metric returns the metric of a unit, and adds it if it is new. A benchmark has about a dozen metrics,
 // so a list is fast enough and keeps their order.
