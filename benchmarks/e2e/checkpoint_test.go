@@ -36,7 +36,7 @@ func TestCheckpoint(t *testing.T) {
 	for _, op := range []string{"write", "read"} {
 		assert.Equal(t, 2, strings.Count(o.stdout, "\nBenchmarkCheckpoint/model=8b/op="+op),
 			o.stdout)
-		assert.Regexp(t, `\n +Checkpoint/model=8b/op=`+op+` +`+op+` +[0-9.]+ .iB/s +`+
+		assert.Regexp(t, `\n +Checkpoint/model=8b/(op=`+op+`)? +`+op+` +[0-9.]+ .iB/s +`+
 			`[0-9.]+–[0-9.]+ +[0-9.]+ % +no \(1\) +\d/2 `, o.stderr)
 		for _, trial := range []string{"trial_0", "trial_1"} {
 			r := theResult(t, filepath.Join(b.results, "Checkpoint_model=8b_op="+op, trial))
