@@ -22,7 +22,6 @@ type shard struct {
 	hists     histograms
 	rounds    [tiers.NumOps]*result.Histogram // see Recorder.TakeRound
 	timeless  bool
-	silent    bool  // see leaveOut
 	oldest    int64 // ns that the longest cancelled operation took
 	timeline  timeline
 	unsettled []unsettled // by worker
