@@ -104,7 +104,7 @@ func (p *pauses) within(length time.Duration) (paused time.Duration) {
 
 // pauseInfo writes the pauses into the result.
 func (t *trial) pauseInfo() {
-	if t.sim != nil {
+	if t.pauses == nil {
 		return
 	}
 	t.pauses.within(pauseLeast) // waits for a tick that is late

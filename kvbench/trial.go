@@ -68,7 +68,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	}
 	t.Rec = record.New(shards)
 	t.Rec.Timeless = sim != nil && sim.Device == nil
-	if sim == nil {
+	if _, virtual := t.Clock.(*clock.Virtual); sim == nil && !virtual { // whose clock belongs to one goroutine
 		t.pauses = newPauses(t.Clock.Now)
 		t.Rec.Paused = t.pauses.within
 		watched, end := context.WithCancel(context.Background())
