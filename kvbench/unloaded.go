@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
@@ -223,6 +222,7 @@ type latencies struct {
 	over          func()                            // called when enough requests have completed; nil: nothing
 	chunk, pieces int64                             // pieces in bytes, of the request in flight
 	n, retried    int                               // requests; those that were sent more than once are in retried alone
+	cut           bool                              // the time was over before the request in flight had completed
 	sizes         [2]struct {
 		took  []time.Duration
 		bytes int64
@@ -237,8 +237,15 @@ func (m *alone) latencies() *latencies {
 // count receives each request. A request that was sent again has no latency of its own: its time contains the
 // pauses between its attempts.
 func (l *latencies) count(c tiers.Chunk) {
+	if l.cut {
+		return
+	}
 	switch l.pieces += c.Bytes; {
-	case (c.Piece || c.Bytes == 0) && !(c.Retried && l.late()): // a late request is cut off
+	case l.late(): // the request in flight is cut off: it has no latency
+		if l.cut = true; c.Retried {
+			l.retried++
+		}
+	case c.Piece || c.Bytes == 0:
 	case c.Retried:
 		l.pieces = 0
 		l.retried++
@@ -275,8 +282,7 @@ func (m *alone) reasonOf(direction string, l *latencies) {
 	case l.n > 0:
 		return
 	case l.retried > 0:
-		why = fmt.Sprintf("%s was measured, and the store refused the first attempt of each",
-			units.Plural(l.retried, direction))
+		why = fmt.Sprintf("the store refused the first attempt of each %s that was measured (%d)", direction, l.retried)
 	case l.late():
 		why = fmt.Sprintf("one %s took longer than the %s of the measurement", direction, unloadedLongest)
 	default:
