@@ -63,7 +63,8 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig, trial int) (*r
 	}
 	if v.Autoscaling {
 		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation,
-			Interval: v.AutoscalerInterval, Users: v.Users, FixedWorkers: v.Workers > 0}
+			Interval: v.AutoscalerInterval, Users: v.Users, MinUsers: v.AutoscalerUsers[0],
+			MaxUsers: min(v.AutoscalerUsers[1], v.Limits.Users), FixedWorkers: v.Workers > 0}
 	}
 	// Only the synthetic load of users reads entries that were written before the window.
 	if v.DecodeOnly && v.Bench.Load == params.LoadUsers {

@@ -58,7 +58,7 @@ func TestKeysWithoutEffectAreOneWarning(t *testing.T) {
 	require.NoError(t, err)
 	dir, err := os.Getwd()
 	require.NoError(t, err)
-	assert.Equal(t, warnings{"without effect here: 21 keys of " + filepath.Join(dir, config) + " (in prefill_timing, " +
+	assert.Equal(t, warnings{"without effect here: 19 keys of " + filepath.Join(dir, config) + " (in prefill_timing, " +
 		"eviction, gpu_backend, prefix_cache, conversation, autoscaler, saturation_detection); -help-parameters " +
 		"has the reasons"}, warningsOf(v))
 }

@@ -234,6 +234,7 @@ var generationModes = []string{"none", "fast", "realistic"}
 func newValues(base string) *Values {
 	v := &Values{base: base, Profile: users.Default(), given: make(map[string]setting),
 		refused: make(map[string]bool), changed: make(map[string]bool),
+		AutoscalerUsers: [2]int{1, 100000},
 		GenerationTimes: [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
 	v.Limits.Users, v.Limits.Window = math.MaxInt, math.MaxInt64
 	v.Limits.GPUBytes, v.Limits.CPUBytes = math.MaxInt64, math.MaxInt64

@@ -140,6 +140,7 @@ type Values struct {
 	AutoscalerMode     string
 	TargetSaturation   float64
 	AutoscalerInterval time.Duration
+	AutoscalerUsers    [2]int // the fewest and the most
 
 	// Runs in virtual time, and operations instead of requests. A log is of a run in virtual time.
 	IOTraceLog, IOTraceReplay, IOTraceTiers, IOTracePhases string

@@ -248,8 +248,11 @@ func autoscaling(r *result.Result) (s Section) {
 			"read p95", "write p95", units.Share, "saturation", units.Count, "then users",
 			units.Number, "decision")}
 	how := "the window ended before it was found"
-	if a.Found {
+	switch {
+	case a.Found:
 		how = "found"
+	case r.EndedBy == result.EndedByCapacity:
+		how = "the limit of users, at which the search ended"
 	}
 	s.line("", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to %d users",
 		a.Mode, a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate),

@@ -19,14 +19,14 @@ type Autoscale struct {
 	Target   float64       // saturation from 0 to 1, qos only
 	Interval time.Duration // of one round
 	Users    int           // at the start
-	MaxUsers int           // 0 = 100000
+	MinUsers int
+	MaxUsers int // 0 = no limit
 	// FixedWorkers: the number of workers stays, else it follows the users.
 	FixedWorkers bool
 }
 
 // Conventions of the two modes.
 const (
-	mostUsers  = 100000
 	minRounds  = 3     // rounds before the saturation is known
 	maxRounds  = 10    // rounds from which the saturation is computed
 	readLimit  = 100.0 // p95 in ms per 100 MiB at which the storage counts as saturated
@@ -104,7 +104,10 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 		next, r.Decision = a.qos(&r)
 		sum.Found = a.at == sum.SustainedUsers || a.most > sum.SustainedUsers
 	}
-	r.NextUsers = max(1, min(next, cmp.Or(a.cfg.MaxUsers, mostUsers)))
+	r.NextUsers = max(a.cfg.MinUsers, min(next, cmp.Or(a.cfg.MaxUsers, math.MaxInt)))
+	if r.NextUsers != next {
+		r.Decision += fmt.Sprintf(", limited to %d", r.NextUsers)
+	}
 	r.Action = cmp.Or(r.Action, actions[cmp.Compare(r.NextUsers, r.Users)])
 	sum.FinalUsers = r.NextUsers
 	sum.PeakUsers = max(sum.PeakUsers, r.NextUsers)
@@ -179,7 +182,7 @@ func (a *autoscaler) capacity(r *result.Round) (next int, why string, over bool)
 		a.flat++
 		why = fmt.Sprintf("no growth, %d of %d", a.flat, flatRounds)
 		if a.flat >= flatRounds {
-			a.summary.Found = true
+			a.summary.Found = a.summary.SustainedUsers != a.cfg.MaxUsers // else no users could be added
 			return r.Users, why, true
 		}
 	case r.BytesPerSecond > 0:

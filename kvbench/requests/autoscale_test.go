@@ -30,6 +30,7 @@ func TestSearches(t *testing.T) {
 	datadriven.RunTest(t, "testdata/autoscale", func(t *testing.T, d *datadriven.TestData) string {
 		cfg, noise := Autoscale{Mode: d.Cmd, Target: 0.8, Users: 10}, 0.0
 		d.MaybeScanArgs(t, "users", &cfg.Users)
+		d.MaybeScanArgs(t, "min", &cfg.MinUsers)
 		d.MaybeScanArgs(t, "max", &cfg.MaxUsers)
 		d.MaybeScanArgs(t, "noise", &noise)
 		a := newAutoscaler(cfg)
