@@ -11,6 +11,12 @@ FUZZTIME_DOCUMENTS ?= 2000x
 
 DIST_ARCHS := amd64 arm64
 CROSS := darwin/arm64 linux/arm64
+# go-nvml leaves the driver's functions undefined until their first call. Some linkers bind all functions at start by default:
+# such a program would not start. Only links with cgo use this flag, which linkers of other systems do not know.
+ifeq ($(shell uname),Linux)
+LAZY := -extldflags=-Wl,-z,lazy
+endif
+export GOFLAGS := -ldflags=$(LAZY) $(shell $(GO) env GOFLAGS)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo +dirty)
 
 .DEFAULT_GOAL := help
@@ -24,9 +30,10 @@ test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, sta
 
 # Each package is tested once, with the race detector where it or its tests start goroutines. The detector sees all packages
 # that these call: one that only has a mutex needs no pass of its own. Buffers are poisoned under the detector when they are
-# given back, for which two more packages run with it. The tests of e2e and kvreport wait for processes built without it.
+# given back, for which two more packages run with it. The test of tracing/nvml needs cgo, which these builds have. The tests of
+# e2e and kvreport wait for processes built without it.
 GOROUTINES := ^\s*go (func|[A-Za-z_.]+)\(|\.Go\(|\.Parallel\(\)|synctest\.Test|RunParallel|AfterFunc
-RACES := tiers/content tiers/memtier tiers/gputier
+RACES := tiers/content tiers/memtier tiers/gputier tracing/nvml
 NO_RACES := benchmarks/e2e tools/kvreport
 race_packages = $(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do \
 	case " $(NO_RACES) " in *" $${package\#*/} "*) continue;; esac; \
@@ -99,7 +106,7 @@ drives: ## which of two drives is faster, in turns A B B A, and what you may quo
 		before=$(DRIVES_OUT).$$(date +%Y%m%d-%H%M%S); mv $(DRIVES_OUT) $$before; echo "the earlier output is in $$before" >&2; fi
 	@$(COMPILING)
 	@mkdir -p $(DRIVES_OUT); [ -e $(DRIVES_OUT)/.gitignore ] || echo '*' >$(DRIVES_OUT)/.gitignore
-	@$(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o $(DRIVES_OUT)/bench.test ./benchmarks
+	@$(GO) test -c -ldflags '$(LAZY) -X kvbench/kvbench/result.revision=$(REVISION)' -o $(DRIVES_OUT)/bench.test ./benchmarks
 	@plan=$$($(DRIVES_OUT)/bench.test -dry-run -test.count $(or $(COUNT),6) -sweep 'cache-dir=$(A),$(B)' $(drive_args)) && \
 		echo "$$plan" | sed '/^results in/d$(if $(drives_plan),,; /^Nothing was run/d)'
 	@$(if $(drives_plan),exit 0;) $(GO) tool kvreport turns -count $(or $(COUNT),6) -out $(DRIVES_OUT) $(call drive_turn,$(A_NAME),$(A)) $(call drive_turn,$(B_NAME),$(B)) || [ $$? = 1 ]
@@ -212,9 +219,9 @@ gate: ## compare this tree with BASE (origin/main), taking turns (6 to 9 minutes
 	echo "old: $(BASE), $$(git -C "$$tree" log -1 --format='%h %s'); new: this tree, $$(git rev-list --count '$(BASE)..HEAD') commits" \
 		"later$$(git diff --quiet HEAD || echo ', with changes')" >&2; \
 	echo "compiling both: the first time this takes about two minutes each" >&2; \
-	(cd "$$tree" && r=$$(git rev-parse HEAD) && go test -c -ldflags "-X kvbench/kvbench/result.revision=$$r \
+	(cd "$$tree" && r=$$(git rev-parse HEAD) && go test -c -ldflags "$(LAZY) -X kvbench/kvbench/result.revision=$$r \
 		-X kvbench/kvbench/version.revision=$$r" -o "$$out/old.test" ./benchmarks); \
-	$(GO) test -c -ldflags '-X kvbench/kvbench/result.revision=$(REVISION)' -o "$$out/new.test" ./benchmarks; \
+	$(GO) test -c -ldflags '$(LAZY) -X kvbench/kvbench/result.revision=$(REVISION)' -o "$$out/new.test" ./benchmarks; \
 	$(GO) build -o "$$out/kvreport" ./tools/kvreport; \
 	"$$out/kvreport" turns -old "$$OLD" -new "$$NEW" -count $(gate_count) -out "$$out" -max-regress '$(MAX_REGRESS)' \
 		$(TURNS_ARGS) || { code=$$?; [ $$code = 1 ] || exit $$code; }; \

@@ -62,6 +62,7 @@ tool (
 tool kvbench/tools/kvreport
 
 require (
+	github.com/NVIDIA/go-nvml v0.12.9-0
 	github.com/agnivade/levenshtein v1.2.2
 	github.com/bits-and-blooms/bloom/v3 v3.7.1
 	github.com/cockroachdb/datadriven v1.0.3

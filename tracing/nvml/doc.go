@@ -1,7 +1,7 @@
 // Package nvml describes NVIDIA cards, as their driver knows them.
 //
-//	library_linux.go  the driver's library NVML, which builds with cgo load when they use it
-//	program_other.go  other builds, such as static ones: the program nvidia-smi, which knows less
+//	library_linux.go  the driver's library NVML by go-nvml, which builds with cgo load when they use it
+//	program_other.go  other builds, such as static ones or -tags nonvml: the program nvidia-smi, which knows less
 package nvml
 
 import "kvbench/tracing/host"

@@ -1,4 +1,4 @@
-//go:build !cgo || !linux
+//go:build !cgo || !linux || nonvml
 
 package nvml
 
@@ -20,7 +20,7 @@ func Cards() ([]Card, error) {
 	out, err := exec.CommandContext(ctx, "nvidia-smi", "--format=csv,noheader,nounits",
 		"--query-gpu=pci.bus_id,name,uuid,driver_version,memory.total,memory.used").Output()
 	if err != nil {
-		return nil, fmt.Errorf("this build has no NVML, because it was built without cgo or not for Linux, "+
+		return nil, fmt.Errorf("this build has no NVML, because it was built without cgo, with -tags nonvml or not for Linux, "+
 			"and nvidia-smi, which comes with the NVIDIA driver, reports nothing: %w", err)
 	}
 	return parse(string(out)), nil
