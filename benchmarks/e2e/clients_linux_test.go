@@ -96,7 +96,7 @@ func TestRanks(t *testing.T) {
 	o := b.ok(append(append(b.micro(), b.places()...),
 		"-test.bench=MaxStorageStress|StorageThroughput|LargeModel", "-test.benchtime=5x",
 		"-test.count=3", "-ranks=2", "-division=open", "-model=tiny-1b", "-num-users=2",
-		"-cpu-mem-gb=0", "-storage-capacity-gb=0.6", "-summary=long")...)
+		"-cpu-mem-gb=0", "-storage-capacity-gb=0.6", "-summary=long", "-results-format=python")...)
 	assert.False(t, exists(b.cache), "the ranks remove the directory that they made")
 	lines, _ := parse(t, o.stdout)
 	require.Len(t, lines, 3*trials)
@@ -120,7 +120,11 @@ func TestRanks(t *testing.T) {
 			readRate += *in.BytesPerSecond
 			assert.Equal(t, fmt.Sprintf("option_1/trial_%d/rank_%d", trial, rank),
 				filepath.Dir(all.Clients.PerRank[rank].Path))
-			assert.FileExists(t, filepath.Join(b.results, all.Clients.PerRank[rank].Path))
+			data, err := os.ReadFile(filepath.Join(b.results, all.Clients.PerRank[rank].Path))
+			require.NoError(t, err)
+			python, err := result.ParsePython(data)
+			require.NoError(t, err)
+			assert.EqualValues(t, r.Requests.Completed, python.Number("summary.total_requests"))
 		}
 		in, out := all.StorageTraffic()
 		assert.Equal(t, []int64{requests, read, written},

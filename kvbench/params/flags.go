@@ -111,5 +111,6 @@ var Instead = map[string]string{
 	"duration":        "it is -benchtime here, such as -benchtime 60s",
 	"output":          "it is -results-dir here, a directory",
 	"xlsx-output":     "it is go tool kvreport xlsx here",
+	"log-level":       "there is no log here; -summary long prints all numbers",
 	"use-burst-trace": "it is -bench BurstGPT with -burst-trace-path here",
 }

@@ -162,8 +162,8 @@ type Values struct {
 	TraceLevel, TraceFilter string
 
 	// What is checked, kept and shown. The nonce has 32 hex digits, or none; see TrialNonce.
-	Verify, Nonce, RunName, ResultsDir, Progress, Summary string
-	KeepFiles                                             bool
+	Verify, Nonce, RunName, ResultsDir, ResultsFormat, Progress, Summary string
+	KeepFiles                                                            bool
 	// Where the run's metrics are served, "" nowhere, and whether other machines may read them.
 	MetricsListen string
 	MetricsRemote bool

@@ -194,10 +194,23 @@ func (r *Result) Encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
+// FormatPython is the value of -results-format for the keys of EncodePython.
+const FormatPython = "python"
+
+// file returns the result's file. With -results-format python, complete results have the keys of EncodePython:
+// the scripts of the Python benchmark know no status. They would count a merged result, too, after its ranks.
+func (r *Result) file() ([]byte, error) {
+	if r.Parameter("results-format") == FormatPython && r.Status == StatusComplete &&
+		r.CompletionUnit == UnitRequest && r.MergedRanks == nil {
+		return r.EncodePython()
+	}
+	return r.Encode()
+}
+
 // WriteJSON writes the result to path. It writes and syncs a temporary file in the same directory
 // and renames it, so path has a complete result or is unchanged. The directory must exist.
 func (r *Result) WriteJSON(path string) error {
-	data, err := r.Encode()
+	data, err := r.file()
 	if err != nil {
 		return fmt.Errorf("for %s: %w", path, err)
 	}
