@@ -162,14 +162,17 @@ func Typed(v any) any {
 var special = map[string]func(*load.Record) any{
 	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,
 	"=storage-requests": storageRequests,
-	"=run":              func(r *load.Record) any { return r.Source },
-	// Raw decodes the seed as float64, which loses digits.
+	// The argument of kvreport in which the result was found.
+	"=run": func(r *load.Record) any { return r.Source },
+	// The seed, to which the rank is added.
 	"=seed": func(r *load.Record) any {
+		// Raw decodes the seed as float64, which loses digits.
 		if r.Result == nil {
 			return r.Lookup("seed")
 		}
 		return Typed(strconv.FormatUint(r.Result.Seed, 10))
 	},
+	// The benchmark's name, with its point of a sweep.
 	"=benchmark": func(r *load.Record) any { return stats.NameOf(r) },
 	// The number of warnings.
 	"=warnings": func(r *load.Record) any {
@@ -216,7 +219,7 @@ func storageRequests(r *load.Record) any {
 	return n / seconds
 }
 
-// gpuMemory returns the memory of all GPUs in GB.
+// gpuMemory returns the GPU tier's memory of all GPUs in GiB.
 func gpuMemory(r *load.Record) any {
 	card, ok1 := Typed(r.Parameter("gpu-mem-gb")).(float64)
 	cards, ok2 := Typed(r.Parameter("num-gpus")).(float64)
@@ -226,7 +229,7 @@ func gpuMemory(r *load.Record) any {
 	return card * cards
 }
 
-// simulated returns whether the record is simulated, nil if unknown, as in text of other programs.
+// simulated returns whether the result is simulated; empty if unknown, as in text of other programs.
 func simulated(r *load.Record) any {
 	if how := r.Simulation(); how != "" {
 		return how != merge.Measured
