@@ -69,21 +69,6 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxModelConfig))
 }
 
-// classDefaults maps a model_type to the values that a nested configuration may leave out, because they
-// are the defaults of the type's class (huggingface/transformers,
-// src/transformers/models/*/configuration_*.py).
-var classDefaults = map[string]string{
-	"gemma":  `{"head_dim": 256}`,
-	"gemma2": `{"head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4}`,
-	"gemma3_text": `{"head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4,
-		"sliding_window_pattern": 6}`,
-	"gemma3n_text": `{"head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 2,
-		"num_kv_shared_layers": 15, "sliding_window": 512, "sliding_window_pattern": 5}`,
-	"mistral": `{"num_key_value_heads": 8}`,
-	"mixtral": `{"num_key_value_heads": 8}`,
-	"qwen3":   `{"head_dim": 128}`,
-}
-
 // parseModelConfig returns the model, without a key, from the texts of a config.json and a
 // hf_quant_config.json. The model is valid, except perhaps its type of numbers, see Model.In.
 func parseModelConfig(text, quant []byte) (Model, error) {
@@ -92,15 +77,6 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		return Model{}, err
 	}
 	f := levels[0]
-	defaults, err := newFields([]byte(cmp.Or(classDefaults[f.text("model_type")], "{}")))
-	if err != nil {
-		return Model{}, err
-	}
-	for key, value := range defaults.values {
-		if f.values[key] == nil {
-			f.values[key] = value
-		}
-	}
 	m, err := f.model()
 	for _, l := range levels {
 		m.Window = cmp.Or(m.Window, l.num("max_position_embeddings"))

@@ -8,7 +8,7 @@
 //	paging.go    Paging: a model with different layers in pages of one size, as in vLLM
 //	config.go    Find, ReadConfig: a model by its key or from a Hugging Face config.json
 //	kinds.go     the kinds of layers of a config.json, and what a layer of each kind keeps
-//	keys.go      the keys of a config.json: unknown keys are refused
+//	keys.go      the keys of a config.json: unknown keys are refused, missing ones have the class's value
 //
 // Begin with Model.BytesPerToken. All types are plain data and safe for concurrent use. The package is
 // below package workloads and imports nothing of the module.

@@ -14,13 +14,23 @@ import (
 
 // fields are the keys of an object of a config.json. A key that may affect the KV-cache size is
 // used, has a value that turns it off, is listed in keys.txt as harmless, or causes an error. Every
-// wrong size so far came from an unknown key that was ignored.
+// wrong size so far came from an unknown key that was ignored, or from a missing one.
 type fields struct {
 	values map[string]json.RawMessage // keys whose value is null are left out
 	read   map[string]bool
 	subs   map[string]*fields
 	err    error // of the first value that could not be read
 }
+
+// classDefaults maps a model_type to the values that a configuration may leave out, because they are the
+// defaults of the type's class (huggingface/transformers, src/transformers/models/*/configuration_*.py,
+// August 2026). Some stand for layers that are not supported, so that such a file is refused.
+var classDefaults = func() (types map[string]map[string]json.RawMessage) {
+	if err := json.Unmarshal(defaultsJSON, &types); err != nil {
+		panic(err)
+	}
+	return types
+}()
 
 // stringsOrNaN matches JSON strings, NaN and Infinity. Python writes NaN and Infinity, but JSON
 // forbids them. They become null, because no size uses them.
@@ -37,6 +47,11 @@ func newFields(text []byte) (*fields, error) {
 	})
 	if err := json.Unmarshal(text, &f.values); err != nil {
 		return nil, fmt.Errorf("it is no JSON object: %w", err)
+	}
+	for key, value := range classDefaults[f.text("model_type")] {
+		if _, given := f.values[key]; !given { // null is a value, too: it turns the default off
+			f.values[key] = value
+		}
 	}
 	maps.DeleteFunc(f.values, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
 	return f, nil
@@ -118,6 +133,8 @@ var (
 	changes    = regexp.MustCompile(`source|shar(e|ing)|` + moreCaches)
 	//go:embed keys.txt
 	harmlessKeys string
+	//go:embed defaults.json
+	defaultsJSON []byte
 	// offValues are values that turn something off.
 	offValues = []string{"null", "false", "0", "0.0", `""`, "[]", "{}"}
 )
