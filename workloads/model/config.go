@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -79,7 +81,9 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 	f := levels[0]
 	m, err := f.model()
 	for _, l := range levels {
-		m.Window = cmp.Or(m.Window, l.num("max_position_embeddings"))
+		if m.Window == 0 {
+			m.Window = l.num("max_position_embeddings")
+		}
 		dtype := strings.TrimPrefix(cmp.Or(l.text("dtype"), l.text("torch_dtype")), "torch.")
 		m.DType = cmp.Or(m.DType, strings.TrimPrefix(dtype, "auto"))
 		// The keys of the outermost object have precedence.
@@ -96,7 +100,10 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 	case f.err != nil: // the value counts as 0, which may have caused the other error
 		err = f.err
 	case err == nil:
-		err = f.refusal()
+		err = f.refusal(mayAffectSize)
+		for _, l := range levels[1:] {
+			err = cmp.Or(err, l.refusal(changes))
+		}
 	}
 	if err != nil {
 		return Model{}, err
@@ -109,11 +116,15 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 	return m, m.declare(levels, quant)
 }
 
+// usesLatents matches the keys that turn multi-head latent attention on or off.
+var usesLatents = regexp.MustCompile(`^((use|enable|is|with)_)?mla$`)
+
 // model returns the model with the dimensions in f.
 func (f *fields) model() (Model, error) {
-	m := Model{Layers: f.num("num_hidden_layers"), Hidden: f.num("hidden_size"),
-		Heads:   f.num("num_attention_heads"),
-		KVHeads: f.num("num_key_value_heads", "num_attention_groups", "num_kv_heads"),
+	m := Model{Layers: f.num("num_hidden_layers", "n_layer", "n_layers"),
+		Hidden:  f.num("hidden_size", "n_embd", "n_embed", "d_model"),
+		Heads:   f.num("num_attention_heads", "n_head", "n_heads"),
+		KVHeads: f.num("num_key_value_heads", "num_attention_groups", "num_kv_heads", "n_kv_heads"),
 		HeadDim: f.num("head_dim", "attention_head_dim"), ValueDim: f.num("v_head_dim"),
 		KVLoraRank: f.num("kv_lora_rank"), QKRopeHeadDim: f.num("qk_rope_head_dim")}
 	if one, newer := f.flag("multi_query"), f.flag("new_decoder_architecture"); one && !newer {
@@ -121,15 +132,21 @@ func (f *fields) model() (Model, error) {
 	}
 	// A layer of LongCat has two attentions with a cache each.
 	layers := f.num("num_layers")
-	if f.text("model_type") == "longcat_flash" {
+	if strings.HasPrefix(f.text("model_type"), "longcat_flash") {
 		layers *= 2
 		m.Layers = cmp.Or(m.Layers, layers)
 	}
 	m.Layers = cmp.Or(m.Layers, len(f.text("hybrid_override_pattern")),
 		len(f.texts("layers_block_type")))
-	mla := f.flag("use_mla")
-	if f.values["use_mla"] != nil && !mla {
-		m.KVLoraRank, m.ValueDim = 0, 0 // the class of the file has them, the model does not use them
+	mla := false
+	for key := range f.values {
+		if !usesLatents.MatchString(key) {
+			continue
+		}
+		on := f.flag(key)
+		if mla = mla || on; !on {
+			m.KVLoraRank, m.ValueDim = 0, 0 // the class of the file has them, the model does not use them
+		}
 	}
 	latent := m.KVLoraRank != 0
 	var missing []error
@@ -183,7 +200,10 @@ var schemes = map[string]string{"8float": "fp8", "8int": "int8", "4float": "nvfp
 
 // follow sets the type that q declares, if any. Model.In refuses an unknown type.
 func (m *Model) follow(q *fields, where string) {
-	for _, key := range []string{"kv_cache_quant_algo", "kv_cache_scheme"} {
+	for _, key := range slices.Sorted(maps.Keys(q.values)) {
+		if !strings.Contains(key, "kv_") || slices.Contains(offValues, string(q.values[key])) {
+			continue
+		}
 		scheme := q.sub(key)
 		dtype := cmp.Or(schemes[scheme.text("num_bits")+scheme.text("type")],
 			strings.ToLower(q.text(key)))

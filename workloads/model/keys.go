@@ -67,12 +67,22 @@ func parseLevels(text []byte) (levels []*fields, err error) {
 		levels, text = append([]*fields{f}, levels...), nil
 		for _, key := range []string{"text_config", "thinker_config", "llm_config",
 			"language_config"} {
-			if text == nil && f.values["num_hidden_layers"] == nil && f.values["num_layers"] == nil {
+			if text == nil {
 				text = f.values[key]
 			}
 		}
 	}
+	// Some files have the text model's dimensions outside, and an object without layers inside.
+	if i := slices.IndexFunc(levels, (*fields).layered); i > 0 {
+		levels = levels[i:]
+	}
 	return levels, nil
+}
+
+// layered reports whether the object has a number of layers.
+func (f *fields) layered() bool {
+	return slices.ContainsFunc([]string{"num_hidden_layers", "num_layers", "n_layer", "n_layers",
+		"hybrid_override_pattern", "layers_block_type"}, func(k string) bool { return f.values[k] != nil })
 }
 
 // get decodes the value of the first key that is present into the variable that to points to.
@@ -125,12 +135,17 @@ func (f *fields) sub(key string) *fields {
 }
 
 var (
-	mayAffectSize = regexp.MustCompile(`layer|head|index|cache|kv|window|attn|attention|query|` +
+	mayAffectSize = regexp.MustCompile(`layer|head|index|window|attn|attention|query|(key|value)_dim|` +
 		`ssm|mamba|conv|linear|latent|compress|chunk|swa|sliding|sparse|block|group|pattern|` +
-		`interval|period|hybrid|retention|memory|mixer|(^|_)[cm]la(_|$)|` + moreCaches)
-	// moreCaches matches keys that say how often layers run, or which layers share a cache.
-	moreCaches = `loop|recur|repeat|(^|_)steps?(_|$)|iters|iterat|cycle|unroll|ponder|(^|_)ut(_|$)`
-	changes    = regexp.MustCompile(`source|shar(e|ing)|` + moreCaches)
+		`interval|period|hybrid|retention|memory|mixer|mla|local|global|every|ratio|state|delta|` +
+		`gdn|gla|kda|rwkv|lru|rnn|lightning|stack|merge|prun|evict|skip|` + moreCaches)
+	// moreCaches matches keys that say what caches keep, how often layers run, or which layers share a
+	// cache. The keys of the objects around the text model are searched for these words only.
+	moreCaches = `kv|cache|loop|recur|repeat|(^|_)steps?(_|$)|iters|iterat|cycle|unroll|ponder|` +
+		`(^|_)ut(_|$)|source|shar(e|ing)|reuse|tied|per_layer|encoder_decoder`
+	changes = regexp.MustCompile(moreCaches)
+	// stores matches keys that no pattern with a * makes harmless.
+	stores = regexp.MustCompile(`(^|[^q])kv|cache`)
 	//go:embed keys.txt
 	harmlessKeys string
 	//go:embed defaults.json
@@ -139,15 +154,15 @@ var (
 	offValues = []string{"null", "false", "0", "0.0", `""`, "[]", "{}"}
 )
 
-// refusal returns an error for the first unknown key that may affect the KV-cache size, or else the
-// first value that could not be read.
-func (f *fields) refusal() error {
+// refusal returns an error for the first unknown key with one of the words, or else the first value that
+// could not be read.
+func (f *fields) refusal(words *regexp.Regexp) error {
 	for _, key := range slices.Sorted(maps.Keys(f.values)) {
 		known := func(pattern string) bool {
 			match, err := path.Match(pattern, key)
-			return err == nil && match
+			return err == nil && match && (pattern == key || !stores.MatchString(key))
 		}
-		if f.read[key] || !mayAffectSize.MatchString(key) || slices.Contains(offValues,
+		if f.read[key] || !words.MatchString(key) || slices.Contains(offValues,
 			string(f.values[key])) || slices.ContainsFunc(strings.Split(harmlessKeys, "\n"), known) {
 			continue
 		}
@@ -158,7 +173,7 @@ func (f *fields) refusal() error {
 		return fmt.Errorf("unknown key %s may change the KV-cache size per token; %s", key, advice)
 	}
 	for _, s := range f.subs {
-		if err := s.refusal(); err != nil {
+		if err := s.refusal(words); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,8 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	if !f.flag("use_cla") {
 		sharers = 0
 	}
-	letters := f.text("sliding_window_pattern")
+	letters := cmp.Or(f.text("_sliding_window_pattern"), f.text("global_attn_every_n_layers"),
+		f.text("sliding_window_pattern"))
 	if window == 0 {
 		letters = ""
 	}
@@ -244,6 +245,10 @@ func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 		err = fmt.Errorf("a state of type %q is not known", name)
 	}
 	size := max(t.bytes, 2)
+	if kind == linearLayer && f.values["linear_num_key_heads"] == nil &&
+		(f.values["mamba_num_heads"] != nil || f.values["mamba_n_heads"] != nil) {
+		kind = mambaLayer // transformers 5 calls these layers linear attention, too
+	}
 	switch kimi := f.sub("linear_attn_config"); {
 	case kind == lightningLayer:
 		return float64(m.Heads) * float64(m.headDim()) * float64(m.headDim()) * size, err
