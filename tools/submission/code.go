@@ -152,8 +152,11 @@ func (s *Submission) addCode(out *output) (place string) {
 		return fmt.Sprintf("missing: %v%s", err, remedy)
 	}
 	s.image = hash.Algorithm + ":" + hash.Hash
-	in := strings.NewReplacer("D", s.Division, "O", s.Organisation, "H", hash.Hash[:8])
+	in := strings.NewReplacer("D", s.Division, "O", s.Organisation, "S", s.System, "H", hash.Hash[:8])
 	image := in.Replace(s.layout.image)
+	if s.Division == result.DivisionOpen && s.layout.open != "" {
+		image = in.Replace(s.layout.open)
+	}
 	if s.layout.marker != "" { // if it is missing, the checker assumes an interrupted migration
 		out.add(in.Replace(s.layout.marker), fmt.Appendf(nil,
 			"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt), nil)

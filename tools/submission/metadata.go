@@ -92,11 +92,11 @@ func (s *Submission) metadata(dir string, sum *merge.Summary, logs []values) val
 	for name, v := range options[first.Group] {
 		parameters[python(name)] = v
 	}
-	if s.Division != result.DivisionOpen {
-		maps.Copy(parameters, placeholders)
-	}
+	maps.Copy(parameters, placeholders)
 	for _, d := range first.Result.DiffersFromClosed {
-		if !slices.Contains(fixedParameters, d.Name) {
+		if slices.Contains(fixedParameters, d.Name) {
+			parameters[python(d.Name)] = options[first.Group][d.Name]
+		} else {
 			features[python(d.Name)] = d.Value
 		}
 	}

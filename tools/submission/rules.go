@@ -21,18 +21,19 @@ const rulesRead = "Rules.md of mlcommons/storage after 19 September 2026 (editio
 var placeholders = values{"gpu_mem_gb": 16, "cpu_mem_gb": 32, "generation_mode": "realistic",
 	"performance_profile": "throughput"}
 
-// layout is where a version of MLPerf Storage's checker looks for a code image. In image and marker D is the
-// division, O the organisation and H the first digits of the image's hash.
+// layout is where a version of MLPerf Storage's checker looks for a code image. In paths D is the division, O the
+// organisation, S the system and H the first digits of the image's hash.
 type layout struct {
 	checker, image string
+	open           string // where it looks in the open division, "" in image
 	marker         string // file that declares a pool of images, "" without a pool
-	keys           bool   // the system description has usable_capacity_tib and availability
+	keys           bool   // the system description has usable_capacity_tib and availability, and sas and sata in small letters
 }
 
 var layouts = []layout{
-	{"3.0.46", "O/code-H", "O/.mlps-image-pool", true}, // of the release of v3.0, which newer ones accept
-	{"main", "code-images/code-H", "code-images/.mlps-image-pool", true},
-	{"3.0.27", "D/O/code", "", false},
+	{"3.0.46", "O/code-H", "", "O/.mlps-image-pool", true}, // of the release of v3.0, which newer ones accept
+	{"main", "code-images/code-H", "", "code-images/.mlps-image-pool", true},
+	{"3.0.27", "D/O/code", "D/O/results/S/kv_cache/code", "", false},
 }
 
 // rule is a check of the closed division.

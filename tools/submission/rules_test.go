@@ -180,18 +180,20 @@ func TestCodeImage(t *testing.T) {
 	}
 }
 
-// TestLayouts: each version of MLPerf Storage's checker finds the code image where it looks for it, and no key
-// that it refuses.
+// TestLayouts: each version of MLPerf Storage's checker finds the code image where it looks for it, and no key and
+// no word that it refuses.
 func TestLayouts(t *testing.T) {
 	code, commit := source(t)
-	dir := results(t, func(r *result.Result) { r.Environment.Version = commit })
+	dir := results(t, func(r *result.Result) {
+		r.Environment.Version, r.Environment.Device = commit, &result.Device{Name: "sda", Transport: "sata"}
+	})
 	for checker, want := range map[string]struct {
-		image, pool string
-		keys        bool
+		image, open, pool string
+		keys              bool
 	}{
-		"3.0.27": {"closed/acme/code", "", false},
-		"3.0.46": {"acme/code-0d036546", "acme/.mlps-image-pool", true},
-		"main":   {"code-images/code-0d036546", "code-images/.mlps-image-pool", true},
+		"3.0.27": {"closed/acme/code", "open/acme/results/flash7/kv_cache/code", "", false},
+		"3.0.46": {"acme/code-0d036546", "acme/code-0d036546", "acme/.mlps-image-pool", true},
+		"main":   {"code-images/code-0d036546", "code-images/code-0d036546", "code-images/.mlps-image-pool", true},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		built, _, said, err := submit(dir, out, func(s *Submission) { s.Code, s.Checker = code, checker })
@@ -207,6 +209,13 @@ func TestLayouts(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want.keys, strings.Contains(string(text), "usable_capacity_tib"), checker)
 		assert.Equal(t, want.keys, strings.Contains(string(text), "availability"), checker)
+		assert.Contains(t, string(text), map[bool]string{true: "interface: sata  # nvme, sas, sata, other",
+			false: "interface: SATA  # nvme, SAS, SATA, other"}[want.keys], checker)
+		out = filepath.Join(t.TempDir(), "out")
+		built, _, said, err = submit(dir, out, open, func(s *Submission) { s.Code, s.Checker = code, checker })
+		require.NoError(t, err)
+		require.True(t, built, said)
+		assert.FileExists(t, filepath.Join(out, want.open, ".code-hash.json"))
 	}
 	_, _, _, err := submit(dir, filepath.Join(t.TempDir(), "out"), func(s *Submission) { s.Checker = "3.1" })
 	assert.ErrorContains(t, err, `-checker: must be one of 3.0.46, main, 3.0.27, given "3.1"`)

@@ -407,6 +407,8 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		r.Division, r.Notice = result.DivisionOpen, ""
 		set(r, "num-users", "100")
+		set(r, "cpu-mem-gb", "8")
+		r.DiffersFromClosed = []result.Difference{{Name: "num-users"}, {Name: "cpu-mem-gb"}}
 	})
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_2")))
 	out := filepath.Join(t.TempDir(), "out")
@@ -415,18 +417,24 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 	assert.False(t, built)
 	assert.Contains(t, errs, "option 2: every option must be run: there is no result of "+
 		"StorageThroughput (rule 6.3.1.1) (option_2)")
-	assert.Contains(t, errs, "4 deviation(s) from the closed division, nothing was built; "+
+	assert.Contains(t, errs, "5 deviation(s) from the closed division, nothing was built; "+
 		"-division open builds "+out+"/open")
 	assert.NoDirExists(t, out)
 
 	built, text, errs, err := submit(dir, out, open)
 	require.NoError(t, err)
 	require.True(t, built, errs)
-	assert.Contains(t, text, "4 deviation(s), listed in check.md")
+	assert.Contains(t, text, "5 deviation(s), listed in check.md")
 	run := filepath.Join(out, "open/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")
 	check, err := os.ReadFile(filepath.Join(run, "check.md"))
 	require.NoError(t, err)
 	golden.Check(t, "open.golden.md", string(check))
+	data, err := os.ReadFile(filepath.Join(run, "kv_cache_20260908_150000_metadata.json"))
+	require.NoError(t, err)
+	var m struct{ Parameters map[string]any }
+	require.NoError(t, json.Unmarshal(data, &m))
+	assert.Equal(t, []any{100.0, 16.0, 8.0, "realistic"}, []any{m.Parameters["num_users"], m.Parameters["gpu_mem_gb"],
+		m.Parameters["cpu_mem_gb"], m.Parameters["generation_mode"]}, "placeholders of what the run did not change")
 }
 
 // TestTheTreeHasNoPathOfTheMachine: -model may be a file, whose path is the model's key.

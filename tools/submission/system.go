@@ -1,8 +1,10 @@
 package submission
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -170,7 +172,7 @@ var todoText string
 var todoTemplate = template.Must(template.New("todo").Parse(todoText))
 
 // writeSystem writes the system description as schema.yaml requires, with the values that results and
-// discover have. Without keys it leaves out what older checkers refuse.
+// discover have. Without keys it has only keys and words that older checkers accept.
 func writeSystem(w io.Writer, system string, clients []node, keys bool) error {
 	if len(clients) == 0 {
 		clients = []node{{Name: "Benchmark client", Count: 1}}
@@ -193,7 +195,17 @@ func writeSystem(w io.Writer, system string, clients []node, keys bool) error {
 	} else if slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Count != "" }) {
 		product = "block"
 	}
-	return systemTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice, "System": system,
+	var text bytes.Buffer
+	err := systemTemplate.Execute(&text, map[string]any{"Notice": result.ClosedNotice, "System": system,
 		"Keys": keys, "Clients": clients, "Location": location, "Local": location == local, "API": api,
 		"Product": product, "Storage": node{Name: "Storage node", Count: 1}})
+	description := text.String()
+	if !keys {
+		description = interfaces.ReplaceAllStringFunc(description, strings.NewReplacer("sas", "SAS", "sata", "SATA").Replace)
+	}
+	_, writing := io.WriteString(w, description)
+	return errors.Join(err, writing)
 }
+
+// interfaces matches the words for a drive's interface, of which older checkers want some in capitals.
+var interfaces = regexp.MustCompile(`interface: .*`)
