@@ -123,6 +123,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		if !f.Direct() {
 			t.info.IO.Mode = "buffered"
 		}
+		t.info.IO.CachedWrites = t.info.IO.CachedWrites || f.Cached()
 		for _, w := range f.Warnings() {
 			if !slices.Contains(t.info.Warnings, w) {
 				t.warn(w)

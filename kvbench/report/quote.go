@@ -310,6 +310,8 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 	if p := r.PlainIO; p != nil {
 		add(p.SweepDoubt != "", p.SweepDoubt)
 	}
+	add(r.IO.CachedWrites, "the filesystem accepts direct I/O and writes through the page cache: the warning about "+
+		"direct I/O says how it writes directly")
 	add(r.Checkpoint == nil && unmoved(r, unit), "a cache took a part of the bytes: -io direct, or "+
 		"much more data than this machine has memory")
 	more := map[string]string{result.EndedByFootprint: "a larger -storage-capacity-gb, which it filled",

@@ -131,8 +131,10 @@ func (w DeviceCounters) ReadByOthers() string {
 // IO is how bytes were read and written. Results that differ in mode, write_device or the
 // workload's decode_reads are not comparable.
 type IO struct {
-	CacheDir            string `json:"cache_dir" merge:"same"` // several are separated by commas
-	Mode                string `json:"mode" merge:"same"`
+	CacheDir string `json:"cache_dir" merge:"same"` // several are separated by commas
+	Mode     string `json:"mode" merge:"same"`
+	// The filesystem accepted direct I/O and made the writes through the page cache: the mode is buffered.
+	CachedWrites        bool   `json:"cached_writes,omitempty" merge:"max"`
 	Engine              string `json:"engine" merge:"same"`        // psync, uring; "" without files
 	EngineAbout         string `json:"engine_about" merge:"same"`  // how it works here
 	EngineReason        string `json:"engine_reason" merge:"same"` // why this engine, or what it lacks

@@ -19,3 +19,6 @@ func (flags openFlags) String() string {
 	}
 	return text
 }
+
+// CachedWrites exports cachedWrites.
+var CachedWrites = cachedWrites

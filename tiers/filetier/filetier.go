@@ -98,7 +98,8 @@ type Tier struct {
 	spec       tiers.LayoutSpec
 	layout     layout
 	calls      calls
-	direct     bool
+	direct     bool // files are opened for direct I/O
+	cached     bool // the filesystem does direct I/O through the page cache
 	traits     tiers.Traits
 	warnings   []string
 	limits     *limits
@@ -124,7 +125,7 @@ var _ tiers.Files = (*Tier)(nil)
 func New(ctx context.Context, cfg Config) (*Tier, error) {
 	t := &Tier{cfg: cfg, direct: cfg.Direct, lookups: make(chan struct{}, 1),
 		entries: make(map[tiers.ID]*entry)}
-	t.calls = calls{dir: cfg.Dir, root: -1, path: cfg.Dir.Path(), engine: cfg.Engine, note: cfg.Note}
+	t.calls = calls{dir: cfg.Dir, root: -1, path: cfg.Dir.Path(), engine: cfg.Engine}
 	t.traits = tiers.Traits{Holds: true, Align: 1}
 	t.users.end = func() error { return t.layout.close() }
 	t.users.n.Store(1)
@@ -141,10 +142,15 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		t.warn("the cache directory %s lies in %s: this measures memory, not storage",
 			cfg.Dir.Path(), info.Type)
 	}
+	why, err := t.whyCached(info)
+	if err != nil {
+		return nil, fmt.Errorf("try direct I/O: %w", err)
+	}
+	t.calls.note = cfg.Note // an engine makes none of the calls so far
 	if t.imitates() {
 		err = t.imitate()
 	} else {
-		err = t.probeDirect(ctx, info)
+		err = t.probeDirect(ctx, info.Type)
 	}
 	if err != nil {
 		return nil, err
@@ -155,6 +161,10 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		}
 		return nil, fmt.Errorf("create files of layout %s: %w%s", t.spec.Name, err,
 			tiers.Advice(err))
+	}
+	if t.direct && why != "" {
+		t.cached = true
+		t.warn("direct I/O in %s is accepted and not done: %s", t.calls.path, why)
 	}
 	t.describe(info.Type)
 	return t, nil
@@ -185,7 +195,7 @@ func (t *Tier) imitate() (err error) {
 // describe completes the traits and warnings.
 func (t *Tier) describe(filesystem string) {
 	mode := "buffered"
-	if t.direct {
+	if t.Direct() {
 		mode = "direct"
 	}
 	d := &t.traits.Description
@@ -213,8 +223,11 @@ func (t *Tier) warn(format string, args ...any) {
 // Traits returns the tier's traits. In an engine's layout Chunk makes an object one request.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Direct reports whether the tier does direct I/O. It may be false although Config.Direct is set.
-func (t *Tier) Direct() bool { return t.direct }
+// Direct reports whether the tier's writes bypass the page cache. It may be false although Config.Direct is set.
+func (t *Tier) Direct() bool { return t.direct && !t.cached }
+
+// Cached reports whether the filesystem accepts direct I/O and does it through the page cache.
+func (t *Tier) Cached() bool { return t.cached }
 
 // Warnings returns facts that a reader of the results must know, such as a setting that was refused.
 func (t *Tier) Warnings() []string { return slices.Concat(t.cfg.Dir.Warnings(), t.warnings) }

@@ -32,7 +32,7 @@ func TestFileTierTellsWhatItFoundOnTheDisk(t *testing.T) {
 		t.Run(fmt.Sprint("direct=", direct), func(t *testing.T) {
 			d := tiertest.Dir(t)
 			tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: direct})
-			assert.Equal(t, !tier.Direct(), tier.Traits().CountsAtCommit)
+			assert.Equal(t, !direct, tier.Traits().CountsAtCommit)
 			assert.Contains(t, tier.Traits().Description, " I/O on ")
 			x := tiertest.Transfer(t, chunk, 2)
 			o := tiers.Object{Key: "u1/c1/t1", Gen: 3, Size: 2*chunk + 5000}

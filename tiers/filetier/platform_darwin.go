@@ -32,5 +32,10 @@ func directAlign(int) int { return pageSize }
 
 func directIgnored(host.Filesystem) string { return "" }
 
+// dirtied and cachedWrites are unknown: macOS has no such counter.
+func dirtied() int64 { return 0 }
+
+func cachedWrites(int64, func() int64, func() error) (bool, error) { return false, nil }
+
 // sequential: macOS reads ahead on its own.
 func sequential(int) error { return nil }

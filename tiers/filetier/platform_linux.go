@@ -3,7 +3,9 @@ package filetier
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -53,10 +55,6 @@ func directIgnored(f host.Filesystem) string {
 	switch f.Type {
 	case "tmpfs", "ramfs":
 		return f.Type + " keeps everything in memory"
-	case "ext4":
-		if f.Journaled {
-			return "with data=journal ext4 writes by way of its journal and the page cache"
-		}
 	case "zfs":
 		text, _ := os.ReadFile("/sys/module/zfs/version") // unreadable: version unknown
 		version, _, _ := strings.Cut(strings.TrimSpace(string(text)), "-")
@@ -68,4 +66,33 @@ func directIgnored(f host.Filesystem) string {
 		}
 	}
 	return ""
+}
+
+// dirtied returns how many pages this machine has made dirty in its page cache since it started.
+func dirtied() int64 {
+	n, _ := strconv.ParseInt(host.Root("").Field("nr_dirtied ", "/proc/vmstat"), 10, 64)
+	return n // 0 if unknown: writes then count as direct
+}
+
+// cachedWrites reports whether write, which writes a number of pages with direct I/O, makes them dirty in the
+// page cache. count is dirtied. Other processes make pages dirty, too: one write with few dirty pages is
+// direct. Otherwise more than half of the writes must exceed a pause of the same length by half of the pages.
+func cachedWrites(pages int64, count func() int64, write func() error) (bool, error) {
+	const most = 9
+	more := 0
+	for range most {
+		before, begin := count(), time.Now()
+		if err := write(); err != nil {
+			return false, err
+		}
+		pause, after := time.Since(begin), count()
+		if after-before < pages/2 {
+			return false, nil
+		}
+		time.Sleep(pause)
+		if after-before-(count()-after) >= pages/2 {
+			more++
+		}
+	}
+	return more > most/2, nil
 }

@@ -82,27 +82,63 @@ func (t *Tier) probeFile(ctx context.Context, size int64, also func(s *span) err
 
 // probeDirect determines the I/O mode of an own layout. It probes direct I/O with a block of a file,
 // because some filesystems refuse only the read or write.
-func (t *Tier) probeDirect(ctx context.Context, info host.Filesystem) error {
+func (t *Tier) probeDirect(ctx context.Context, filesystem string) error {
 	if !t.direct {
 		return nil
 	}
 	err := t.probeFile(ctx, pageSize, nil)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+	if refused(err) {
 		t.direct, t.traits.Align = false, 1
 		t.warn("%v; using buffered I/O instead", &tiers.UnsupportedError{
 			Feature: "direct I/O in " + t.calls.path, Need: "a filesystem that accepts O_DIRECT",
-			Reason: fmt.Sprintf("%s refuses it (%v)", info.Type, err),
+			Reason: fmt.Sprintf("%s refuses it (%v)", filesystem, err),
 		})
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("try direct I/O: %w", err)
 	}
-	if why := directIgnored(info); why != "" {
-		t.warn("direct I/O in %s is accepted but means nothing: %s", t.calls.path, why)
-	}
 	return nil
 }
+
+// whyCached returns why the filesystem accepts direct I/O without doing it, or "". It does not report a refusal of
+// direct I/O.
+func (t *Tier) whyCached(info host.Filesystem) (why string, err error) {
+	if why = directIgnored(info); why != "" || !t.direct {
+		return why, nil
+	}
+	const pages = 1024 // the kernel's counter lags by up to 125 pages per processor
+	page := unix.Getpagesize()
+	b := buffer.Aligned(make([]byte, (pages+1)*page), pages*page, page)
+	path := t.pathOf(tiers.Object{Key: "probe", Gen: ^uint64(0)})
+	fd, err := t.makeFile(path, unix.O_WRONLY)
+	if err == nil {
+		cached := false
+		err = t.calls.call("write", path, func() (err error) {
+			cached, err = cachedWrites(pages, dirtied, func() error {
+				err := unix.Ftruncate(fd, 0) // the counter ignores a page that is dirty already
+				if err == nil {
+					_, err = unix.Pwrite(fd, b, 0)
+				}
+				return err
+			})
+			return err
+		})
+		err = errors.Join(err, t.calls.close(fd, path), t.unlink(path))
+		if cached {
+			why = "writes pass through the page cache (nr_dirtied of /proc/vmstat counts them). Direct writes need " +
+				"chattr +C on the empty directory (btrfs), a mount without data=journal (ext4), or losetup " +
+				"--direct-io=on (loop)"
+		}
+	}
+	if refused(err) {
+		err = nil
+	}
+	return why, err
+}
+
+// refused reports that a filesystem refuses direct I/O.
+func refused(err error) bool { return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) }
 
 // maxUnit is the largest block size to which places are rounded up. Network filesystems report their
 // transfer size instead, and holes of that size free no more.

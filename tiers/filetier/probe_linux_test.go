@@ -78,3 +78,39 @@ func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
 		}
 	}
 }
+
+// A kernel's counter tells cached writes from direct ones, also while other processes write through the page cache.
+func TestWritesThroughThePageCacheAreCounted(t *testing.T) {
+	const pages = 1024
+	for name, c := range map[string]struct {
+		cached bool
+		others []int64 // dirty pages of other processes between two readings of the counter, again and again
+	}{
+		"direct":                      {false, []int64{0}},
+		"cached":                      {true, []int64{0}},
+		"direct, others write less":   {false, []int64{pages / 3}},
+		"direct, others write more":   {false, []int64{3 * pages}},
+		"direct, others write bursts": {false, []int64{9 * pages, 0, 0, 2 * pages, 0}},
+		"cached, others write more":   {true, []int64{3 * pages}},
+		"cached, others write bursts": {true, []int64{0, 5 * pages, 0, 0, 0, 0, 0}},
+	} {
+		var dirty, readings int64
+		count := func() int64 {
+			if readings > 0 {
+				dirty += c.others[(readings-1)%int64(len(c.others))]
+			}
+			readings++
+			return dirty
+		}
+		got, err := filetier.CachedWrites(pages, count, func() error {
+			if c.cached {
+				dirty += pages - 1 // the kernel's counter lags
+			}
+			return nil
+		})
+		require.NoError(t, err, name)
+		assert.Equal(t, c.cached, got, name)
+	}
+	_, err := filetier.CachedWrites(pages, func() int64 { return 0 }, func() error { return unix.ENOSPC })
+	require.ErrorIs(t, err, unix.ENOSPC)
+}

@@ -2,7 +2,7 @@
 // speed limit, a device with known latencies.
 //
 //	privtest.go        Need and Root: skip, or fail where a skip must not happen
-//	loop_linux.go      LoopFS: an ext4 on a loop device over memory
+//	loop_linux.go      LoopFS: a filesystem on a loop device over memory
 //	fuse_linux.go      FuseDir, and the file of a LoopFS with Times: a process that serves them over
 //	                   FUSE
 //	hang_linux.go      a device or a directory that completes nothing, or no writes

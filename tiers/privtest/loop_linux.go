@@ -1,11 +1,13 @@
 package privtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,13 +30,16 @@ type Loop struct {
 // tmpfsSlack is additional space in MiB for files other than the backing file.
 const tmpfsSlack = 4
 
-// LoopFS mounts a new ext4 of sizeMiB on a loop device over a file in its own tmpfs, until the end of the
+// LoopFS mounts a new filesystem of sizeMiB on a loop device over a file in its own tmpfs, until the end of the
 // test. The device is as fast as memory, so that a test measures the program and not a disk, or as slow as
 // opt.Times.
 func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 	t.Helper()
 	base := newBase(t)
 	l, err := build(base, sizeMiB, opt)
+	if errors.Is(err, unix.ENODEV) {
+		t.Skipf("this kernel does not have the filesystem: %v", err)
+	}
 	Need(t, err)
 	return l
 }
@@ -77,13 +82,8 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	if err := os.Truncate(l.BackingFile, int64(sizeMiB)<<20); err != nil {
 		return nil, err
 	}
-	// Format the file and not the device, which may be slow. Lazy initialisation would write in the
-	// background while a test counts bytes.
-	mkfs := []string{"-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"}
-	if opt.NoJournal {
-		mkfs = append(mkfs, "-O", "^has_journal")
-	}
-	if _, err := output("mkfs.ext4", append(mkfs, l.BackingFile)...); err != nil {
+	// Format the file and not the device, which may be slow.
+	if _, err := output("mkfs."+opt.kind(), append(opt.format(), l.BackingFile)...); err != nil {
 		return nil, err
 	}
 	if opt.Times != (Times{}) || opt.CanHang {
@@ -96,20 +96,41 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	if err := l.attach(opt); err != nil {
 		return nil, err
 	}
-	options := "nodiscard"
+	options := cmp.Or(opt.Mount, "nodiscard")
 	if opt.Discard {
 		options = "discard"
 	}
-	if err := unix.Mount(l.Path, l.Dir, "ext4", unix.MS_NOATIME, options); err != nil {
-		return nil, fmt.Errorf("mount %s: %w", l.Path, err)
+	if err := unix.Mount(l.Path, l.Dir, opt.kind(), unix.MS_NOATIME, options); err != nil {
+		return nil, fmt.Errorf("mount %s as %s: %w", l.Path, opt.kind(), err)
 	}
 	return l, nil
+}
+
+func (opt LoopOptions) kind() string { return cmp.Or(opt.Type, "ext4") }
+
+// format returns the arguments of mkfs. Lazy initialisation would write in the background while a test counts
+// bytes.
+func (opt LoopOptions) format() (args []string) {
+	if opt.kind() != "ext4" {
+		return []string{"-q", "-f"}
+	}
+	args = []string{"-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"}
+	if opt.NoJournal {
+		args = append(args, "-O", "^has_journal")
+	}
+	if opt.BlockBytes > 0 {
+		args = append(args, "-b", strconv.Itoa(opt.BlockBytes))
+	}
+	return args
 }
 
 // attach finds a free loop device. The losetup command retries when another process takes the same
 // one.
 func (l *Loop) attach(opt LoopOptions) error {
 	losetup := func(args ...string) (string, error) {
+		if opt.SectorBytes > 0 {
+			args = append(args, "--sector-size", strconv.Itoa(opt.SectorBytes))
+		}
 		return output("losetup", append(args, "--find", "--show", l.BackingFile)...)
 	}
 	var path string

@@ -38,12 +38,16 @@ func Root(t testing.TB) {
 }
 
 // LoopOptions of LoopFS; the zero value is an ext4 with its journal, through the page cache of the
-// backing file.
+// backing file. NoJournal, Discard and BlockBytes are for ext4 only.
 type LoopOptions struct {
 	// DirectIO makes the loop device use direct I/O on its file. tmpfs supports it since Linux 6.6.
 	DirectIO bool
 	// PreferDirectIO is DirectIO if tmpfs supports it, and the page cache otherwise.
 	PreferDirectIO bool
+	// Type of the filesystem; "" is ext4. Mount are its mount options. BlockBytes is the size of its blocks, and
+	// SectorBytes that of the device's; 0 is the default.
+	Type, Mount             string
+	BlockBytes, SectorBytes int
 	// NoJournal makes device writes countable: without a journal the device writes only what the
 	// test submits.
 	NoJournal bool

@@ -23,9 +23,7 @@ type Filesystem struct {
 	// filesystems from the host of a virtual machine, filesystems in user space, and a container's
 	// layer.
 	Shared bool
-	// Journaled: data also goes through the journal (ext4's data=journal).
-	Journaled bool
-	Memory    bool // its data is in memory: tmpfs, ramfs
+	Memory bool // its data is in memory: tmpfs, ramfs
 	// ReadOnly: it is mounted read-only, or cannot be written at all (squashfs).
 	ReadOnly bool
 

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -132,7 +131,6 @@ func statfs(path string) (Filesystem, error) {
 	}
 	if m, err := thisMachine().mountOf(here); err == nil && m.Type != "" {
 		f.Type, f.source = m.Type, m.Source
-		f.Journaled = slices.Contains(m.SuperOptions, "data=journal")
 	}
 	root, err := identify("/")
 	f.Root = err == nil && here.major == root.major && here.minor == root.minor
