@@ -117,7 +117,7 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 }
 
 // usesLatents matches the keys that turn multi-head latent attention on or off.
-var usesLatents = regexp.MustCompile(`^((use|enable|is|with)_)?mla$`)
+var usesLatents = regexp.MustCompile(`^((use|enable|is|with)_)?(mla|latent_attention)(_enabled)?$`)
 
 // model returns the model with the dimensions in f.
 func (f *fields) model() (Model, error) {
@@ -201,7 +201,7 @@ var schemes = map[string]string{"8float": "fp8", "8int": "int8", "4float": "nvfp
 // follow sets the type that q declares, if any. Model.In refuses an unknown type.
 func (m *Model) follow(q *fields, where string) {
 	for _, key := range slices.Sorted(maps.Keys(q.values)) {
-		if !strings.Contains(key, "kv_") || slices.Contains(offValues, string(q.values[key])) {
+		if !stores.MatchString(key) || slices.Contains(offValues, string(q.values[key])) {
 			continue
 		}
 		scheme := q.sub(key)

@@ -24,7 +24,7 @@ type fields struct {
 
 // classDefaults maps a model_type to the values that a configuration may leave out, because they are the
 // defaults of the type's class (huggingface/transformers, src/transformers/models/*/configuration_*.py,
-// August 2026). Some stand for layers that are not supported, so that such a file is refused.
+// August 2026, or the model's own code). Some stand for layers that are not supported, so that such a file is refused.
 var classDefaults = func() (types map[string]map[string]json.RawMessage) {
 	if err := json.Unmarshal(defaultsJSON, &types); err != nil {
 		panic(err)
@@ -135,17 +135,17 @@ func (f *fields) sub(key string) *fields {
 }
 
 var (
-	mayAffectSize = regexp.MustCompile(`layer|head|index|window|attn|attention|query|(key|value)_dim|` +
-		`ssm|mamba|conv|linear|latent|compress|chunk|swa|sliding|sparse|block|group|pattern|` +
-		`interval|period|hybrid|retention|memory|mixer|mla|local|global|every|ratio|state|delta|` +
-		`gdn|gla|kda|rwkv|lru|rnn|lightning|stack|merge|prun|evict|skip|` + moreCaches)
+	mayAffectSize = regexp.MustCompile(`(?i)layer|head|index|window|attn|attention|query|[gm]qa|` +
+		`(^|_)(k|v|key|value)_dim|ssm|mamba|conv|linear|latent|compress|chunk|swa|sliding|sparse|` +
+		`block|group|pattern|interval|period|hybrid|retention|memory|mixer|mla|local|global|every|` +
+		`ratio|state|delta|gdn|gla|kda|rwkv|lru|rnn|lightning|stack|depth|merge|prun|evict|skip|` + moreCaches)
 	// moreCaches matches keys that say what caches keep, how often layers run, or which layers share a
 	// cache. The keys of the objects around the text model are searched for these words only.
-	moreCaches = `kv|cache|loop|recur|repeat|(^|_)steps?(_|$)|iters|iterat|cycle|unroll|ponder|` +
-		`(^|_)ut(_|$)|source|shar(e|ing)|reuse|tied|per_layer|encoder_decoder`
-	changes = regexp.MustCompile(moreCaches)
+	moreCaches = `kv|cache|loop|recur|repeat|passes|(^|_)steps?(_|$)|(^|_)iter|iters|cycle|unroll|` +
+		`ponder|yoco|(^|_)ut(_|$)|source|shar(e|ing)|reuse|tied|equals|per_layer|encoder_decoder`
+	changes = regexp.MustCompile(`(?i)` + moreCaches)
 	// stores matches keys that no pattern with a * makes harmless.
-	stores = regexp.MustCompile(`(^|[^q])kv|cache`)
+	stores = regexp.MustCompile(`(?i)(^|[^q])kv|cache`)
 	//go:embed keys.txt
 	harmlessKeys string
 	//go:embed defaults.json
