@@ -125,7 +125,7 @@ func (f *fields) model() (Model, error) {
 		Hidden:  f.num("hidden_size", "n_embd", "n_embed", "d_model"),
 		Heads:   f.num("num_attention_heads", "n_head", "n_heads"),
 		KVHeads: f.num("num_key_value_heads", "num_attention_groups", "num_kv_heads", "n_kv_heads"),
-		HeadDim: f.num("head_dim", "attention_head_dim"), ValueDim: f.num("v_head_dim"),
+		HeadDim: f.num("head_dim", "attention_head_dim", "kv_channels"), ValueDim: f.num("v_head_dim"),
 		KVLoraRank: f.num("kv_lora_rank"), QKRopeHeadDim: f.num("qk_rope_head_dim")}
 	if one, newer := f.flag("multi_query"), f.flag("new_decoder_architecture"); one && !newer {
 		m.KVHeads = 1 // Falcon ignores num_kv_heads
