@@ -127,8 +127,9 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 	need := checkpointRoom(v, spec, dir) * int64(checkpointsKept(v))
 	need += need / 100
 	fs, err := host.FilesystemOf(dir)
-	fs.Free += workdir.Reclaimable(workdir.Options{CacheDir: dir, Rank: v.Rank,
-		Folder: checkpoint.Folder(spec, c.Nonce, writes == 0, v.Rank)}).Freed
+	folder := checkpoint.Folder(spec, c.Nonce, writes == 0, v.Rank)
+	fs.Free += workdir.Reclaimable(workdir.Options{CacheDir: dir, Rank: v.Rank, Folder: folder}).Freed
+	bad = append(bad, startable(v, folder)...)
 	switch {
 	case err != nil:
 		say("-cache-dir: %v", err)

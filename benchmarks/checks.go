@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -16,7 +17,10 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/gputier"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 	"kvbench/workloads/formats"
 )
@@ -41,6 +45,9 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	} else if v.StorageBytes != c.StorageBytes || v.Bench.Blocks() { // Resolve has checked others
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
+	if err == nil && c.Bucket == nil {
+		bad = append(bad, startable(v, nil)...)
+	}
 	use := c.Use
 	buffers := use.Bytes()
 	if v.EngineLayout().Buckets {
@@ -56,6 +63,22 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 		bad = append(bad, err.Error())
 	}
 	return append(bad, resultsApart(v)...)
+}
+
+// startable returns violations for what the first trial would find: a cache directory in which this rank cannot
+// work, and an I/O engine that the kernel refuses.
+func startable(v *params.Values, folder *workdir.Folder) (bad params.Violations) {
+	for _, dir := range cacheDirs(v) {
+		if err := workdir.Check(workdir.Options{CacheDir: dir, Rank: v.Rank, Folder: folder}); err != nil {
+			bad = append(bad, "-cache-dir: "+err.Error())
+		}
+	}
+	e, _, err := ioengine.Open(cmp.Or(v.IOEngine, ioengine.Auto), ioengine.Use{Threads: 1}, clock.NewWall().Now, nil)
+	if err != nil {
+		return append(bad, err.Error())
+	}
+	_ = e.Close(context.Background())
+	return bad
 }
 
 // memoryFits returns violations for a cpu or gpu tier that can hold no object, if all objects of the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
@@ -165,6 +168,7 @@ func (p *plan) foresee(s *session) {
 type place struct {
 	names     []string          // of what is made in the directories
 	on        []host.Filesystem // that the directories are on, none for an object store
+	devices   string            // a line for each of them
 	room      int64
 	written   int64
 	writtenIs certainty
@@ -175,7 +179,8 @@ type place struct {
 func (p *plan) placeOf(v *params.Values) *place {
 	dirs := strings.Join(cacheDirs(v), ", ")
 	if p.places[dirs] == nil {
-		p.places[dirs] = &place{on: filesystems(v)}
+		p.places[dirs] = &place{}
+		p.places[dirs].look(v)
 	}
 	at, name := p.places[dirs], madeBy(v)
 	if !slices.Contains(at.names, name) {
@@ -186,16 +191,31 @@ func (p *plan) placeOf(v *params.Values) *place {
 	return at
 }
 
-// filesystems returns the filesystems that the cache directories of a point are on, each once.
-func filesystems(v *params.Values) (on []host.Filesystem) {
+// look finds the filesystems that the cache directories of a point are on, each once, and their devices. It asks
+// whether a drive is mounted at the parent of a directory if that does not exist, or is on the root filesystem where
+// others are mounted.
+func (at *place) look(v *params.Values) {
 	dirs := cacheDirs(v)
 	for i, dir := range dirs {
 		again := slices.ContainsFunc(dirs[:i], func(other string) bool { return host.SameFilesystem(dir, other) })
-		if fs, err := space(v, dir); err == nil && !again && !v.OnObjects() {
-			on = append(on, fs)
+		fs, err := space(v, dir)
+		if err != nil || again || v.OnObjects() {
+			continue
 		}
+		near, _ := host.Existing(dir)
+		d, _ := host.BackingDevice(near)
+		at.devices += "\n  on "
+		if device := result.DeviceOf(d); device != nil {
+			at.devices += strings.TrimSpace(device.Name+" "+device.Model) + ", "
+		}
+		at.devices += fs.Type + " mounted at " + cmp.Or(d.Mount.Point, units.Unknown)
+		parent := filepath.Dir(dir)
+		_, err = os.Stat(parent)
+		if err != nil || fs.Root && (strings.HasPrefix(dir, "/mnt/") || strings.HasPrefix(dir, "/media/")) {
+			at.devices += " (is a drive mounted at " + parent + "?)"
+		}
+		at.on = append(at.on, fs)
 	}
-	return on
 }
 
 // madeBy returns the name of what a point makes in each cache directory.
@@ -221,7 +241,7 @@ func (at *place) text(dirs string) string {
 			total += fs.Total
 		}
 	}
-	text += map[bool]string{true: ", leaves its files", false: ", removes its files at the end"}[at.stay]
+	text += map[bool]string{true: ", leaves its files", false: ", removes its files at the end"}[at.stay] + at.devices
 	if at.written == 0 {
 		return text + "\n  writes an unknown number of bytes"
 	}
@@ -237,7 +257,7 @@ func (p *plan) early(l *line) string {
 	tier := p.storage[l.v].StorageBytes
 	text := fmt.Sprintf("the window of %s is too short to quote\n  at 1 GiB/s half of the tier is full after about %s; %s need a tier of %s GiB", l.benchmark(), roughly(l.short), units.FormatDuration(report.QuotedWindow),
 		units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
-	roots, on := p.storage[l.v].Roots, filesystems(l.v)
+	roots, on := p.storage[l.v].Roots, p.placeOf(l.v).on
 	if len(on) == 1 && len(roots) == 1 && roots[0].Floor > 0 {
 		text += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),
 			units.Bytes.Text(on[0].Free-tier), units.Bytes.Text(on[0].Free))
@@ -296,8 +316,12 @@ func (p *plan) summary(now time.Time) (lines []string) {
 		text += ", until " + now.Add(p.time).Round(time.Minute).Format(clock)
 	}
 	lines = append(lines, text)
-	for _, dirs := range slices.Sorted(maps.Keys(p.places)) {
+	places := slices.Sorted(maps.Keys(p.places))
+	for _, dirs := range places {
 		lines = append(lines, p.places[dirs].text(dirs))
+	}
+	if p.directories() == 2 && len(places) == 2 && host.SameFilesystem(places[0], places[1]) {
+		lines[len(lines)-1] += "\n  both directories are on this filesystem: one drive is compared with itself"
 	}
 	const most = 3
 	if n := len(lines) - most; n > 0 {
@@ -319,6 +343,12 @@ func (p *plan) summary(now time.Time) (lines []string) {
 	for _, l := range p.runs() {
 		if l.short > 0 && !slices.Contains(lines, p.early(l)) {
 			lines = append(lines, p.early(l))
+		}
+		_, size := l.v.LargestEntry()
+		if tier := p.storage[l.v].StorageBytes; l.v.Bench.Load == params.LoadUsers && 0 < tier && tier < 2*size {
+			lines = append(lines, fmt.Sprintf("the tier of %s holds only one of the largest contexts, %s, at a time\n"+
+				"  a trial may end without an entry; two need a tier of %s", l.name(), units.Bytes.Text(size),
+				units.Bytes.Text(2*size)))
 		}
 	}
 	lines = append(lines, p.opening()...)

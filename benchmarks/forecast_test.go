@@ -96,7 +96,7 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	now := time.Date(2026, 11, 27, 14, 2, 0, 0, time.UTC)
 	text := func(p *plan) string {
 		for _, at := range p.places {
-			at.on = []host.Filesystem{{Free: 210 << 30, Total: 2 << 40}}
+			at.on, at.devices = []host.Filesystem{{Free: 210 << 30, Total: 2 << 40}}, ""
 		}
 		return strings.Join(p.summary(now), "\n")
 	}
@@ -147,6 +147,7 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	p.foresee(&session{})
 	assert.Regexp(t, "^4 runs of 1 benchmark with windows of up to 600s, about 43 s, until 14:03\n"+
 		"  StorageCeiling/op=write\nin "+a+" .*\n  writes 4 GiB in all.*\nin "+b+" .*\n  writes 4 GiB in all.*\n"+
+		"  both directories are on this filesystem: one drive is compared with itself\n"+
 		"the window of StorageCeiling/op=write is too short to quote\n"+
 		"  at 1 GiB/s half of the tier is full after about 2 s; 10s need a tier of 20 GiB\n"+
 		"  the tier has 4 GiB, because .* of the .* free stay free\nresults in /r$", text(p))

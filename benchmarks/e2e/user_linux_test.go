@@ -7,14 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"kvbench/kvbench/params"
 	"kvbench/tiers/privtest"
@@ -88,6 +91,52 @@ func (b *bench) unprivileged() int {
 		}
 	}
 	return noUser
+}
+
+// TestWhatEndsARunIsFoundByItsPlan: directories in which this user cannot work, and an I/O engine that a seccomp filter
+// forbids. A run is refused, too, before it makes anything.
+func TestWhatEndsARunIsFoundByItsPlan(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	uid := b.unprivileged()
+	closed := filepath.Join(b.work, "closed")
+	require.NoError(t, os.MkdirAll(filepath.Join(closed, "made/rank_0"), 0o700))
+	for _, dir := range []string{"made/rank_0", "made", "."} {
+		require.NoError(t, os.Chmod(filepath.Join(closed, dir), 0o555))
+	}
+	for dir, at := range map[string]string{closed + "/new/kv": closed, closed + "/made": closed + "/made/rank_0"} {
+		for _, more := range [][]string{{"-dry-run"}, nil} {
+			text := b.refused(append(b.few("-cache-dir="+dir, "-results-dir="+b.results), more...)...)
+			assert.Contains(t, text, "-cache-dir: make files in "+at+": permission denied; this user may not do that there, "+
+				"choose a -cache-dir that it owns", "user %d", uid)
+		}
+	}
+	b.attr = nil
+	withoutRings(t, func() {
+		text := b.refused(b.few(append(b.places(), "-io-engine=uring", "-dry-run")...)...)
+		assert.Contains(t, text, "-io-engine uring: io_uring_setup: operation not permitted")
+		b.ok(b.few(append(b.places(), "-dry-run")...)...)
+	})
+}
+
+// withoutRings calls f in a thread, and with children, for which io_uring_setup returns EPERM.
+func withoutRings(t *testing.T, f func()) {
+	t.Helper()
+	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the system call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_IO_URING_SETUP, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
+	done := make(chan struct{})
+	go func() { // the thread ends with it
+		defer close(done)
+		runtime.LockOSThread()
+		program := &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+		if assert.NoError(t, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) &&
+			assert.NoError(t, unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(program)), 0, 0)) {
+			f()
+		}
+	}()
+	<-done
 }
 
 // TestTheMemoryLimitOfTheContainerIsReported puts a run into a cgroup that is too small for it.

@@ -113,6 +113,27 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 // the directory.
 const attempts = 100
 
+// Check returns an error of Open that can be found before: files of another program, and a place where this user
+// cannot write. It changes nothing, and locks nothing: a run that works there may have ended when Open is called.
+func Check(opt Options) error {
+	d, err := newDir(opt)
+	if err != nil {
+		return err
+	}
+	if err = d.nothingElse(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	at := d.path
+	for err = unix.Access(at, unix.W_OK|unix.X_OK); errors.Is(err, fs.ErrNotExist); {
+		at = filepath.Dir(at)
+		err = unix.Access(at, unix.W_OK|unix.X_OK)
+	}
+	if err != nil {
+		err = fail("make files in", at, err)
+	}
+	return err
+}
+
 // open creates or opens the directory, and locks its marker.
 func (d *Dir) open() (err error) {
 	if filepath.Clean(d.opt.CacheDir) == DefaultCacheDir() {

@@ -248,7 +248,7 @@ func (m machine) storageNodes(dirs []string) (nodes []int) {
 		return nil
 	}
 	for _, dir := range dirs {
-		at, err := existing(dir)
+		at, err := Existing(dir)
 		if err != nil {
 			continue // the code that opens the directory reports the error
 		}

@@ -165,7 +165,7 @@ func typeOf(magic uint32) string {
 
 // FilesystemOf describes the filesystem of path, or of the nearest existing directory above it.
 func FilesystemOf(path string) (Filesystem, error) {
-	at, err := existing(path)
+	at, err := Existing(path)
 	if err != nil {
 		return Filesystem{}, err
 	}
@@ -179,8 +179,8 @@ func FilesystemOf(path string) (Filesystem, error) {
 	return f, nil
 }
 
-// existing returns path, or the nearest existing directory above it.
-func existing(path string) (string, error) {
+// Existing returns path, or the nearest existing directory above it.
+func Existing(path string) (string, error) {
 	at, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", path, err)
@@ -211,7 +211,7 @@ func uninterrupted(call func() error) error {
 // directory above it. All processes of this boot get the same number for a filesystem; "" is unknown.
 func DeviceID(path string) string {
 	var on unix.Stat_t
-	at, err := existing(path)
+	at, err := Existing(path)
 	if err != nil || unix.Stat(at, &on) != nil {
 		return ""
 	}
