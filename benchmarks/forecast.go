@@ -254,9 +254,13 @@ func (at *place) text(dirs string) string {
 
 // early explains a window that a full footprint ends too early for a quote.
 func (p *plan) early(l *line) string {
-	tier := p.storage[l.v].StorageBytes
-	text := fmt.Sprintf("the window of %s is too short to quote\n  at 1 GiB/s half of the tier is full after about %s; %s need a tier of %s GiB", l.benchmark(), roughly(l.short), units.FormatDuration(report.QuotedWindow),
-		units.FormatGiB(int64(2*assumedRate*report.QuotedWindow.Seconds())))
+	tier, seconds := p.storage[l.v].StorageBytes, int64(assumedRate*report.QuotedWindow.Seconds())
+	full, need := "half of the tier is", "a tier of "+units.FormatGiB(2*seconds)+" GiB"
+	if l.v.CeilingBytes > 0 {
+		full, need = "-ceiling-size-gb "+l.v.Text("ceiling-size-gb")+" is", "-ceiling-size-gb "+units.FormatGiB(seconds)
+	}
+	text := fmt.Sprintf("the window of %s is too short to quote\n  at 1 GiB/s %s full after about %s; %s need %s", l.benchmark(),
+		full, roughly(l.short), units.FormatDuration(report.QuotedWindow), need)
 	roots, on := p.storage[l.v].Roots, p.placeOf(l.v).on
 	if len(on) == 1 && len(roots) == 1 && roots[0].Floor > 0 {
 		text += fmt.Sprintf("\n  the tier has %s, because %s of the %s free stay free", units.Bytes.Text(tier),
