@@ -169,6 +169,9 @@ func CheckMemory(m Memory, cure string, localRanks int, l host.Limits) error {
 		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f",
 			math.Floor(toGiB(fit)*100)/100, needs, toGiB(m.CPUTier))
 	}
+	if m.Harness > have {
+		cure = "the run more memory: no parameter makes the harness smaller"
+	}
 	return fmt.Errorf("memory: %s; give %s", needs, cure)
 }
 

@@ -208,9 +208,15 @@ func (b *builder) partOfTrace() {
 		part += fmt.Sprintf(" of %s (%s)", units.Count.Text(n),
 			units.Percent(units.Ratio(r.Input.Rows, *n)))
 	}
+	cure := "with -benchtime 10h and no -max-requests the run ends with it"
+	if fmt.Sprint(r.Parameter("replay-cycles")) == "0" {
+		cure = "with -replay-cycles 1, -benchtime 10h and no -max-requests the run ends with it"
+	}
+	if fmt.Sprint(r.Parameter("trace-speedup")) != "0" {
+		cure += ", and -trace-speedup 0 leaves out its pauses"
+	}
 	b.warn("only the first %s of the trace were replayed before the run ended (%s): hit ratios are those of "+
-		"this part and not of the trace; with -benchtime 10h and no -max-requests the run ends with it, and "+
-		"-trace-speedup 0 leaves out its pauses", part, r.EndedBy)
+		"this part and not of the trace; %s", part, r.EndedBy, cure)
 }
 
 // unfilledBucket warns of a window in which an engine's bucket never filled: all writes were copies

@@ -34,6 +34,11 @@ func TestWarnings(t *testing.T) {
 	input := func(rows int64) result.Result {
 		return result.Result{Input: &result.Input{Rows: rows, Failed: 1, Malformed: 4}}
 	}
+	// A trace that the window ended before its end, with these parameters.
+	part := func(cycles, speedup string) result.Result {
+		return result.Result{EndedBy: result.EndedByDeadline, BlockCache: &result.BlockCache{}, Input: &result.Input{Rows: 5},
+			Parameters: []result.Parameter{{Name: "replay-cycles", Value: cycles}, {Name: "trace-speedup", Value: speedup}}}
+	}
 	away := func(backoff time.Duration) result.Result {
 		return result.Result{Objects: &result.Objects{BackoffNS: int64(backoff)},
 			Harness: result.Harness{WorkerBusyNS: 12e9}}
@@ -69,6 +74,9 @@ func TestWarnings(t *testing.T) {
 		{1, sweep(138), "", "the queue-depth sweep moved 138 B/s with 8 in flight"},
 		{1, sweep(0), "", "the queue-depth sweep moved 0 B/s with 8 in flight"},
 		{1, sweep(17 << 20), "", "the queue-depth sweep moved 17 MiB/s"},
+		{1, part("1", "1"), "", "not of the trace; with -benchtime 10h and no -max-requests the run ends with it, and -trace-speedup 0 leaves"},
+		{1, part("0", "1"), "", "not of the trace; with -replay-cycles 1, -benchtime 10h and no -max-requests the run ends with it, and"},
+		{1, part("1", "0"), "-trace-speedup", ""}, // it is 0
 		{1, away(0), "next attempt", ""},
 		{1, away(100 * time.Millisecond), "next attempt", ""},
 		{1, away(3 * time.Second), "next attempt",

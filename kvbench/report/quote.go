@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -256,12 +257,38 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 	}
 	switch n := len(values); {
 	case n == 0:
+	case n < quotedTrials && len(trials) >= quotedTrials:
+		list = append(list, fmt.Sprintf("only %d of %d trials have this number", n, len(trials)))
 	case n < quotedTrials:
 		list = append(list, fmt.Sprintf("fewer than %d trials do not show the spread: -count %d",
 			quotedTrials, quotedTrials))
 	case slices.Max(values)-slices.Min(values) > quotedSpread*median:
 		list = append(list, fmt.Sprintf("the trials differ by more than %s: measure longer (%s), and end "+
 			"other programs", units.Share.Text(quotedSpread), longer(trials[0])))
+	}
+	for i, text := range list {
+		if fixed := fixedFlags(trials[0], text); len(fixed) > 0 {
+			list[i] += " (the closed division fixes " + strings.Join(fixed, ", ") + ")"
+		}
+	}
+	return list
+}
+
+var flagInText = regexp.MustCompile(`[ (](-[a-z]+(?:-[a-z]+)*)`)
+
+// fixedFlags returns the flags in a reason that MLPerf's options fix in the closed division.
+func fixedFlags(r *result.Result, reason string) (list []string) {
+	if r.Division != result.DivisionClosed || r.Checkpoint != nil {
+		return nil
+	}
+	free := []string{"-storage-capacity-gb", "-cache-dir", "-count"}
+	if r.Notice == result.RehearsalNotice {
+		free = append(free, "-benchtime", "-settle")
+	}
+	for _, m := range flagInText.FindAllStringSubmatch(reason, -1) {
+		if !slices.Contains(append(free, list...), m[1]) {
+			list = append(list, m[1])
+		}
 	}
 	return list
 }
@@ -314,10 +341,8 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 		"direct I/O says how it writes directly")
 	add(r.Checkpoint == nil && unmoved(r, unit), "a cache took a part of the bytes: -io direct, or "+
 		"much more data than this machine has memory")
-	more := map[string]string{result.EndedByFootprint: "a larger -storage-capacity-gb, which it filled",
-		result.EndedByInput: "a longer recording"}[r.EndedBy]
 	add(r.WindowNS < int64(QuotedWindow) && r.Removal == nil && r.Checkpoint == nil, "a window of less than "+
-		ns(int64(QuotedWindow))+" shows a drive's own cache, or noise: "+cmp.Or(more, longer(r)))
+		ns(int64(QuotedWindow))+" shows a drive's own cache, or noise: "+longer(r))
 	add(unit == foundUnit && r.PartOfInput() && r.EndedBy == result.EndedByDeadline, "the window ended "+
 		"at another request of the trace for each engine: a longer -benchtime, or -benchtime 1000x")
 	return list
@@ -355,10 +380,36 @@ func unmoved(r *result.Result, unit string) bool {
 		reads && r.Network.Short()
 }
 
-// longer returns the flag for a window of twice the length, and of at least a minute.
+// longer returns what makes the window of a trial longer: twice its length, and at least a minute.
 func longer(r *result.Result) string {
+	switch {
+	case r.Checkpoint != nil:
+		return "more -checkpoint-writes or -checkpoint-reads"
+	case r.EndedBy == result.EndedByInput:
+		return "a longer recording"
+	case r.EndedBy == result.EndedByMaxRequests || r.EndedBy == result.EndedByCount:
+		return "more requests"
+	case r.EndedBy == result.EndedByFootprint && r.PlainIO != nil && r.WindowNS > 0:
+		// 1.2 × the bytes that fill a quoted window, which are at most half of the tier.
+		bytes := int64(1.2 * float64(r.PlainIO.FootprintBytes) * float64(QuotedWindow) / float64(r.WindowNS))
+		return "-ceiling-size-gb " + eachRank(r, bytes) + " in a -storage-capacity-gb of at least " + eachRank(r, 2*bytes)
+	}
 	return "-benchtime " + units.FormatDuration(max(time.Minute,
 		2*time.Duration(units.OrZero(r.NominalWindowNS))))
+}
+
+// eachRank returns the share of each rank of a number of bytes, in whole GiB.
+func eachRank(r *result.Result, bytes int64) string {
+	return fmt.Sprint(1 + (bytes-1)/int64(max(1, len(r.MergedRanks)))/int64(units.GiB))
+}
+
+// enoughCapacity returns a capacity of the storage tier that holds the largest contexts of all users, or twice the tier's.
+func enoughCapacity(r *result.Result) string {
+	bytes := 2 * r.StorageCapacity()
+	if p := r.Workload.Population; p != nil && len(p.Classes) > 0 {
+		bytes = max(bytes, p.ContextTokens*r.Model.RankBytesPerToken*int64(max(1, r.Model.StoringRanks)))
+	}
+	return "-storage-capacity-gb " + eachRank(r, bytes)
 }
 
 // Limited returns what limited a trial, and what to change. It returns "" for the storage, and for two other
@@ -376,7 +427,7 @@ func Limited(r *result.Result) string {
 	case result.Shared:
 		advice = "another process used the device in the window: end it, or use a drive of its own"
 	case result.CapacityLimited:
-		advice = "workers waited for capacity: -storage-capacity-gb " + units.FormatGiB(2*r.StorageCapacity())
+		advice = "workers waited for capacity: " + enoughCapacity(r)
 	case result.DiscardLimited:
 		if r.Removal != nil {
 			return ""
@@ -399,8 +450,11 @@ func moreCPU(r *result.Result) string {
 	if fs := r.Filesystems(); len(fs) > 0 && fs[0].InMemory {
 		return "the files lie in memory: -cache-dir on a drive"
 	}
-	return "this machine was slower than the storage: end other programs, use more cores, or larger " +
-		"I/O requests (-chunk-size 4MiB)"
+	advice := "this machine was slower than the storage: end other programs, use more cores"
+	if n := r.IO.ChunkBytes; n > 0 && n < 4<<20 && !ofOneSize(r) && r.Objects == nil && r.Checkpoint == nil {
+		advice += ", or larger I/O requests (-chunk-size 4MiB)"
+	}
+	return advice
 }
 
 // moreInFlight returns the flag that gives a latency-limited trial more I/O requests in flight.
