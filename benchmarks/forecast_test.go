@@ -152,7 +152,7 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 		"  at 1 GiB/s half of the tier is full after about 2 s; 10s need a tier of 20 GiB\n"+
 		"  the tier has 4 GiB, because .* of the .* free stay free\nresults in /r$", text(p))
 
-	p = foreseen(t, "Synthetic", "-simulate-device=read=1GiB/s,write=1GiB/s -storage-capacity-gb=8")
+	p = foreseen(t, "Synthetic", "-simulate-device=read=1GiB/s,write=1GiB/s -storage-capacity-gb=4 -model=tiny-1b")
 	assert.Equal(t, "2 trials of 1 benchmark with windows of up to 600s\n"+strings.Join(p.opening(), "\n")+
 		"\nresults in /r", text(p))
 }
