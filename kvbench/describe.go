@@ -182,9 +182,47 @@ func (t *trial) readDevice() host.Reading {
 	return s
 }
 
+// readMeters reads the counters of process and kernel.
+func (t *trial) readMeters() reading {
+	return reading{usage: t.cfg.Usage(), stat: t.readDevice(), rootStats: t.readRoots()}
+}
+
+// Suspend suspends the measurement until Resume: what the process and the device do meanwhile is not in the
+// result's CPU time and device counters.
+func (e *Env) Suspend() {
+	e.trial.metering.Lock()
+	defer e.trial.metering.Unlock()
+	e.trial.suspended = new(e.trial.readMeters())
+}
+
+// Resume continues a suspended measurement.
+func (e *Env) Resume() {
+	e.trial.metering.Lock()
+	defer e.trial.metering.Unlock()
+	e.trial.resume()
+}
+
+// resume is Resume. Callers hold metering.
+func (t *trial) resume() {
+	from := t.suspended
+	if from == nil {
+		return
+	}
+	t.suspended = nil
+	to := t.readMeters()
+	t.usage.CPU += to.usage.CPU - from.usage.CPU
+	t.stat.Advance(from.stat, to.stat)
+	for i, root := range t.rootStats {
+		root.Advance(from.rootStats[i], to.rootStats[i])
+	}
+}
+
 // measured writes into the result how far the counters of process and device have grown since the window
 // opened.
 func (t *trial) measured() {
+	t.metering.Lock()
+	defer t.metering.Unlock()
+	t.resume()
 	after := t.readDevice()
 	if t.info.DeviceCounters.Device != "" {
 		d := after.Sub(t.stat)

@@ -262,8 +262,11 @@ func (t *trial) startMeters() (start time.Duration) {
 	if t.bucket != nil {
 		t.objects.OpenWindow(t.bucket)
 	}
-	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
-	t.rootStats = t.readRoots()
+	t.metering.Lock()
+	if t.reading = t.readMeters(); t.suspended != nil { // before the window
+		t.suspended = new(t.readMeters())
+	}
+	t.metering.Unlock()
 	t.openCardCounters()
 	// Three clocks note the same moment. No slow call may come between them: if the thread is
 	// descheduled there, the three times differ.

@@ -20,6 +20,7 @@ import (
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
+	"kvbench/tracing/host"
 )
 
 // NVML that fails at the end of the window: counters since the boot are no growth in the window.
@@ -116,6 +117,31 @@ func TestAnyWorkloadHasAWindow(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, result.EndedByCount, r.EndedBy)
 		assert.Equal(t, int64(7*time.Second), r.WindowNS)
+	}
+}
+
+// The process computes all the time. The workload suspends the measurement before the window, in the middle, and
+// until the end.
+func TestSuspendedTimeIsNotMeasured(t *testing.T) {
+	for name, since := range map[string]time.Duration{"from the start": 0, "until the end": 4 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg, begun := onNull(), time.Now()
+			cfg.Usage = func() host.Usage { return host.Usage{CPU: time.Since(begun)} }
+			r, err := Run(t.Context(), cfg, &ticking{run: func(ctx context.Context, e *Env) error {
+				for range 2 {
+					e.Suspend()
+					_ = e.Clock.Sleep(ctx, 2*time.Second)
+					e.Resume()
+					_ = e.Clock.Sleep(ctx, time.Second)
+				}
+				e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
+				e.Suspend()
+				return e.Clock.Sleep(ctx, since)
+			}})
+			require.NoError(t, err)
+			assert.Equal(t, int64(6*time.Second+since), r.WindowNS, name)
+			assert.Equal(t, int64(2*time.Second), r.Harness.CPUNS, name)
+		})
 	}
 }
 

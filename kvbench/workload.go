@@ -178,7 +178,19 @@ type trial struct {
 
 	watchdog
 
-	// The counters of process and kernel at the start of the window.
+	meters
+}
+
+// meters are the counters of process and kernel at the start of the window, advanced by what they counted
+// while the measurement was suspended.
+type meters struct {
+	metering sync.Mutex
+	reading
+	suspended *reading // the counters when the measurement was suspended; nil: it goes on
+}
+
+// reading is one reading of the counters.
+type reading struct {
 	usage     host.Usage
 	stat      host.Reading
 	rootStats []host.Reading // of each of several directories

@@ -173,6 +173,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 		one = l.read
 	}
 	from := e.Clock.Now()
+	e.Suspend()
 	for n := range l.Number {
 		// The first checkpoint has no time limit.
 		if l.Within > 0 && n > 0 && e.Clock.Now()-from >= l.Within {
@@ -235,6 +236,8 @@ func (l *Load) timed(ctx context.Context, step int,
 	}
 	since, wall := l.env.Clock.Now(), time.Now()
 	l.env.Group.Opened()
+	l.env.Resume()
+	defer l.env.Suspend()
 	before := l.env.DeviceStat() // nil: only the page cache shows whether reads are cold
 	took := make([]time.Duration, l.Count)
 	for _, phase := range phases {
@@ -328,8 +331,8 @@ func (l *Load) Report(in *record.Info) {
 		c.Mode = "subset"
 	}
 	c.Files, c.Bytes = s.Totals()
-	// An accelerator is busy from the start of a checkpoint to the end of its last file. Then it is idle
-	// until the slowest accelerator ends. Pauses between checkpoints count as neither.
+	// An accelerator is busy from the start of a checkpoint to the end of its last file. Then it waits for
+	// the slowest accelerator. Pauses between checkpoints count as neither.
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, l.Count
 	in.Harness.WorkerBusyNS, in.Harness.WorkerIdleNS = int64(l.worked), int64(l.waited)
 	if l.Count < s.Accelerators {

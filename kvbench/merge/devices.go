@@ -114,7 +114,7 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 			hosts[at] = &host{}
 		}
 		h := hosts[at]
-		h.used += units.OrZero(units.Ratio(r.Harness.CPUNS, r.WindowNS))
+		h.used += units.OrZero(units.Ratio(r.Harness.CPUNS, r.MeasuredNS()))
 		h.largest, h.all = max(h.largest, r.Limits.Cores), h.all+r.Limits.Cores
 		h.workers += r.Workload.Workers
 	}
@@ -130,7 +130,7 @@ func judged(out *result.Result, ranks []*result.Result) result.Verdict {
 		if s := units.OrZero(units.Ratio(h.used, cores)); s > share ||
 			s == share && cores > one.Limits.Cores {
 			share, one.Limits.Cores = s, cores
-			one.Harness.CPUNS = int64(h.used * float64(out.WindowNS))
+			one.Harness.CPUNS = int64(h.used * float64(out.MeasuredNS()))
 		}
 	}
 	if ns := one.DeviceCounters.DiscardNS; ns != nil {

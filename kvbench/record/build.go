@@ -176,6 +176,7 @@ func (b *builder) tiers() {
 		}
 		t := known[i]
 		add(&t, &n)
+		t.RoomNS += int64(b.info.Room[l])
 		b.r.Tiers, b.levels = append(b.r.Tiers, t), append(b.levels, level)
 	}
 }
@@ -380,6 +381,9 @@ type Info struct {
 	// DeviceBusy is the time of the window in which the storage device had requests, MediumBusy the
 	// time in which a simulated medium moved bytes.
 	DeviceBusy, MediumBusy time.Duration
+
+	// Room are the workers' waits for capacity of each tier that are not of an operation.
+	Room [tiers.NumKinds]time.Duration
 
 	LoadUnknown bool // the number of offered requests is unknown
 }

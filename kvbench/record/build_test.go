@@ -91,11 +91,12 @@ func openRecorder(shards int, window time.Duration) *Recorder {
 }
 
 func TestNothingCompletedHasTheVerdict(t *testing.T) {
-	workers := func(h result.Harness) Info { return Info{Result: result.Result{Harness: h}} }
+	workers := func(h result.Harness) Info { return infoOf(result.Result{Harness: h}) }
 	rec := openRecorder(1, time.Second)
 	rec.Operation(OpSample{At: 2 * time.Second, Partial: true, Level: tiers.Storage,
 		Op: tiers.Write, Bytes: 1 << 30,
-		Timing: tiers.Timing{Device: 200 * time.Millisecond}, Space: 700 * time.Millisecond})
+		Timing: tiers.Timing{Device: 200 * time.Millisecond}, Space: 700 * time.Millisecond,
+		Room: [tiers.NumKinds]time.Duration{tiers.Storage: 700 * time.Millisecond}})
 	for name, c := range map[string]struct {
 		info Info
 		rec  *Recorder

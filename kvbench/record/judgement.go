@@ -21,7 +21,9 @@ const failedShare = 0.01
 func (b *builder) busy() {
 	h, n := &b.r.Harness, b.n.Busy
 	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
-	n.RoomNS += h.Busy.RoomNS
+	for _, t := range b.r.Tiers {
+		n.RoomNS += t.RoomNS
+	}
 	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // the latter includes the wait for discards
 	// A request is at the device, in this process, or waits for an engine's threads. Several requests
 	// of one operation may be in flight, so the operation's time is divided in the same proportion.
@@ -42,7 +44,7 @@ func (b *builder) deviceCounters() {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
 	case w.Reason == "" && w.ReadBytes != nil:
-		w.BusyShare = units.Ratio(b.info.DeviceBusy, b.window)
+		w.BusyShare = units.Ratio(int64(b.info.DeviceBusy), b.r.MeasuredNS())
 	}
 }
 

@@ -30,8 +30,9 @@ type OpSample struct {
 
 	Slot  time.Duration // waiting for the write limit
 	Space time.Duration // waiting for capacity
-	// Cleared is the part of Space in which other entries were deleted and demoted
-	Cleared time.Duration
+	// Room is the part of Space in which it waited for the capacity of each tier. In the rest other
+	// entries were deleted and demoted.
+	Room [tiers.NumKinds]time.Duration
 	// waiting for another write of the entry: by a read, or by a write that joined it
 	Pending time.Duration
 

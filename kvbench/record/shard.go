@@ -144,8 +144,11 @@ func (s *shard) busy(o OpSample, within float64) {
 	b.BuffersNS += part(o.Admission)
 	b.GenerationNS += part(o.Generation)
 	b.WriteLimitNS += part(o.Slot)
-	b.ClearingNS += part(o.Cleared)
-	b.RoomNS += part(o.Space - o.Cleared)
+	b.ClearingNS += part(o.Space)
+	for l, waited := range o.Room {
+		s.n.Tiers[l].RoomNS += part(waited)
+		b.ClearingNS -= part(waited)
+	}
 	b.WriterNS += part(o.Pending)
 }
 

@@ -403,13 +403,15 @@ func eachRank(r *result.Result, bytes int64) string {
 	return fmt.Sprint(1 + (bytes-1)/int64(max(1, len(r.MergedRanks)))/int64(units.GiB))
 }
 
-// enoughCapacity returns a capacity of the storage tier that holds the largest contexts of all users, or twice the tier's.
+// enoughCapacity returns a capacity of the tier that was too small: it holds the largest contexts of all users, or
+// twice the tier's.
 func enoughCapacity(r *result.Result) string {
-	bytes := 2 * r.StorageCapacity()
+	t, flag := r.ShortTier()
+	bytes := 2 * units.OrZero(t.CapacityBytes)
 	if p := r.Workload.Population; p != nil && len(p.Classes) > 0 {
 		bytes = max(bytes, p.ContextTokens*r.Model.RankBytesPerToken*int64(max(1, r.Model.StoringRanks)))
 	}
-	return "-storage-capacity-gb " + eachRank(r, bytes)
+	return fmt.Sprintf("of the %s tier: %s %s", t.Level, flag, eachRank(r, bytes))
 }
 
 // Limited returns what limited a trial, and what to change. It returns "" for the storage, and for two other
@@ -427,7 +429,7 @@ func Limited(r *result.Result) string {
 	case result.Shared:
 		advice = "another process used the device in the window: end it, or use a drive of its own"
 	case result.CapacityLimited:
-		advice = "workers waited for capacity: " + enoughCapacity(r)
+		advice = "workers waited for capacity " + enoughCapacity(r)
 	case result.DiscardLimited:
 		if r.Removal != nil {
 			return ""
@@ -467,6 +469,8 @@ func moreInFlight(r *result.Result) string {
 		return more + fmt.Sprintf("-workers %d", 2*r.Workload.Workers)
 	case result.BoundWriteLimit:
 		return more + fmt.Sprintf("-max-concurrent-allocs %d", 2*r.IO.MaxConcurrentAllocs)
+	case result.BoundBuffers:
+		return "the memory for buffers was the limit: more memory, or smaller chunks (-chunk-size)"
 	}
 	return "the engine's own threads were the limit: this is the engine's rate, not the drive's"
 }

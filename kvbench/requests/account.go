@@ -5,6 +5,7 @@ import (
 
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/tiers"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 )
@@ -100,9 +101,10 @@ type doing uint8
 
 const (
 	waiting  doing = iota // for a request
-	deciding              // for entries that other requests hold
 	thinking              // sleeping as long as a GPU would compute
-	numDoings
+	// deciding and a tiers.Kind: for entries in that tier that other requests hold
+	deciding
+	numDoings = deciding + doing(tiers.NumKinds)
 )
 
 // open resets the sums at the start of the window.

@@ -10,6 +10,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/workloads"
@@ -63,7 +64,10 @@ type dispatcher struct {
 	moment time.Duration // start of the latest request
 	still  int64         // requests that started at moment
 
-	deciding bool // a worker waits for the decision about its blocks: no other worker takes a request
+	// deciding: a worker waits for the decision about its blocks, for capacity of the tier lacking. No other
+	// worker takes a request.
+	deciding bool
+	lacking  tiers.Kind
 
 	pool pool
 	gpu  compute.Server
@@ -107,7 +111,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 	defer d.leave(d.enter(), &j.waited)
 	for !d.closed && worker < d.pool.limit && d.Clock.Now() <= d.windowEnd() {
 		if d.deciding {
-			d.wait(j, deciding)
+			d.wait(j, deciding+doing(d.lacking))
 			continue
 		}
 		var (
@@ -221,8 +225,8 @@ func (d *dispatcher) watchTime(now time.Duration) {
 func (d *dispatcher) decide(j *job) bool {
 	decided := d.Cache.Decide(&j.lease, j.intents)
 	for !decided && !d.closed {
-		d.deciding = true
-		d.wait(j, deciding)
+		d.deciding, d.lacking = true, d.Cache.Lacking()
+		d.wait(j, deciding+doing(d.lacking))
 		decided = !d.closed && d.Cache.Decide(&j.lease, j.intents)
 	}
 	if d.deciding {

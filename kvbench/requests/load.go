@@ -226,8 +226,9 @@ func (l *Load) Report(in *record.Info) {
 	spent := &l.after.spent
 	in.Harness.WorkerIdleNS = int64(spent.doing[waiting])
 	in.Harness.WorkerBusyNS = int64(spent.worked - spent.doing[waiting])
-	in.Harness.Busy = result.BusyTime{RoomNS: int64(spent.doing[deciding]),
-		ThinkingNS: int64(spent.doing[thinking]), DispatchNS: int64(spent.dispatch)}
+	in.Harness.Busy = result.BusyTime{ThinkingNS: int64(spent.doing[thinking]),
+		DispatchNS: int64(spent.dispatch)}
+	copy(in.Room[:], spent.doing[deciding:])
 	if !l.cfg.Cost.Free() && in.FirstToken == nil {
 		in.FirstToken = &result.FirstToken{}
 	}

@@ -12,10 +12,12 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
 	"kvbench/tracing/host"
 )
 
@@ -124,4 +126,24 @@ func TestDeletionsAreTheLimit(t *testing.T) {
 		cfg.Storage.Levels[0].Capacity = 8 * unit
 		says(t, mustRun(t, cfg), result.DiscardLimited, "", "deleting entries took")
 	})
+}
+
+// Eight workers write into one small tier, whose victims move to a large one or leave a small one. The verdict
+// names the tier that was too small.
+func TestTheTierThatIsTooSmall(t *testing.T) {
+	for _, c := range []struct {
+		cpu, storage int64
+		flag         string
+	}{{3, 1 << 20, "cpu tier, until the entries to evict were no longer read or written (-cpu-mem-gb)"},
+		{40, 3, "storage tier, until the entries to evict were no longer read or written (-storage-capacity-gb)"}} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := onLink(t, 400, 8, func(link tiers.Files, _ clock.Clock) tiers.Files { return link })
+			cfg.Storage.Levels[0].Capacity = c.storage * unit
+			cfg.Storage.Levels = append([]cache.Level{{Kind: tiers.CPU, Tier: transfer.New(tiertest.NewNull(), nil),
+				Capacity: c.cpu * unit}}, cfg.Storage.Levels...)
+			r := mustRun(t, cfg)
+			says(t, r, result.CapacityLimited, "", c.flag)
+			assert.Equal(t, r.Tier("cpu").RoomNS+r.Tier("storage").RoomNS, r.Harness.Busy.RoomNS)
+		})
+	}
 }

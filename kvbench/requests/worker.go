@@ -379,7 +379,7 @@ func (w *worker) record(
 		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
 		Blocks: blocks, Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes),
 		First: res.First, Again: res.Again,
-		Timing: res.Timing, Slot: res.Slot, Space: res.Space, Cleared: res.Cleared,
+		Timing: res.Timing, Slot: res.Slot, Space: res.Space, Room: res.Room,
 		Pending: res.Waited, Partial: cut,
 	}
 	w.load.env.Rec.Operation(s)

@@ -56,7 +56,7 @@ type BusyTime struct {
 	// RemovalNS is the time of deletions in the storage tier: a part of ClearingNS, and deletions
 	// by the last reader of an entry.
 	RemovalNS int64 `json:"removal_ns" merge:"sum"`
-	// waiting for capacity until the readers and writers of entries to evict are done
+	// waiting for capacity until the readers and writers of entries to evict are done: the sum over tiers
 	RoomNS       int64 `json:"room_ns" merge:"sum"`
 	WriteLimitNS int64 `json:"write_limit_ns" merge:"sum"`
 	WriterNS     int64 `json:"writer_ns" merge:"sum"` // waiting for another write of the entry
@@ -89,6 +89,7 @@ const (
 	BoundDepth      = "depth"
 	BoundWriteLimit = "write limit"
 	BoundEngine     = "engine threads"
+	BoundBuffers    = "buffers"
 )
 
 // Verdict is what limited the trial, and the numbers for it. A number that was not measured is null
@@ -106,7 +107,7 @@ type Verdict struct {
 	// mean latency of the storage tier's requests ÷ mean unloaded latency
 	Slowdown *float64 `json:"slowdown"`
 	// what limits the requests in flight if latency-limited: workers, depth, write limit, engine
-	// threads
+	// threads, buffers
 	Bound  string `json:"bound,omitempty"`
 	Reason string `json:"reason"`
 }

@@ -3,6 +3,7 @@ package result
 import (
 	_ "embed"
 	"reflect"
+	"slices"
 	"strings"
 
 	"kvbench/kvbench/units"
@@ -141,6 +142,19 @@ func (r *Result) countedNS() int64 {
 	return r.WindowNS
 }
 
+// MeasuredNS returns the part of the window in ns that the counters of process and device have: the time of
+// the checkpoints, without the pauses between them, else the window.
+func (r *Result) MeasuredNS() (ns int64) {
+	c := r.Checkpoint
+	if c == nil {
+		return r.WindowNS
+	}
+	for _, run := range slices.Concat(c.Writes, c.Reads) {
+		ns += run.DurationNS
+	}
+	return ns
+}
+
 // FoundTokensPerSecond returns the prompt tokens per second that the cache had, so that no prefill
 // computes them: tokens of found blocks ÷ window. It returns nil if no blocks were requested.
 func (r *Result) FoundTokensPerSecond() *float64 {
@@ -182,6 +196,21 @@ func (r *Result) Tier(level string) Tier {
 		}
 	}
 	return Tier{}
+}
+
+// ShortTier returns the tier for whose capacity the workers waited the longest, and the flag that sets its
+// capacity. Without such waits it is the lowest tier. r must have a tier.
+func (r *Result) ShortTier() (t Tier, flag string) {
+	t = r.Tiers[len(r.Tiers)-1]
+	for _, other := range r.Tiers {
+		if other.RoomNS > t.RoomNS {
+			t = other
+		}
+	}
+	if t.Level == "storage" {
+		return t, "-storage-capacity-gb"
+	}
+	return t, "-" + t.Level + "-mem-gb"
 }
 
 // StorageTraffic returns both directions of the tier on the benchmark line, zero if there is no

@@ -216,7 +216,10 @@ type Tier struct {
 	ClaimedBytes int64 `json:"claimed_bytes" merge:"sum"`
 	PeakBytes    int64 `json:"peak_bytes" merge:"sum"`
 	// Space in the storage beyond the entries, including files that wait to be overwritten.
-	WasteBytes int64       `json:"waste_bytes" merge:"sum"`
+	WasteBytes int64 `json:"waste_bytes" merge:"sum"`
+	// Workers waited for capacity of this tier until the readers and writers of entries to evict were
+	// done. Summed over workers.
+	RoomNS     int64       `json:"room_ns" merge:"sum"`
 	Read       TierTraffic `json:"read"`
 	Write      TierTraffic `json:"write"`
 	FirstReads ReadCount   `json:"first_reads"` // first_reads + re_reads = read.entry_bytes

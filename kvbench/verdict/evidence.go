@@ -13,12 +13,12 @@ type evidence struct {
 	*result.Result
 	storage result.Tier // Level is "" if the run has no storage tier
 	busy    float64     // ns, busy time summed over workers
-	queued  int64       // requests in the queue at the end of the window
 
-	// unloaded is the share of the workers' time in which they waited for a GPU, or had no request. The
-	// latter counts only if the queue is empty at the end.
+	// unloaded is the share of the workers' time in which they waited for a GPU, or had no request. An idle
+	// worker takes the next request at once, so a queued request waits for its own turn or for its user.
 	unloaded float64
 	shared   float64  // bytes of the device ÷ bytes of the run
+	requests float64  // requests of the device ÷ the run's part of them
 	capacity float64  // share of busy time: waiting for capacity
 	deletion float64  // share of busy time: deleting entries
 	discards float64  // share of the window: the device discarded
@@ -36,20 +36,17 @@ type evidence struct {
 
 func gather(r *result.Result) *evidence {
 	h, b := &r.Harness, &r.Harness.Busy
-	e := &evidence{Result: r, storage: r.Tier("storage"), busy: float64(h.WorkerBusyNS),
-		queued: r.Load["total"].Queued}
-	without := b.ThinkingNS
-	if e.queued == 0 {
-		without += h.WorkerIdleNS
+	e := &evidence{Result: r, storage: r.Tier("storage"), busy: float64(h.WorkerBusyNS)}
+	if r.Checkpoint == nil { // an accelerator that has ended waits for the slowest
+		e.unloaded = ratio(b.ThinkingNS+h.WorkerIdleNS, h.WorkerIdleNS+h.WorkerBusyNS)
 	}
-	e.unloaded = ratio(without, h.WorkerIdleNS+h.WorkerBusyNS)
 	e.capacity, e.deletion = e.of(b.RoomNS), e.of(b.RemovalNS)
 	// Discards overlap, so the sum of their times may exceed the window.
-	e.discards = min(1, ratio(units.OrZero(r.DeviceCounters.DiscardNS), r.WindowNS))
+	e.discards = min(1, ratio(units.OrZero(r.DeviceCounters.DiscardNS), r.MeasuredNS()))
 	if cores := e.cores(); r.Simulation == nil && cores > 0 {
-		e.cpu = units.Ratio(float64(h.CPUNS), cores*float64(r.WindowNS))
+		e.cpu = units.Ratio(float64(h.CPUNS), cores*float64(r.MeasuredNS()))
 	}
-	e.compareBytes()
+	e.compareDevice()
 	e.divideBusyTime()
 	e.compareLatency()
 	return e
@@ -72,28 +69,36 @@ func (e *evidence) cores() float64 {
 	return n
 }
 
-// compareBytes compares the device's bytes with the run's bytes. It does nothing with buffered I/O,
+// compareDevice compares the device's bytes and requests with the run's. It does nothing with buffered I/O,
 // whose read-ahead and write-back change the device's bytes, for a removal, which moves only the
 // filesystem's own bytes, and for one rank of several, because other ranks may use the device.
-func (e *evidence) compareBytes() {
+func (e *evidence) compareDevice() {
 	d := &e.DeviceCounters
 	if d.ReadBytes == nil || d.WriteBytes == nil || e.IO.Mode != "direct" || e.Removal != nil ||
 		e.Ranks > 1 && len(e.MergedRanks) == 0 {
 		return
 	}
 	files := e.storage.Write.Operations + e.storage.Deleted.Entries + e.storage.Evicted.Entries
-	e.shared = ratio(*d.ReadBytes+*d.WriteBytes,
-		d.AppReadBytes+d.AppWriteBytes+metadataBytes*files)
+	moved, own := *d.ReadBytes+*d.WriteBytes, d.AppReadBytes+d.AppWriteBytes+metadataBytes*files
+	e.shared = ratio(moved, own)
+	if d.ReadIOs == nil || d.WriteIOs == nil {
+		return
+	}
+	// The kernel may split a request of the run, where its file is in pieces on the device. So only as many
+	// requests are of others as the bytes that the run did not move allow.
+	all := *d.ReadIOs + *d.WriteIOs
+	others := min(all-e.storage.Read.Requests-e.storage.Write.Requests, (moved-own)/blockBytes)
+	e.requests = ratio(all, all-max(0, others))
 }
 
 // divideBusyTime computes the shares of busy time in which this process itself worked. After a signal
 // rest and harness are unknown, because operations are still in flight.
 func (e *evidence) divideBusyTime() {
 	b := &e.Harness.Busy
-	process := b.BuffersNS + b.GenerationNS + b.HostNS + b.DispatchNS + b.HandoverNS
+	process := b.GenerationNS + b.HostNS + b.DispatchNS + b.HandoverNS
 	if e.EndedBy != result.EndedBySignal && e.busy > 0 {
 		operations := b.StorageNS + b.OtherTiersNS + max(b.ClearingNS, b.RemovalNS) + b.RoomNS +
-			b.WriteLimitNS + b.WriterNS + b.ThinkingNS + process - b.HandoverNS // part of StorageNS
+			b.WriteLimitNS + b.WriterNS + b.BuffersNS + b.ThinkingNS + process - b.HandoverNS // part of StorageNS
 		e.rest = max(0, 1-e.of(operations))
 		e.harness = units.Finite(e.rest + e.of(process))
 	}
@@ -168,7 +173,7 @@ func (e *evidence) simulatedFull() bool {
 }
 
 // bound returns what limited the number of requests in flight: the write limit, the engine's threads,
-// the depth or the number of workers.
+// the buffers, the depth or the number of workers.
 func (e *evidence) bound() string {
 	b := &e.Harness.Busy
 	switch {
@@ -176,6 +181,8 @@ func (e *evidence) bound() string {
 		return result.BoundWriteLimit
 	case e.of(b.EngineNS) > waitLimit:
 		return result.BoundEngine
+	case e.of(b.BuffersNS) > waitLimit:
+		return result.BoundBuffers
 	case e.Workload.Workers > 1 && e.deep():
 		return result.BoundDepth
 	}

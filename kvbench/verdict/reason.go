@@ -35,42 +35,36 @@ func (e *evidence) moved() string {
 }
 
 func (e *evidence) loadReason() string {
-	var parts []string
 	all := e.Harness.WorkerIdleNS + e.Harness.WorkerBusyNS
-	if e.queued == 0 {
-		parts = append(parts, fmt.Sprintf("workers had no request for %s of the time",
-			share(ratio(e.Harness.WorkerIdleNS, all))))
-	}
+	text := fmt.Sprintf("workers had no request for %s of the time", share(ratio(e.Harness.WorkerIdleNS, all)))
 	if n := e.Harness.Busy.ThinkingNS; n > 0 {
-		text := fmt.Sprintf("workers waited for a GPU, or as long as one would compute, for %s",
+		text += fmt.Sprintf(", workers waited for a GPU, or as long as one would compute, for %s",
 			share(ratio(n, all)))
 		if f := e.FirstToken; f != nil && f.GPUBusyShare != nil {
 			text += fmt.Sprintf(" (it was busy for %s of the window; -prefill-rate, -gpu)",
 				units.Percent(f.GPUBusyShare))
 		}
-		parts = append(parts, text)
 	}
-	text := fmt.Sprintf("%s (limit %s)", strings.Join(parts, ", "), share(idleLimit))
-	if e.queued == 0 {
-		text += ", and no request was queued at the end"
-	}
-	return text
+	return fmt.Sprintf("%s (limit %s)", text, share(idleLimit))
 }
 
 func (e *evidence) sharedReason() string {
 	d := &e.DeviceCounters
+	if e.requests > e.shared {
+		return fmt.Sprintf("the device completed %d I/O requests, %s times those of the run (limit %s): "+
+			"another process used it", *d.ReadIOs+*d.WriteIOs, number(e.requests), number(sharedLimit))
+	}
 	return fmt.Sprintf("the device moved %s, %s times the %s of the run (limit %s): another "+
 		"process used it", bytes(*d.ReadBytes+*d.WriteBytes), number(e.shared),
 		bytes(d.AppReadBytes+d.AppWriteBytes), number(sharedLimit))
 }
 
+// capacityReason names the tier for which workers waited the longest.
 func (e *evidence) capacityReason() string {
-	flag := "-storage-capacity-gb"
-	if e.IO.Mode == result.IOMemory {
-		flag = "-" + e.Tiers[len(e.Tiers)-1].Level + "-mem-gb"
-	}
-	return fmt.Sprintf("workers waited for capacity for %s of their busy time (limit %s), until "+
-		"the entries to evict were no longer read or written (%s)", share(e.capacity), share(waitLimit), flag)
+	t, flag := e.ShortTier()
+	return fmt.Sprintf("workers waited for capacity for %s of their busy time (limit %s), for %s of it in the %s "+
+		"tier, until the entries to evict were no longer read or written (%s)", share(e.capacity),
+		share(waitLimit), share(ratio(t.RoomNS, e.Harness.Busy.RoomNS)), t.Level, flag)
 }
 
 func (e *evidence) discardReason() string {
@@ -123,7 +117,7 @@ func (e *evidence) cpuTime() string {
 // workers' busy time.
 func (e *evidence) inMemoryTiers() (kind, reason string) {
 	b := &e.Harness.Busy
-	memory, waits := e.of(b.OtherTiersNS+b.ClearingNS), e.of(b.WriteLimitNS+b.WriterNS)
+	memory, waits := e.of(b.OtherTiersNS+b.ClearingNS), e.of(b.WriteLimitNS+b.WriterNS+b.BuffersNS)
 	switch max(memory, waits, e.process-e.of(b.OtherTiersNS)) {
 	case 0:
 		return result.Undecided, "the times of its workers are missing"
@@ -146,12 +140,13 @@ func (e *evidence) parts() string {
 	}
 	parts := []part{
 		{"generating data", e.of(b.GenerationNS)}, {"copying and verifying", e.of(b.HostNS)},
-		{"waiting for buffers", e.of(b.BuffersNS)}, {"dispatching", e.of(b.DispatchNS)},
+		{"dispatching", e.of(b.DispatchNS)},
 		{"handing I/O requests to threads and back", e.of(b.HandoverNS)},
 		{"memory tiers", e.of(b.OtherTiersNS)}, {"outside of operations", e.rest},
 	}
 	if e.IO.Mode == result.IOMemory {
-		parts = append(parts, part{"demoting and deleting entries", e.of(b.ClearingNS)},
+		parts = append(parts, part{"waiting for buffers", e.of(b.BuffersNS)},
+			part{"demoting and deleting entries", e.of(b.ClearingNS)},
 			part{"waiting for the write limit or another write (-max-concurrent-allocs)",
 				e.of(b.WriteLimitNS + b.WriterNS)})
 	}
@@ -220,6 +215,9 @@ func (e *evidence) latencyReason(bound string) string {
 	case result.BoundEngine:
 		why = fmt.Sprintf("the inference engine's threads (I/O requests waited for one for %s of the "+
 			"workers' busy time; -layout)", share(e.of(b.EngineNS)))
+	case result.BoundBuffers:
+		why = fmt.Sprintf("the memory for buffers (workers waited for one for %s of their busy time; "+
+			"-chunk-size)", share(e.of(b.BuffersNS)))
 	case result.BoundDepth:
 		why = fmt.Sprintf("depth (each of %s had %d at most; -io-depth)",
 			units.Plural(e.Workload.Workers, "worker"), e.IO.Depth)

@@ -10,10 +10,13 @@ const (
 	// idleLimit is a share of the workers' time. At 0.2 the storage might have completed a quarter more
 	// requests with more load.
 	idleLimit = 0.20
-	// sharedLimit is the device's bytes ÷ the run's bytes. The filesystem's own I/O is some percent.
+	// sharedLimit is the device's bytes ÷ the run's bytes, and its requests ÷ the run's. The filesystem's own I/O
+	// is some percent.
 	sharedLimit = 1.20
 	// metadataBytes is the I/O in bytes that a filesystem may add per created or deleted file.
 	metadataBytes = 64 << 10
+	// blockBytes is the usual smallest request of a process.
+	blockBytes = 4 << 10
 	// waitLimit is a share of the workers' busy time; for discards a share of the window. Without a wait
 	// of 0.3 the run would be 1 ÷ 0.7 = 1.43 times as fast.
 	waitLimit = 0.30
@@ -63,7 +66,7 @@ func Judge(r *result.Result) result.Verdict {
 		v.Kind, v.Reason = result.NoVerdict, "there was no window in which anything was measured"
 	case e.unloaded > idleLimit:
 		say(result.LoadLimited, e.loadReason())
-	case e.shared > sharedLimit:
+	case max(e.shared, e.requests) > sharedLimit:
 		say(result.Shared, e.sharedReason())
 	case e.capacity > waitLimit:
 		say(result.CapacityLimited, e.capacityReason())

@@ -79,6 +79,14 @@ func device(bytes int64) change {
 	return func(r *result.Result) { r.DeviceCounters.ReadBytes = &bytes }
 }
 
+// requests is a device that completed n requests, and moved extra bytes more than the run.
+func requests(n, extra int64) change {
+	return func(r *result.Result) {
+		d := &r.DeviceCounters
+		d.ReadIOs, d.WriteIOs, d.ReadBytes = &n, new(int64(0)), new(10*gib+extra)
+	}
+}
+
 func simulated(busy float64, slots int) change {
 	return func(r *result.Result) {
 		r.Simulation = &result.Simulation{Device: &result.SimulatedDevice{Parallelism: slots},
@@ -117,7 +125,11 @@ func TestVerdict(t *testing.T) {
 		memoryTier = busy(func(b *result.BusyTime) *int64 { return &b.OtherTiersNS }, 25e9)
 		thinking   = busy(func(b *result.BusyTime) *int64 { return &b.ThinkingNS }, 20e9)
 		writeLimit = busy(func(b *result.BusyTime) *int64 { return &b.WriteLimitNS }, 25e9)
-		noCapacity = busy(func(b *result.BusyTime) *int64 { return &b.RoomNS }, 25e9)
+		noCapacity = func(r *result.Result) {
+			busy(func(b *result.BusyTime) *int64 { return &b.RoomNS }, 25e9)(r)
+			r.Tiers[0].RoomNS = 25e9
+		}
+		noBuffer   = busy(func(b *result.BusyTime) *int64 { return &b.BuffersNS }, 25e9)
 		deleting   = busy(func(b *result.BusyTime) *int64 { return &b.RemovalNS }, 20e9)
 		engine     = func(r *result.Result) { r.Harness.Busy.EngineNS = 25e9 }
 		signal     = func(r *result.Result) { r.EndedBy = result.EndedBySignal }
@@ -143,9 +155,9 @@ func TestVerdict(t *testing.T) {
 		{"no window", []change{func(r *result.Result) { r.WindowNS = 0 }}, result.NoVerdict, ""},
 
 		{"idle workers", []change{idle(.5)}, result.LoadLimited,
-			"workers had no request for 50 % of the time (limit 20 %), and no request was queued"},
-		{"idle workers at first, requests queued at the end", []change{idle(.201), queued(19)},
-			result.StorageLimited, ""},
+			"workers had no request for 50 % of the time (limit 20 %)"},
+		{"idle workers, and a turn that waits for the turn before", []change{idle(.201), queued(1)},
+			result.LoadLimited, ""},
 		{"a GPU", []change{idle(.06), thinking, queued(9)}, result.LoadLimited,
 			"waited for a GPU, or as long as one would compute, for 50 %"},
 		{"a server that computes all the time", []change{thinking, func(r *result.Result) {
@@ -159,6 +171,10 @@ func TestVerdict(t *testing.T) {
 		{"another process", []change{device(13 * gib)}, result.Shared, "the device moved 13 GiB, " +
 			"1.30 times the 10 GiB of the run (limit 1.20): another process used it"},
 		{"a little more", []change{device(11 * gib)}, result.StorageLimited, ""},
+		{"another process with small requests", []change{requests(12001, 2001*blockBytes)}, result.Shared,
+			"the device completed 12001 I/O requests, 1.20 times those of the run (limit 1.20): another process"},
+		{"a few of them", []change{requests(12000, 2000*blockBytes)}, result.StorageLimited, ""},
+		{"requests that the kernel splits", []change{requests(30000, 100*blockBytes)}, result.StorageLimited, ""},
 		{"an idle load on a shared device", []change{idle(.5), device(13 * gib)},
 			result.LoadLimited, ""},
 		{"other ranks", []change{device(13 * gib), ofRank}, result.StorageLimited, ""},
@@ -167,7 +183,13 @@ func TestVerdict(t *testing.T) {
 		}}, result.StorageLimited, ""},
 
 		{"a small tier", []change{noCapacity}, result.CapacityLimited,
-			"workers waited for capacity for 64.1 % of their busy time (limit 30 %)"},
+			"workers waited for capacity for 64.1 % of their busy time (limit 30 %), for 100 % of it in the storage " +
+				"tier, until the entries to evict were no longer read or written (-storage-capacity-gb)"},
+		{"a small tier of memory", []change{noCapacity, func(r *result.Result) {
+			r.Tiers = append([]result.Tier{{Level: "cpu", RoomNS: 20e9}}, r.Tiers...)
+			r.Tiers[1].RoomNS = 5e9
+		}}, result.CapacityLimited, "for 80 % of it in the cpu tier, until the entries to evict were no longer " +
+			"read or written (-cpu-mem-gb)"},
 
 		{"deletions", []change{deleting}, result.DiscardLimited,
 			"deleting entries took 51.3 % of the workers' busy time (limit 30 %); an I/O request took"},
@@ -207,6 +229,9 @@ func TestVerdict(t *testing.T) {
 			"the write limit (0 at a time, for which workers waited 64.1 % of their busy time"},
 		{"an engine's threads", []change{engine, latency(1)}, result.LatencyLimited,
 			"the inference engine's threads (I/O requests waited for one for 64.1 %"},
+		{"buffers", []change{noBuffer, latency(1)}, result.LatencyLimited,
+			"the memory for buffers (workers waited for one for 64.1 % of their busy time; -chunk-size)"},
+		{"buffers that wait for the storage", []change{noBuffer}, result.StorageLimited, ""},
 		{"requests of three times the size", []change{larger}, result.LatencyLimited,
 			"1.33 times the 3 ms"},
 		{"requests of a size between the measured ones", []change{between}, result.StorageLimited,

@@ -99,6 +99,7 @@ type Cache struct {
 	moves    Moves
 	backlog  backlog
 	search   search
+	lacking  tiers.Kind             // see Lacking
 	consider func(*evict.Item) bool // the method choose, bound once to save allocations
 }
 

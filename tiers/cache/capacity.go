@@ -5,7 +5,9 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
+	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/evict"
 )
@@ -150,6 +152,7 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 			l.order.Victims(c.consider)
 		}
 		if s.short > 0 {
+			c.lacking = l.Kind
 			return false
 		}
 	}
@@ -164,6 +167,13 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 		*work = append(*work, m)
 	}
 	return true
+}
+
+// Lacking returns the tier whose capacity was too small for the last plan or decision that failed.
+func (c *Cache) Lacking() tiers.Kind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lacking
 }
 
 // commitMove removes a victim from the order of its level and pins the replica that leaves.
@@ -267,8 +277,12 @@ type waiter struct {
 	work   *[]move // of the plan
 	in     *level
 	bytes  int64
+	room   *rooms // gets the time of the wait; nil: nothing does
 	served clock.Event
 }
+
+// rooms are the waits for the capacity of each tier.
+type rooms = [tiers.NumKinds]time.Duration
 
 // serves completes a wait if its condition holds. Callers hold the lock.
 func (c *Cache) serves(w *waiter) bool {
@@ -305,8 +319,15 @@ func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	*w = want
 	w.served = c.clock.NewEvent()
 	*q = append(*q, w)
+	lacking, begun := c.lacking, c.clock.Now()
+	if w.in != nil {
+		lacking = w.in.Kind
+	}
 	c.mu.Unlock()
 	err := w.served.Wait(ctx)
+	if w.room != nil {
+		w.room[lacking] += c.clock.Now() - begun
+	}
 	c.mu.Lock()
 	if err == nil || w.served.Fired() { // ctx may end at the same time
 		return nil

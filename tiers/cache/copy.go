@@ -84,7 +84,7 @@ func (c *Cache) makeCopy(ctx context.Context, tag Tag, e *Entry, o tiers.Object,
 	c.gen++
 	o.Gen = c.gen
 	c.mu.Unlock()
-	_, err := c.filled(ctx, to, o.Size, nil, func() error {
+	err := c.filled(ctx, to, o.Size, nil, nil, func() error {
 		tag.Phase = tiers.Evict
 		_, tm, err := c.transferred(ctx, tag, tiers.Write, to, []tiers.Object{o})
 		if err == nil {

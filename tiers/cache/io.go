@@ -20,7 +20,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	if planned {
 		l.unpinAll(ctx, tag) // freeCapacity may wait for other leases
 	}
-	res.Space, err = c.freeCapacity(ctx, tag, &l.work, &res)
+	res.Space, err = c.freeCapacity(ctx, tag, &l.work, &res.Room)
 	if planned {
 		l.pinAgain()
 	}
@@ -178,7 +178,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		l.pinAgain()
 	}()
 	n, res.Level = 1, l.claims[i].e.in.Kind
-	if res.Space, err = c.freeCapacity(ctx, tag, &l.work, &res); err != nil {
+	if res.Space, err = c.freeCapacity(ctx, tag, &l.work, &res.Room); err != nil {
 		return n, res, err
 	}
 	claims := l.together(i)
@@ -192,10 +192,10 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		}
 		defer c.leave()
 	}
-	err = l.claimCapacity(ctx, tag, &claims[0], &res)
+	err = l.claimCapacity(ctx, tag, &claims[0], &res.Room)
 	in := claims[0].claimed
 	if err == nil {
-		err = c.await(ctx, &in.claimers, waiter{in: in, bytes: res.Bytes})
+		err = c.await(ctx, &in.claimers, waiter{in: in, bytes: res.Bytes, room: &res.Room})
 	}
 	res.Space += c.clock.Now() - begun - res.Slot
 	if err != nil {
@@ -272,20 +272,22 @@ func bytesOf(objects []tiers.Object) (n int64) {
 	return n
 }
 
-// claimCapacity claims the bytes of an entry in its level, unless they are claimed already.
-func (l *Lease) claimCapacity(ctx context.Context, tag Tag, cl *claim, res *Result) error {
+// claimCapacity claims the bytes of an entry in its level, unless they are claimed already. It adds its
+// waits to room.
+func (l *Lease) claimCapacity(ctx context.Context, tag Tag, cl *claim, room *rooms) error {
 	if cl.claimed != nil {
 		return nil
 	}
 	err := l.c.fits(cl.e.size)
 	if err == nil {
-		err = l.c.await(ctx, &l.c.planning, waiter{e: cl.e, to: l.c.targetsOf(cl.e), work: &l.work})
+		err = l.c.await(ctx, &l.c.planning,
+			waiter{e: cl.e, to: l.c.targetsOf(cl.e), work: &l.work, room: room})
 	}
 	if err != nil {
 		return err
 	}
 	l.setClaimed(cl)
-	_, err = l.c.freeCapacity(ctx, tag, &l.work, res)
+	_, err = l.c.freeCapacity(ctx, tag, &l.work, room)
 	return err
 }
 

@@ -64,10 +64,11 @@ type Result struct {
 	First  bool          // first read of one of the entries since its write or ResetGauges
 	Slot   time.Duration // wait for the write limit
 	Space  time.Duration // wait for capacity, including deletions and demotions for it
-	// Cleared is the part of Space in which this request deleted and demoted victims itself.
-	Cleared time.Duration
-	Waited  time.Duration // wait for another lease's write
-	Copy    time.Duration // copies and promotions, including the wait for their capacity
+	// Room is the part of Space in which the operation waited for the capacity of each tier, until
+	// victims there were no longer read or written. In the rest it deleted and demoted victims.
+	Room   rooms
+	Waited time.Duration // wait for another lease's write
+	Copy   time.Duration // copies and promotions, including the wait for their capacity
 }
 
 // Decide decides all wants of a lease in one step. Their keys are distinct. If it returns false, the
@@ -255,7 +256,7 @@ func (l *Lease) Close(ctx context.Context, tag Tag) {
 	if len(l.work) > 0 {
 		cut, cancel := context.WithCancelCause(ctx)
 		cancel(errUnneeded)
-		_, _ = l.c.freeCapacity(cut, tag, &l.work, new(Result))
+		_, _ = l.c.freeCapacity(cut, tag, &l.work, new(rooms))
 	}
 	for i := range l.claims {
 		l.Drop(ctx, i, tag)

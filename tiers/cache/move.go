@@ -83,19 +83,19 @@ func Transient(err error) bool {
 // freeCapacity executes the planned moves. A request calls it before any other work and before any wait,
 // because other leases count on the bytes that leave. It makes all deletions first, then demotions from
 // the lowest level upward, so that every demotion waits only for moves in progress. After a failure it
-// still completes all moves. It adds its time without waits to res.Cleared.
-func (c *Cache) freeCapacity(ctx context.Context, tag Tag, planned *[]move, res *Result) (
+// still completes all moves. It adds its waits to room.
+func (c *Cache) freeCapacity(ctx context.Context, tag Tag, planned *[]move, room *rooms) (
 	took time.Duration, err error) {
 	work := *planned
 	if len(work) == 0 {
 		return 0, nil
 	}
 	*planned = work[:0]
-	start, waited := c.clock.Now(), time.Duration(0)
+	start := c.clock.Now()
 	slices.SortStableFunc(work, func(a, b move) int { return cmp.Compare(b.to, a.to) })
 	for _, m := range work {
 		if m.to < len(c.levels) {
-			err = c.demote(ctx, tag, m, err, &waited)
+			err = c.demote(ctx, tag, m, err, room)
 			continue
 		}
 		if !m.drop {
@@ -106,19 +106,15 @@ func (c *Cache) freeCapacity(ctx context.Context, tag Tag, planned *[]move, res 
 		}
 	}
 	clear(work) // keep no references to entries
-	took = c.clock.Now() - start
-	res.Cleared += took - waited
-	return took, err
+	return c.clock.Now() - start, err
 }
 
 // demote moves one entry from its level to a lower level. It adds the wait for victims of the lower
-// level to waited. If err is not nil, or after a failure, it evicts the entry: another writer may
+// level to room. If err is not nil, or after a failure, it evicts the entry: another writer may
 // already have claimed its bytes in the upper level.
-func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *time.Duration,
-) error {
+func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, room *rooms) error {
 	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
-	wait, err := c.filled(ctx, to, o.Size, err, func() error { return c.copied(ctx, tag, o, from, to) })
-	*waited += wait
+	err = c.filled(ctx, to, o.Size, err, room, func() error { return c.copied(ctx, tag, o, from, to) })
 	c.mu.Lock()
 	switch {
 	case err == nil:
@@ -139,14 +135,12 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *
 }
 
 // filled reserves n claimed bytes of a level and calls write. After an error, or if err is not nil, the
-// bytes are neither claimed nor reserved; the caller serves the waits.
-func (c *Cache) filled(ctx context.Context, to *level, n int64, err error, write func() error) (
-	waited time.Duration, _ error) {
+// bytes are neither claimed nor reserved; the caller serves the waits. It adds its wait to room.
+func (c *Cache) filled(ctx context.Context, to *level, n int64, err error, room *rooms,
+	write func() error) error {
 	claimed := n
 	if err == nil {
-		start := c.clock.Now()
-		err = c.await(ctx, &to.claimers, waiter{in: to, bytes: n})
-		waited = c.clock.Now() - start
+		err = c.await(ctx, &to.claimers, waiter{in: to, bytes: n, room: room})
 	}
 	if err == nil {
 		claimed = 0
@@ -157,7 +151,7 @@ func (c *Cache) filled(ctx context.Context, to *level, n int64, err error, write
 		defer c.mu.Unlock()
 		to.releaseBytes(claimed, n-claimed)
 	}
-	return waited, err
+	return err
 }
 
 // remove deletes a replica without pins and frees its bytes. It ignores the end of ctx, because other

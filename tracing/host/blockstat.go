@@ -66,6 +66,20 @@ func (r Reading) Sub(before Reading) (sum BlockStat) {
 	return sum
 }
 
+// Advance adds the work of the same devices between two other readings, so that a difference to r does not
+// have it. It does nothing if one of these is missing.
+func (r Reading) Advance(from, to Reading) {
+	for i := range min(len(r), len(from), len(to)) {
+		work := to[i].Sub(from[i])
+		for k, n := range r[i].counts() {
+			*n += *work.counts()[k]
+		}
+		for k, d := range r[i].times() {
+			*d += *work.times()[k]
+		}
+	}
+}
+
 // add sums the work of two devices in one period. Stacked devices must not be summed, because a byte would
 // count in each layer.
 func (s BlockStat) add(o BlockStat) BlockStat {

@@ -30,3 +30,14 @@ func TestReadingOfSeveralDevices(t *testing.T) {
 		ReadBytes: 2048, IOTicks: 8 * time.Millisecond, // both were busy at the same time
 		TimeInQueue: 18 * time.Millisecond}}, Reading{one, one}.Sub(nil))
 }
+
+// Work between two readings that an earlier reading is advanced by is in no difference to it.
+func TestAdvancedReading(t *testing.T) {
+	at := func(n int64, busy time.Duration) Reading {
+		return Reading{{DeviceStat: tracing.DeviceStat{ReadIOs: n, ReadBytes: n * 4096, IOTicks: busy}}}
+	}
+	r := at(10, 4294967290*time.Millisecond)
+	r.Advance(at(12, 4294967295*time.Millisecond), at(112, 99*time.Millisecond))
+	r.Advance(nil, at(500, 0))
+	assert.Equal(t, at(15, 13*time.Millisecond)[0], at(125, 107*time.Millisecond).Sub(r))
+}
