@@ -40,19 +40,23 @@ type clients struct {
 	at      atomic.Pointer[string] // the name of the trial that this rank has entered
 	missing []string               // directories that did not exist before the run
 
-	// mu is held while a result is parsed and written: each takes some MiB, and there may be a thousand.
-	mu    sync.Mutex
-	trial *collection
-	saved bool // a merged result was written
+	// mu is held while a result is parsed: each takes some MiB, and there may be a thousand.
+	mu     sync.Mutex
+	trial  *collection
+	saved  bool                    // a merged result was written
+	writes chan struct{}           // holds a token while a call accesses the results directory
+	hung   context.Context         // ends when such a call does not return after the end of the run
+	hang   context.CancelCauseFunc // ends hung
 }
 
 // collection holds the results of a trial at the coordinator, until all ranks have finished the trial.
 type collection struct {
 	// save writes a result and returns its path. whose is rank_<N> or all_ranks.
 	save    func(whose string, r *result.Result) (path string, err error)
-	results []*result.Result // in order of arrival
-	paths   map[int]string   // path of each written result, by rank
-	failed  []error          // errors of reading or writing a result
+	results []*result.Result      // in order of arrival
+	paths   map[int]string        // path of each written result, by rank
+	failed  []error               // errors of reading or writing a result
+	pauses  func() []result.Pause // of this process since the trial began
 }
 
 // gather starts the other ranks, or connects to them, and returns when all ranks are connected. It does
@@ -62,7 +66,8 @@ func (s *session) gather() error {
 	if meeting == nil && !v.Starts() {
 		return nil
 	}
-	c := &clients{s: s, Meeting: meeting}
+	c := &clients{s: s, Meeting: meeting, writes: make(chan struct{}, 1)}
+	c.hung, c.hang = context.WithCancelCause(context.Background())
 	for _, dir := range sharedDirs(s.points) {
 		c.missing = append(c.missing, missing(dir)...)
 	}
@@ -116,7 +121,8 @@ func (c *clients) meetAll() (err error) {
 	h := hello(c.Meeting, c.s.points, sharedDirs(c.s.points))
 	if c.Rank == 0 {
 		h.Stamp = c.s.inputs.Stamp
-		cfg := group.LeaderConfig{Hello: h, Continue: v.RankFailure == "continue", Result: c.keep}
+		cfg := group.LeaderConfig{Hello: h, Continue: v.RankFailure == "continue", Timeout: v.RankTimeout,
+			Result: c.keep}
 		if v.SharedDir != "auto" {
 			cfg.Shared = new(v.SharedDir == "true")
 		}
@@ -131,7 +137,7 @@ func (c *clients) meetAll() (err error) {
 		}
 	}
 	c.member, err = group.Dial(ctx, c.Address, c.Started || c.leader != nil, h,
-		group.MemberConfig{Live: c.lastShown, Stop: func(why error) {
+		group.MemberConfig{Timeout: v.RankTimeout, Live: c.lastShown, Stop: func(why error) {
 			c.s.cancel(kvbench.Interrupted{Why: endedByOther{why}})
 		}})
 	if err != nil {
@@ -221,15 +227,27 @@ func (c *clients) leave() {
 		c.member.Leave(why)
 	}
 	if c.leader != nil { // it kills the ranks that it has started and that do not end
-		ctx, stop := context.WithTimeout(context.Background(), patience)
+		ctx, stop := kvbench.After(c.s.ctx, func(error) time.Duration {
+			if c.hung.Err() != nil { // the logs of the ranks are there, too
+				return promptly
+			}
+			return patience
+		})
+		defer stop()
+		ctx, stop = context.WithTimeout(ctx, c.s.points[0].RankTimeout)
 		defer stop()
 		c.leader.Close(ctx)
+		for _, s := range c.leader.Silences() { // since the last merged result
+			fmt.Fprintln(os.Stderr, "kvbench:", s.Why())
+		}
 	}
 	// The ranks create these directories together, and no rank removes them. Rmdir removes only empty
 	// ones.
-	for _, dir := range c.missing {
-		_ = syscall.Rmdir(dir)
-	}
+	within(patience, func() {
+		for _, dir := range c.missing {
+			_ = syscall.Rmdir(dir)
+		}
+	})
 }
 
 // enter starts a trial together with the other ranks, and sets in cfg what all ranks agree on. Call it
@@ -243,11 +261,11 @@ func (c *clients) enter(t *trial, cfg *kvbench.Config, failure error,
 	c.at.Store(&name)
 	c.mu.Lock()
 	if c.leader != nil {
-		c.trial = &collection{save: save, paths: map[int]string{}}
+		c.trial = &collection{save: save, paths: map[int]string{}, pauses: kvbench.WatchPauses(c.Rank)}
 	}
 	c.mu.Unlock()
 	st := &cfg.Storage
-	terms := group.Terms{Name: name, Nonce: st.Nonce[:], Capacity: st.StorageBytes}
+	terms := group.Terms{Name: name, Simulated: t.v.Simulated(), Nonce: st.Nonce[:], Capacity: st.StorageBytes}
 	for _, r := range st.Roots {
 		terms.Directories = append(terms.Directories, group.Capacity{Bytes: r.Room, Floor: r.Floor})
 	}
@@ -284,20 +302,48 @@ func (c *clients) publish(r *result.Result, keep func() error) error {
 // keep writes the result of a rank when it arrives at the coordinator.
 func (c *clients) keep(rank int, doc []byte, ahead time.Duration) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	t := c.trial
 	if t == nil {
+		c.mu.Unlock()
 		return
 	}
 	r, err := result.Parse(doc)
 	if err == nil {
 		r.ClockOffsetNS = new(int64(ahead))
 		t.results = append(t.results, r)
-		t.paths[rank], err = t.save("rank_"+strconv.Itoa(rank), r)
 	}
+	c.mu.Unlock()
+	path := ""
+	if err == nil {
+		path, err = onResults(c, func() (string, error) { return t.save("rank_"+strconv.Itoa(rank), r) })
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.paths[rank] = path
 	if err != nil {
 		t.failed = append(t.failed, fmt.Errorf("the result of rank %d: %w", rank, err))
 	}
+}
+
+// onResults runs work, which accesses the results directory, one call at a time. After a signal a call that makes
+// no progress for a second hangs: then this call and all others return an error.
+func onResults[T any](c *clients, work func() (T, error)) (answer T, err error) {
+	select {
+	case c.writes <- struct{}{}:
+	case <-c.hung.Done():
+		return answer, context.Cause(c.hung)
+	}
+	a, v := &access{}, c.s.points[0]
+	a.limit.Store(int64(v.IOTimeout))
+	defer context.AfterFunc(c.s.ctx, func() { a.limit.Store(int64(time.Second)) })()
+	answer, err = await(c.hung, a, func(string, time.Duration) {}, work)
+	if errors.Is(err, kvbench.ErrUnanswered) {
+		err = fmt.Errorf("%w: %s, and the run stopped waiting for it", kvbench.ErrUnanswered, v.ResultsDir)
+		c.hang(err)
+		return answer, err
+	}
+	<-c.writes
+	return answer, err
 }
 
 // conclude sends the outcome of a trial for this rank, and returns the outcome for all ranks. At the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,9 +20,10 @@ import (
 // merged result, or why the merged result is incomplete.
 func (c *clients) merged(t group.Trial) (o outcome) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := c.trial
+	all := *c.trial // keep may still write the result of a lost rank
+	all.paths = maps.Clone(all.paths)
 	c.trial = nil
+	c.mu.Unlock()
 	// The results are in order of arrival.
 	slices.SortFunc(all.results, func(a, b *result.Result) int { return a.Rank - b.Rank })
 	errs := slices.Clone(all.failed)
@@ -40,8 +42,9 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 		o.err = errors.Join(append(errs, errors.New("no rank has a result"))...)
 		return o
 	}
-	r := merge.Ranks(all.results, c.describe(all, t))
+	r := merge.Ranks(all.results, c.describe(&all, t))
 	o.res = r
+	all.addPauses(r, c.leader.Silences())
 	// The merged result must show that it lacks ranks.
 	for _, e := range errs {
 		if !strings.Contains(r.Error, e.Error()) { // otherwise an error of a rank quotes it
@@ -57,12 +60,29 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 			"length: rates of ranks that did not measure concurrently do not add up",
 			r.Clients.Opened(), 100*float64(*t.Skew)/float64(r.WindowNS)))
 	}
-	o.path, o.err = all.save("all_ranks", r)
+	c.s.unsaved.Store(r)
+	o.path, o.err = onResults(c, func() (string, error) { return all.save("all_ranks", r) })
+	if o.err != nil {
+		c.s.unwritten[r] = o.err
+	}
+	c.s.unsaved.Store(nil)
 	c.saved = c.saved || o.err == nil
 	if o.err == nil && r.Status != result.StatusComplete {
 		o.err = errors.New(r.Error)
 	}
 	return o
+}
+
+// addPauses adds to the merged result what no rank's result has: pauses of the coordinator after its own result,
+// and times in which a rank was silent without a pause of its own.
+func (all *collection) addPauses(r *result.Result, silences []result.Pause) {
+	for _, p := range append(all.pauses(), silences...) {
+		same := func(o result.Pause) bool { return o.Rank == p.Rank && o.Touches(p) }
+		if r.Simulation == nil && !slices.ContainsFunc(r.Pauses, same) { // a simulation takes no real time
+			merge.AddPause(r, all.results, p)
+			r.Warnings = append(r.Warnings, r.Pauses[len(r.Pauses)-1].Why())
+		}
+	}
 }
 
 // summarize writes the run's summary next to its results, as kvreport aggregate does, and prints it. It
@@ -72,17 +92,20 @@ func (c *clients) summarize(w io.Writer) error {
 		return nil
 	}
 	dir := c.s.points[0].ResultsDir
-	t, err := merge.ReadTree(dir)
-	if err != nil {
-		return err
-	}
-	s := merge.Aggregate(t)
-	var text bytes.Buffer
-	if err := s.WriteJSON(&text); err != nil {
-		return err
-	}
 	path := filepath.Join(dir, merge.SummaryFile)
-	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+	s, err := onResults(c, func() (*merge.Summary, error) {
+		t, err := merge.ReadTree(dir)
+		if err != nil {
+			return nil, err
+		}
+		s := merge.Aggregate(t)
+		var text bytes.Buffer
+		if err := s.WriteJSON(&text); err != nil {
+			return nil, err
+		}
+		return s, os.WriteFile(path, text.Bytes(), 0o644)
+	})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

@@ -102,23 +102,44 @@ func (p *pauses) within(length time.Duration) (paused time.Duration) {
 	return paused
 }
 
+// of returns the pauses as those of a rank. begun is the time at which the trial began.
+func (p *pauses) of(rank int, begun time.Duration) (list []result.Pause) {
+	p.within(pauseLeast) // waits for a tick that is late
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	for _, one := range p.list {
+		list = append(list, result.Pause{Rank: rank, Time: time.Now().Add(one.begin - now).UTC().Format(result.PauseTime),
+			BegunNS: int64(one.begin - begun), LengthNS: int64(one.end - one.begin)})
+	}
+	return list
+}
+
+// WatchPauses looks for pauses of this process until end is called, which returns them as those of a rank.
+func WatchPauses(rank int) (end func() []result.Pause) {
+	begun := time.Now()
+	p := newPauses(func() time.Duration { return time.Since(begun) })
+	ctx, stop := context.WithCancel(context.Background())
+	go p.watch(ctx)
+	return func() []result.Pause {
+		defer stop()
+		return p.of(rank, 0)
+	}
+}
+
 // pauseInfo writes the pauses into the result.
 func (t *trial) pauseInfo() {
 	if t.pauses == nil {
 		return
 	}
-	t.pauses.within(pauseLeast) // waits for a tick that is late
-	t.pauses.mu.Lock()
-	defer t.pauses.mu.Unlock()
 	start, end := t.Rec.Window()
-	now := t.Clock.Now()
 	var texts []string
-	for _, one := range t.pauses.list {
-		in := start != workloads.Never && one.begin <= end && one.end >= start
-		begin := time.Now().Add(one.begin - now).UTC()
-		t.info.Pauses = append(t.info.Pauses, result.Pause{Rank: t.info.Rank, Time: begin.Format(time.RFC3339),
-			BegunNS: int64(one.begin - t.begun), LengthNS: int64(one.end - one.begin), InWindow: in})
-		texts = append(texts, t.info.Pauses[len(t.info.Pauses)-1].String())
+	t.info.Pauses = t.pauses.of(t.info.Rank, t.begun)
+	for i, one := range t.info.Pauses {
+		begin := t.begun + time.Duration(one.BegunNS)
+		in := start != workloads.Never && begin <= end && begin+time.Duration(one.LengthNS) >= start
+		t.info.Pauses[i].InWindow = in
+		texts = append(texts, t.info.Pauses[i].String())
 	}
 	if len(texts) > 0 {
 		t.warn(fmt.Sprintf("this process was paused %s (SIGSTOP, a frozen container, a virtual machine that stood "+

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/tools/submission"
 )
@@ -208,6 +209,42 @@ func TestRankFailureContinue(t *testing.T) {
 	b.nothingLeft(3)
 }
 
+// TestRanksThatStandStill in the window, first a rank and then the coordinator: the run goes on to its end, and the
+// merged result has both pauses, for which it is not quoted.
+func TestRanksThatStandStill(t *testing.T) {
+	t.Parallel()
+	b := newClients(t)
+	// Where the window was over before the stops were, a longer one is taken.
+	for window := 12 * time.Second; ; window *= 2 {
+		require.Less(t, window, patience)
+		b.results += "-again"
+		p := b.start(b.ranks(2, "-test.benchtime="+window.String(), "-division=open", "-model=tiny-1b",
+			"-num-users=2", "-cpu-mem-gb=0", "-storage-capacity-gb=0.6")...)
+		eventually(t, "entries of all ranks", func() bool { return b.writing(2) })
+		for _, pid := range append(started(p.Process.Pid), p.Process.Pid) {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+			stopped := time.Now()
+			eventually(t, "time passes", func() bool { return time.Since(stopped) > 4500*time.Millisecond })
+			require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+		}
+		o := p.end()
+		require.Zero(t, o.code, o.stderr)
+		ranks, all := b.resultsOf("option_1", 0)
+		require.Len(t, ranks, 2)
+		require.Equal(t, result.StatusComplete, all.Status, all.Error)
+		require.Len(t, all.Pauses, 2)
+		if !all.Pauses[0].InWindow || !all.Pauses[1].InWindow {
+			continue
+		}
+		for rank, pause := range all.Pauses {
+			assert.Equal(t, []any{rank, ""}, []any{pause.Rank, pause.Silent})
+			assert.Greater(t, pause.LengthNS, int64(4*time.Second))
+			assert.Contains(t, report.Doubts([]*result.Result{all}, "read-B/s"), pause.Why())
+		}
+		return
+	}
+}
+
 // TestSignalsToRanks: no process of the run goes on, the exit code is that of the signal, a lost rank
 // is named, the others keep results, the next run removes what is left, and a user's file stays.
 func TestSignalsToRanks(t *testing.T) {
@@ -217,6 +254,7 @@ func TestSignalsToRanks(t *testing.T) {
 	measuring := func(b *bench, _ int) bool { return b.writing(n) }
 	between := func(b *bench, _ int) bool { return exists(b.results + "/option_1/trial_1/all_ranks") }
 	trials := []string{"-test.benchtime=1x", "-test.count=100"}
+	soon := []string{"-rank-timeout=4s"}
 	for _, c := range []struct {
 		stage string
 		in    func(b *bench, pid int) bool // reports whether the run of that process is in the stage
@@ -230,9 +268,9 @@ func TestSignalsToRanks(t *testing.T) {
 			exitFailed, "died: signal: killed"},
 		{"measuring", measuring, nil, "all", syscall.SIGINT, 130, ""}, // from a terminal
 		{"measuring", measuring, nil, "coordinator", syscall.SIGKILL, -1, ""},
-		{"measuring", measuring, nil, "coordinator", syscall.SIGSTOP, exitFailed, ""},
+		{"measuring", measuring, soon, "coordinator", syscall.SIGSTOP, exitFailed, ""},
 		{"measuring", measuring, nil, "rank", syscall.SIGKILL, exitFailed, "died: signal: killed"},
-		{"measuring", measuring, nil, "rank", syscall.SIGSTOP, exitFailed, "has not answered for 4s"},
+		{"measuring", measuring, soon, "rank", syscall.SIGSTOP, exitFailed, "has not answered for 4s"},
 		{"between trials", between, trials, "coordinator", syscall.SIGTERM, 143, ""},
 	} {
 		t.Run(fmt.Sprint(c.stage, " ", c.to, " ", c.sig), func(t *testing.T) {

@@ -103,22 +103,29 @@ func TestADirectoryThatHangsBetweenTrials(t *testing.T) {
 // stops waiting for the directory.
 func TestAResultsDirectoryThatHangsLosesNoResult(t *testing.T) {
 	t.Parallel()
-	dir, server := privtest.FuseDir(t)
-	b := newBench(t)
-	b.results = filepath.Join(dir, "res")
-	s := b.terminal(200)
-	p := b.start(append(append(b.places(), b.micro()...), "-test.bench=MaxStorageStress",
-		"-test.benchtime=10m")...)
-	s.shows(t, ` s of 10m`)
-	server.Hang(t)
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	s.shows(t, "writing the result to "+b.results)
-	eventually(t, "the end of the files", func() bool { return !exists(b.cache) })
-	o := p.end() // the directory still hangs
-	assert.Equal(t, 130, o.code)
-	assert.Contains(t, o.stderr, "the result of MaxStorageStress may be nowhere else than here, "+
-		"because of this: the storage does not answer: "+b.results)
-	assert.Equal(t, 1, strings.Count(o.stderr, "incomplete (ended by signal)"), "it is printed once")
+	for _, ranks := range []string{"1", "2"} {
+		t.Run(ranks, func(t *testing.T) {
+			t.Parallel()
+			dir, server := privtest.FuseDir(t)
+			b := newBench(t)
+			b.results = filepath.Join(dir, "res")
+			s := b.terminal(200)
+			p := b.start(append(append(b.places(), b.micro()...), "-test.bench=MaxStorageStress",
+				"-test.benchtime=10m", "-ranks="+ranks)...)
+			s.shows(t, ` s of 10m`)
+			server.Hang(t)
+			require.NoError(t, p.Process.Signal(os.Interrupt))
+			if ranks == "1" {
+				s.shows(t, "writing the result to "+b.results)
+				eventually(t, "the end of the files", func() bool { return !exists(b.cache) })
+			}
+			o := p.end() // the directory still hangs
+			assert.Equal(t, 130, o.code)
+			assert.Contains(t, o.stderr, "the result of MaxStorageStress may be nowhere else than here, "+
+				"because of this: the storage does not answer: "+b.results)
+			assert.Equal(t, 1, strings.Count(o.stderr, "incomplete (ended by signal)"), "it is printed once")
+		})
+	}
 }
 
 // TestATraceThatHangsFreezesNothing: the live line shows it, and after a signal the result is written.

@@ -30,10 +30,11 @@
 // clock after the comparison and before the answer with the start time, this rank starts at a wrong time. A
 // later change has no effect, because a rank waits by its monotonic clock.
 //
-// Each rank sends a heartbeat once a second. A rank is lost if it sends nothing for Silence, or if its
-// connection ends before the rank has sent that it leaves. Each rank ends its window by itself. During a
-// window the coordinator and the ranks exchange only heartbeats, so a slow network does not change the
-// numbers.
+// Each rank sends a heartbeat once a second. A rank is lost if its connection ends before the rank has sent that it
+// leaves: the kernel closes the connection of a process that dies. A rank that sends nothing may continue, so it is
+// lost only after a longer time (-rank-timeout). A silence that ends is reported with rank, begin and length. Each
+// rank ends its window by itself. During a window the coordinator and the ranks exchange only heartbeats, so a slow
+// network does not change the numbers.
 //
 // No received text is executed or used as a path: the names of files have rank numbers. Messages carry no
 // credentials. Messages are not encrypted, and the name of a job is no password, so rank 0 must listen in a

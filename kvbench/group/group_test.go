@@ -82,7 +82,7 @@ func hello(rank, ranks int) Hello {
 func meet(t *testing.T, cfg LeaderConfig, clocks []ahead,
 	connect func(rank int) (net.Conn, net.Conn)) *party {
 	g := &party{t: t, docs: map[int]string{}, stops: map[int]error{}, ahead: map[int]time.Duration{}}
-	cfg.Hello = hello(0, len(clocks))
+	cfg.Hello, cfg.Timeout = hello(0, len(clocks)), time.Minute
 	cfg.Result = func(rank int, doc []byte, ahead time.Duration) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -95,7 +95,7 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []ahead,
 		go g.leader.accept(ours)
 		g.conns = append(g.conns, theirs)
 		m, err := join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Now: clock.now,
-			Stop: func(err error) {
+			Timeout: time.Minute, Stop: func(err error) {
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.stops[rank] = err
@@ -291,9 +291,9 @@ func TestADeadRank(t *testing.T) {
 		why          string
 	}{
 		{false, false, 0, "has gone: its connection ended (EOF)"},
-		{true, false, 5 * time.Second, "has not answered for 4s"},
+		{true, false, 61 * time.Second, "has not answered for 1m0s"},
 		{false, true, 0, "has gone: its connection ended (EOF)"},
-		{true, true, 5 * time.Second, "has not answered for 4s"},
+		{true, true, 61 * time.Second, "has not answered for 1m0s"},
 		// By a signal: it still says what it has, which is after its window alone.
 		{false, false, 0, "was ended: terminated"},
 	} {
@@ -410,14 +410,14 @@ func TestWhoIsNotTaken(t *testing.T) {
 			go l.accept(ours)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			_, err := join(ctx, theirs, h, MemberConfig{})
+			_, err := join(ctx, theirs, h, MemberConfig{Timeout: time.Minute})
 			if err == nil {
 				t.Cleanup(func() { theirs.Close() })
 			}
 			return err
 		}
 		first := hello(1, 3)
-		l := newLeader(LeaderConfig{Hello: hello(0, 3)})
+		l := newLeader(LeaderConfig{Hello: hello(0, 3), Timeout: time.Minute})
 		require.NoError(t, meets(l, first))
 		// A rank that was restarted changes nothing for the one that is there.
 		again := first
@@ -469,7 +469,7 @@ func TestWhoIsNotTaken(t *testing.T) {
 // TestAProcessThatEndsAtOnce: a refusal says more than the end that follows it.
 func TestAProcessThatEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLeader(LeaderConfig{Hello: hello(0, 3)})
+		l := newLeader(LeaderConfig{Hello: hello(0, 3), Timeout: time.Minute})
 		p := &process{cmd: &exec.Cmd{Process: &os.Process{Pid: 7}}, ended: make(chan struct{})}
 		l.started(2, p)
 		ours, theirs := net.Pipe()

@@ -24,6 +24,8 @@ type LeaderConfig struct {
 	Hello Hello
 	// Continue: if a rank is lost, the remaining ranks continue. false: the run ends.
 	Continue bool
+	// Timeout is the silence after which a rank is lost.
+	Timeout time.Duration
 	// Shared says whether hosts share the filesystems of their cache directories. nil: the coordinator
 	// compares the filesystems in the hellos.
 	Shared *bool
@@ -43,7 +45,8 @@ type Leader struct {
 	stopped     string           // why the run was stopped, "" while the run continues
 	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
-	outcome     string // the outcome of the last trial that has ended
+	outcome     string         // the outcome of the last trial that has ended
+	silences    []result.Pause // since the last call of Silences
 }
 
 // client is a rank, as the coordinator sees it. Its exported methods serve the calls of the rank.
@@ -57,9 +60,9 @@ type client struct {
 	admitted atomic.Bool
 
 	lost  *result.LostClient
-	left  bool   // the rank has sent that it leaves
-	live  []byte // the text of its last heartbeat, for the live line
-	stage string // what the rank does, for the message that it is lost
+	left  bool                   // the rank has sent that it leaves
+	live  atomic.Pointer[[]byte] // the text of its last heartbeat, for the live line
+	stage string                 // what the rank does, for the message that it is lost
 	part  part
 
 	filesystems []int // indices in Leader.filesystems, by cache directory of the rank
@@ -68,7 +71,7 @@ type client struct {
 // newLeader returns the Leader of a run to which no rank is connected yet.
 func newLeader(cfg LeaderConfig) *Leader {
 	return &Leader{LeaderConfig: cfg, state: state{changed: make(chan struct{})},
-		processes: map[int]*process{}, clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
+		processes: map[int]*process{}, clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1, since: time.Now()}}
 }
 
 // Lead returns the Leader of a run. It listens at address (HOST:PORT) until Close is called. If HOST is an
@@ -112,9 +115,22 @@ func (l *Leader) serve() {
 // accept serves a connection until it ends.
 func (l *Leader) accept(conn net.Conn) {
 	ctx, end := context.WithCancelCause(context.Background())
-	c := &client{leader: l, link: &link{Conn: conn, ended: end}, ctx: ctx, stage: "before the first trial"}
-	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
+	c := &client{leader: l, ctx: ctx, stage: "before the first trial"}
+	c.link = newLink(conn, maxHello, end) // takes memory only for the bytes that the other side sends
+	c.link.silence = c.silent
 	serve(c.link, c.method)
+}
+
+// silent records a silence of a rank that has ended now.
+func (c *client) silent(length time.Duration) {
+	l := c.leader
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.admitted.Load() {
+		begin := time.Now().Add(-length)
+		l.silences = append(l.silences, result.Pause{Rank: c.hello.Rank, Time: begin.UTC().Format(result.PauseTime),
+			BegunNS: int64(begin.Sub(l.step.since)), LengthNS: int64(length), Silent: c.doing()})
+	}
 }
 
 // method returns a method that a rank may call, or nil. Until it is admitted, this is only Hello.
@@ -172,6 +188,7 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	if l.stopped != "" {
 		return l.stopped, false
 	}
+	c.link.timeout.Store(int64(l.Timeout))
 	if l.clients[c.hello.Rank] = c; !slices.Contains(l.clients, nil) {
 		l.notify() // not for each rank, because a thousand may wait
 	}
@@ -223,11 +240,9 @@ func (l *Leader) Missing(within time.Duration) error {
 		len(l.clients), within, units.List(missing))
 }
 
-// Beat is the heartbeat of a rank.
+// Beat is the heartbeat of a rank. It waits for no lock.
 func (c *client) Beat(live []byte, _ *struct{}) error {
-	c.leader.mu.Lock()
-	defer c.leader.mu.Unlock()
-	c.live = live
+	c.live.Store(&live)
 	return nil
 }
 
@@ -271,8 +286,18 @@ func (l *Leader) Live() [][]byte {
 	defer l.mu.Unlock()
 	list := make([][]byte, len(l.clients)) // texts are not copied: each heartbeat replaces its slice
 	for _, c := range l.here() {
-		list[c.hello.Rank] = c.live
+		list[c.hello.Rank] = units.OrZero(c.live.Load())
 	}
+	return list
+}
+
+// Silences returns the times of 4 s and longer in which nothing came from a rank, and which have ended since the
+// last call.
+func (l *Leader) Silences() []result.Pause {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.silences
+	l.silences = nil
 	return list
 }
 
@@ -300,6 +325,9 @@ func (l *Leader) stop(why string) {
 		return
 	}
 	l.stopped = why
+	for _, c := range l.here() {
+		c.link.timeout.Store(min(c.link.timeout.Load(), int64(shortTimeout)))
+	}
 	l.notify()
 }
 
@@ -309,6 +337,9 @@ func (l *Leader) Stopped() string {
 	defer l.mu.Unlock()
 	return l.stopped
 }
+
+// deathLate is how long the coordinator waits for the death of a process whose connection has ended.
+const deathLate = 4 * time.Second
 
 // ended records the end of a rank's connection: the rank has left, or is lost.
 func (l *Leader) ended(c *client, err error) {
@@ -321,7 +352,7 @@ func (l *Leader) ended(c *client, err error) {
 	p := l.processes[c.hello.Rank]
 	switch {
 	case errors.Is(err, errSilent):
-		why = fmt.Sprintf("has not answered for %v", Silence)
+		why = err.Error()
 		if p != nil {
 			_ = p.cmd.Process.Kill() // a process that SIGSTOP has stopped could continue later
 		}
@@ -331,7 +362,7 @@ func (l *Leader) ended(c *client, err error) {
 		select {
 		case <-p.ended:
 			why = "died: " + p.how()
-		case <-time.After(Silence):
+		case <-time.After(deathLate):
 		}
 		l.mu.Lock()
 		if c.left {
@@ -341,13 +372,18 @@ func (l *Leader) ended(c *client, err error) {
 	l.lose(c, why)
 }
 
+// doing returns what a rank does, for messages. It is called with mu.
+func (c *client) doing() string {
+	if c.part.arrived && !c.part.done {
+		return "while cleaning up after " + c.leader.step.name
+	}
+	return c.stage
+}
+
 // lose records that a rank is lost, and stops the run unless Continue is set. It is called with mu.
 func (l *Leader) lose(c *client, why string) {
 	h := &c.hello
-	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: c.stage}
-	if c.part.saved && !c.part.done {
-		c.lost.Stage = "while cleaning up after " + l.step.name
-	}
+	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: c.doing()}
 	if !l.step.agreed.IsZero() {
 		c.lost.AfterNS = int64(time.Since(l.step.agreed))
 	}

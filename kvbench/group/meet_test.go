@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,12 +55,12 @@ func TestMeeting(t *testing.T) {
 	go func() {
 		conn, _ := other.Accept()
 		_ = other.Close()
-		l, err := Lead(address, LeaderConfig{Hello: hello(0, 1)})
+		l, err := Lead(address, LeaderConfig{Hello: hello(0, 1), Timeout: time.Minute})
 		assert.NoError(t, err)
 		conn.Close()
 		leader <- l
 	}()
-	m, err := Dial(t.Context(), address, false, hello(0, 1), MemberConfig{})
+	m, err := Dial(t.Context(), address, false, hello(0, 1), MemberConfig{Timeout: time.Minute})
 	require.NoError(t, err)
 	got, err := m.Gathered(t.Context())
 	require.NoError(t, err)

@@ -20,6 +20,8 @@ type MemberConfig struct {
 	// Stop is called once if the run ends early after the coordinator has admitted this rank: the
 	// coordinator stops the run, or is gone.
 	Stop func(error)
+	// Timeout is the silence after which the coordinator is gone.
+	Timeout time.Duration
 	// Live returns this rank's text for the coordinator's live line; an empty text is not shown. It is
 	// called once a second. Live may be nil.
 	Live func() []byte
@@ -33,6 +35,7 @@ type MemberConfig struct {
 type Member struct {
 	MemberConfig
 	hello  Hello
+	link   *link
 	caller *caller
 	open   context.Context // ends with the connection
 	run    context.Context // ends with open, or when the coordinator stops the run; the cause says why
@@ -103,9 +106,8 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 	open, end := context.WithCancelCause(context.Background())
 	m.open = open
 	m.run, m.stop = context.WithCancelCause(open)
-	l := &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
-	l.left.Store(math.MaxInt64)
-	m.caller = newCaller(l)
+	m.link = newLink(conn, math.MaxInt64, func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) })
+	m.caller = newCaller(m.link)
 	if err := m.call(ctx, "Hello", hello, nil); err != nil {
 		m.caller.close()
 		if _, answered := errors.AsType[methodError](err); answered {
@@ -113,6 +115,7 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 		}
 		return nil, err
 	}
+	m.link.timeout.Store(int64(cfg.Timeout))
 	m.forget = context.AfterFunc(m.run, func() {
 		if m.Stop != nil {
 			m.Stop(context.Cause(m.run))
@@ -264,9 +267,12 @@ func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 
 // Leave sends the last message of this rank. If the rank ends early, why is the reason. Without this
 // message the coordinator counts the rank as lost. Leave returns when the coordinator has processed all
-// messages, or after the timeout Silence.
+// messages, or is gone.
 func (m *Member) Leave(why string) {
 	m.forget() // the end of the connection is expected now
+	if why != "" {
+		m.link.timeout.Store(int64(shortTimeout))
+	}
 	if m.done != nil {
 		_ = m.await(m.open, m.done)
 	}

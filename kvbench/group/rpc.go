@@ -168,36 +168,59 @@ func (c *caller) receive() {
 // close ends the connection, and so all calls in flight.
 func (c *caller) close() { _ = c.conn.Close() }
 
-// Each rank sends a heartbeat once a second, and the coordinator answers it. A side that sends nothing for
-// Silence is lost. After Silence a reader reads once more, for the time patience: if its own process was
-// stopped or got no CPU, the timer has expired although data has arrived.
+// Each rank sends a heartbeat once a second, and the coordinator answers it. The kernel closes the connection of a
+// process that dies, so its other side notices that at once. A side that is silent may continue: a process or a
+// virtual machine that stands still, a network. Its other side waits for it up to the timeout of the link.
 const (
 	heartbeatInterval = time.Second
-	Silence           = 4 * time.Second
-	patience          = 500 * time.Millisecond
+	silenceLeast      = 4 * time.Second  // the least silence of a rank that is reported
+	shortTimeout      = 10 * time.Second // before the hello, and after a stop: launchers kill a job that ends late
 )
 
-// errSilent is the error of a read from a side that sends nothing.
-var errSilent = fmt.Errorf("it has not answered for %v", Silence)
+// errSilent is in the error of a read from a side that sends nothing.
+var errSilent = errors.New("has not answered")
 
 // maxHello is how many bytes a connection may send until its rank is admitted.
 const maxHello = 1 << 20
 
-// link is a connection whose reads and writes end with an error if the other side is silent.
+// link is a connection whose reads and writes end with an error if the other side is silent for the timeout.
 type link struct {
 	net.Conn
-	left  atomic.Int64 // bytes that the other side may still send
-	ended func(error)  // called with the error that ends reading
+	timeout atomic.Int64        // in ns
+	wrote   atomic.Bool         // since the last look, a piece of a message
+	left    atomic.Int64        // bytes that the other side may still send
+	silence func(time.Duration) // called after a silence that is reported; may be nil
+	ended   func(error)         // called with the error that ends reading
 }
 
-// Read implements io.Reader.
+func newLink(conn net.Conn, left int64, ended func(error)) *link {
+	l := &link{Conn: conn, ended: ended}
+	l.timeout.Store(int64(shortTimeout))
+	l.left.Store(left)
+	return l
+}
+
+// Read implements io.Reader. It looks once per interval, and counts the intervals in which nothing came: in a
+// stop of its own process this is one.
 func (l *link) Read(p []byte) (n int, err error) {
-	for _, wait := range []time.Duration{Silence, patience} {
-		_ = l.SetReadDeadline(time.Now().Add(wait))
+	quiet := time.Duration(0)
+	for {
+		began := time.Now()
+		_ = l.SetReadDeadline(began.Add(heartbeatInterval))
 		if n, err = l.Conn.Read(p); !errors.Is(err, os.ErrDeadlineExceeded) {
+			quiet += min(time.Since(began), heartbeatInterval)
 			break
 		}
-		err = errSilent
+		if quiet += heartbeatInterval; l.wrote.Swap(false) {
+			quiet = 0 // the other side answers only after a long message
+		}
+		if quiet >= time.Duration(l.timeout.Load()) {
+			err = fmt.Errorf("%w for %v", errSilent, quiet)
+			break
+		}
+	}
+	if err == nil && quiet >= silenceLeast && l.silence != nil {
+		l.silence(quiet)
 	}
 	if l.left.Add(-int64(n)) < 0 {
 		err = errors.New("the message is too long")
@@ -208,17 +231,17 @@ func (l *link) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write writes in pieces. Each piece has the timeout Silence; the whole message has no timeout. The other
-// side answers only after a long message, so each written piece extends the time in which it has to answer.
+// Write writes in pieces. Each piece has the timeout; the whole message has none.
 func (l *link) Write(p []byte) (n int, err error) {
 	const most = 64 << 10
 	for n < len(p) && err == nil {
 		piece := p[n:min(n+most, len(p))]
-		_ = l.SetWriteDeadline(time.Now().Add(Silence))
+		_ = l.SetWriteDeadline(time.Now().Add(time.Duration(l.timeout.Load())))
 		var written int
 		written, err = l.Conn.Write(piece)
-		if n += written; written == most {
-			_ = l.SetReadDeadline(time.Now().Add(Silence))
+		n += written
+		if written == most {
+			l.wrote.Store(true)
 		}
 	}
 	return n, err

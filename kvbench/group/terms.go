@@ -15,6 +15,8 @@ type Gathering struct {
 // Terms are the values that all ranks of a trial agree on before it starts.
 type Terms struct {
 	Name string // the name of the trial, which must be equal on all ranks
+	// Simulated: no phase of the trial begins at a common time.
+	Simulated bool
 	// Nonce is the nonce of the written content. All ranks use the nonce of the lowest rank.
 	Nonce []byte
 	// Capacity is the capacity of the storage tier in bytes. Directories has the capacity of each

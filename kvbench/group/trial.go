@@ -39,6 +39,7 @@ type Offset struct {
 // step is the progress of all ranks in their trials.
 type step struct {
 	trial   int               // number of the current or next trial, from 1
+	since   time.Time         // the end of the trial before
 	name    string            // set when all ranks have entered the trial
 	agreed  time.Time         // when all ranks had entered the trial; zero before
 	begun   int               // the number of the step before the last phase
@@ -51,7 +52,8 @@ type step struct {
 // part is what a rank has sent in the current trial.
 type part struct {
 	Step
-	saved   bool // its result has arrived, and LeaderConfig.Result has returned
+	arrived bool // its result has arrived
+	saved   bool // and LeaderConfig.Result has returned
 	done    bool
 	offsets []Offset // the offset of the rank's clock in each phase
 }
@@ -124,7 +126,9 @@ func (c *client) Enter(s Step, terms *Terms) error {
 			c.lower(terms, o)
 		}
 	}
-	c.stage = "while preparing " + l.step.name
+	if c.stage = "while preparing " + l.step.name; s.Terms.Simulated {
+		c.stage = "while simulating " + l.step.name
+	}
 	return nil
 }
 
@@ -191,6 +195,7 @@ func (c *client) Result(s Step, _ *struct{}) error {
 		ahead = time.Duration(c.part.offsets[n-1].Ahead)
 	}
 	current := s.Trial == l.step.trial
+	c.part.arrived = current
 	l.mu.Unlock()
 	if current {
 		l.Result(c.hello.Rank, s.Doc, ahead)
@@ -301,7 +306,7 @@ func (t *Trial) compare(ranks []*client) {
 func (l *Leader) Conclude(outcome string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.step, l.outcome = step{trial: l.step.trial + 1}, outcome
+	l.step, l.outcome = step{trial: l.step.trial + 1, since: time.Now()}, outcome
 	for _, c := range l.clients {
 		c.part, c.stage = part{}, "between two trials"
 	}

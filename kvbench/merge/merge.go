@@ -30,6 +30,13 @@ func Ranks(ranks []*result.Result, clients *result.Clients) *result.Result {
 		})
 		s.Longest = s.Longest[:min(len(s.Longest), mostStalls)]
 	}
+	for _, r := range ranks {
+		for _, p := range r.Pauses {
+			begin, _ := r.Coordinated(p.Time)
+			p.Time = begin.Format(result.PauseTime)
+			AddPause(out, ranks, p)
+		}
+	}
 	devices(out, ranks)
 	out.Warnings = warnings(ranks)
 	hists := histograms(out, ranks)
@@ -51,6 +58,17 @@ func Ranks(ranks []*result.Result, clients *result.Clients) *result.Result {
 		out.Clients = clients
 	}
 	return out
+}
+
+// AddPause adds a pause to a merged result. A pause that touches the window of any rank is in the window: the other
+// ranks load the storage alone then.
+func AddPause(out *result.Result, ranks []*result.Result, p result.Pause) {
+	for _, r := range ranks {
+		at, err := r.Coordinated(r.StartTime)
+		p.InWindow = p.InWindow || err == nil && met(ranks) &&
+			p.Touches(result.Pause{Time: at.Format(time.RFC3339Nano), LengthNS: r.WindowNS})
+	}
+	out.Pauses = append(out.Pauses, p)
 }
 
 // Limits of the lists in the merged result. A rank has the same limits.

@@ -102,6 +102,7 @@ type Values struct {
 	// Whether the hosts' cache directories are on one filesystem: auto, true or false.
 	SharedDir         string
 	RendezvousTimeout time.Duration
+	RankTimeout       time.Duration
 
 	// Around the window: load that is not counted, and a pause in which nothing happens.
 	Warmup, Settle     time.Duration

@@ -330,7 +330,7 @@ func doubtsOf(r *result.Result, unit string) (list []string) {
 		}
 	}
 	for _, p := range r.Pauses {
-		add(p.InWindow, p.String()+" the process of this rank did not run: leave it and its machine running")
+		add(p.InWindow, p.Why())
 	}
 	limit := Limited(r)
 	add(limit != "", limit)

@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"time"
 
 	"kvbench/kvbench/units"
 )
@@ -57,6 +58,47 @@ type LostClient struct {
 
 func (l LostClient) String() string {
 	return fmt.Sprintf("rank %d on %s (pid %d) %s, %s", l.Rank, l.Host, l.PID, l.Why, l.Stage)
+}
+
+// Pause is a time in which a rank's process did not run, such as between SIGSTOP and SIGCONT, or in which the
+// coordinator received nothing from it. Requests in flight while a process does not run are in no latency and in no
+// Stalls.
+type Pause struct {
+	Rank     int    `json:"rank"`
+	Time     string `json:"time"`     // of its begin; in a merged result by the coordinator's clock
+	BegunNS  int64  `json:"begun_ns"` // since the trial began
+	LengthNS int64  `json:"length_ns"`
+	InWindow bool   `json:"in_window"` // it touches the window; in a merged result that of any rank
+	// Silent is what the rank did, if only the coordinator noticed the pause; absent: the process did not run.
+	Silent string `json:"silent,omitempty"`
+}
+
+// PauseTime is the layout of Pause.Time.
+const PauseTime = "2006-01-02T15:04:05.000Z"
+
+// String returns the begin and the length of a pause, with its rank.
+func (p Pause) String() string {
+	text := fmt.Sprintf("rank %d, from %s on for %s", p.Rank, p.Time, units.Nanoseconds.Text(p.LengthNS))
+	if p.InWindow {
+		text += " in the window"
+	}
+	return text
+}
+
+// Why returns why a trial with a pause in its window is not quoted.
+func (p Pause) Why() string {
+	if p.Silent != "" {
+		return fmt.Sprintf("%v (%s) the coordinator received nothing from this rank: its process, its machine or the "+
+			"network stood still", p, p.Silent)
+	}
+	return p.String() + " the process of this rank did not run: leave it and its machine running"
+}
+
+// Touches reports whether two times have a moment in common.
+func (p Pause) Touches(o Pause) bool {
+	at, _ := time.Parse(time.RFC3339, p.Time)
+	other, _ := time.Parse(time.RFC3339, o.Time)
+	return !at.After(other.Add(time.Duration(o.LengthNS))) && !other.After(at.Add(time.Duration(p.LengthNS)))
 }
 
 // ClientRank is what one client measured.

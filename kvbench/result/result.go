@@ -102,8 +102,8 @@ type Result struct {
 	FirstToken  *FirstToken             `json:"first_token"` // null: misses cost no time
 
 	Harness        Harness        `json:"harness"`
-	Stalls         *Stalls        `json:"stalls" merge:"any"`            // null: none
-	Pauses         []Pause        `json:"pauses,omitempty" merge:"list"` // of 1 s and longer
+	Stalls         *Stalls        `json:"stalls" merge:"any"`         // null: none
+	Pauses         []Pause        `json:"pauses,omitempty" merge:"-"` // of 1 s and longer
 	DeviceCounters DeviceCounters `json:"device_witness"`
 	Cards          []Card         `json:"cards,omitempty" merge:"list"` // of -gpu-backend cuda
 	Ceiling        *Ceiling       `json:"ceiling" merge:"drop"`

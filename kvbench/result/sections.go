@@ -99,25 +99,6 @@ type Stall struct {
 	Answered  bool   `json:"answered"` // false: length_ns is until the result was made
 }
 
-// Pause is a time in which a rank's process did not run, such as between SIGSTOP and SIGCONT. Requests in flight
-// then are in no latency and in no Stalls.
-type Pause struct {
-	Rank     int    `json:"rank"`
-	Time     string `json:"time"`     // of its begin
-	BegunNS  int64  `json:"begun_ns"` // since the trial began
-	LengthNS int64  `json:"length_ns"`
-	InWindow bool   `json:"in_window"` // it touches the window
-}
-
-// String returns the begin and the length of a pause, with its rank.
-func (p Pause) String() string {
-	text := fmt.Sprintf("rank %d, from %s on for %s", p.Rank, p.Time, units.Nanoseconds.Text(p.LengthNS))
-	if p.InWindow {
-		text += " in the window"
-	}
-	return text
-}
-
 // Distribution has the numbers of a histogram. Percentile p is null with fewer than 10/(1−p)
 // samples.
 type Distribution struct {
