@@ -147,7 +147,7 @@ func TestUnloadedLatencyOfSlowStores(t *testing.T) {
 					rules = append([]s3test.Rule{{Op: c.op, Key: objects, Times: 1, Fault: s3test.Fault{
 						Kind: s3test.Status, Code: "SlowDown", RetryAfter: "5"}}}, rules...)
 				}
-				res, _ := onStore(t, 1, time.Minute, r, rules...)
+				res, _ := onStore(t, 1, 15*time.Second, r, rules...)
 				u, v, requests := res.Harness.Unloaded, res.Harness.Verdict, int64(0)
 				assert.Equal(t, c.refused, strings.Contains(fmt.Sprint(res.Warnings),
 					"before the window requests waited 5 s in all"))
