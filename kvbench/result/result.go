@@ -194,14 +194,12 @@ func (r *Result) Encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// FormatPython is the value of -results-format for the keys of EncodePython.
-const FormatPython = "python"
-
 // file returns the result's file. With -results-format python, complete results have the keys of EncodePython:
-// the scripts of the Python benchmark know no status. They would count a merged result, too, after its ranks.
+// the scripts of the Python benchmark know no status and no simulation. They would count a merged result, too,
+// after its ranks.
 func (r *Result) file() ([]byte, error) {
-	if r.Parameter("results-format") == FormatPython && r.Status == StatusComplete &&
-		r.CompletionUnit == UnitRequest && r.MergedRanks == nil {
+	if r.Parameter("results-format") == "python" && r.Status == StatusComplete &&
+		r.CompletionUnit == UnitRequest && r.MergedRanks == nil && r.Simulation == nil {
 		return r.EncodePython()
 	}
 	return r.Encode()
