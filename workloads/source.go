@@ -71,6 +71,8 @@ func (r *TraceReport) Add(file TraceReport) {
 	r.Malformed += file.Malformed
 	r.Skipped += file.Skipped
 	r.Unordered += file.Unordered
+	r.Interpreted += file.Interpreted
+	r.Notes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Notes, file.Notes))))
 	r.First = slices.Concat(r.First, file.First)
 	r.First = r.First[:min(len(r.First), MaxRowErrors)]
 }
@@ -83,6 +85,10 @@ type TraceReport struct {
 	Malformed int64
 	Skipped   int64 // usable rows before the start of the replay
 	Unordered int64 // usable rows that are earlier than a row before them, and come with it
+	// Interpreted is the number of rows that were read of which a part was guessed or left out. Notes says what, each
+	// once.
+	Interpreted int64
+	Notes       []string
 	// First holds the first malformed and unordered rows.
 	First []RowError
 	// Cycles is the number of times that the whole input was read to its end.

@@ -108,6 +108,8 @@ type Row struct {
 	Stamp             time.Duration // on the trace's own clock
 	Context, Generate int           // Generate 0: the request failed, unless the format is Silent
 	Session           string
+	// Note is what the reader guessed of the row or left out of it, "" for nothing.
+	Note string
 
 	// For block traces; Context counts all tokens, including tokens of no block.
 	Blocks      []int64 // ids of blocks, all different; valid until the next row is read
@@ -231,13 +233,11 @@ func Usable[R any](t *Tally, next func() (R, error), line func() int) (R, error)
 	}
 }
 
-// fewRows is how many rows of a small file may be malformed, up to a quarter of its rows.
-const fewRows = 5
-
-// End returns an error if more than 1 % of the rows, and more than a few, are malformed or out of order.
+// End returns an error if more than 1 % of the rows, and more than one of at least four, are malformed or out
+// of order.
 func (t *Tally) End() error {
 	seen := t.Report
-	most := max(seen.Rows/100, min(fewRows, seen.Rows/4))
+	most := max(seen.Rows/100, min(1, seen.Rows/4))
 	hint := ""
 	switch {
 	case t.Allow:

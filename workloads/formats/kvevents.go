@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ var kvEvents = blockFormat{
 	keys:   []string{"events", "data_parallel_rank"},
 	begins: regexp.MustCompile(`^\s*\[\s*-?[\d.eE+-]+\s*,\s*\[`), // a time and a list of events
 	open: func(path, _ string) (Reader, error) {
-		counts, err := kvGroup(path)
+		counts, note, err := kvGroup(path)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ var kvEvents = blockFormat{
 				}
 				if e.Group == counts {
 					out.add(blockRow(*b.Time, Row{Context: len(e.Hashes) * e.Size, Blocks: e.Hashes,
-						BlockTokens: e.Size, Scope: "kv", Common: true}))
+						BlockTokens: e.Size, Scope: "kv", Common: true, Note: note}))
 				}
 			}
 			return nil
@@ -58,14 +59,15 @@ var kvEvents = blockFormat{
 
 // kvGroup returns the group of layers whose events count. Hybrid models have events for each group. It is
 // the first group with full attention or MLA, else the group with the most tokens, in the first rows of
-// the file. A linear layer's group stores only its last state, and a placeholder has blocks of 0 tokens.
-func kvGroup(path string) (group int64, err error) {
+// the file. A linear layer's group stores only its last state, and a placeholder has blocks of 0 tokens. note
+// names the group, if there are several.
+func kvGroup(path string) (group int64, note string, err error) {
 	text, err := openText(path, maxBlockLine)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer text.Close() // only read from
-	lines, tokens := &lineReader{text, 0}, map[int64]int{}
+	lines, tokens, full := &lineReader{text, 0}, map[int64]int{}, false
 	for range CheckedRows {
 		line, err := lines.next()
 		if err != nil && !IsMalformed(err) {
@@ -81,18 +83,17 @@ func kvGroup(path string) (group int64, err error) {
 				continue
 			}
 			kind, _ := e.Kind.(string)
-			if e.Size > 0 && (strings.HasPrefix(kind, "full_attention") || strings.HasPrefix(kind, "mla")) {
-				return e.Group, nil
-			}
-			if len(tokens) == 0 {
-				group = e.Group
-			}
-			if tokens[e.Group] += len(e.Hashes) * e.Size; tokens[e.Group] > tokens[group] {
-				group = e.Group
+			tokens[e.Group] += len(e.Hashes) * e.Size
+			counts := e.Size > 0 && (strings.HasPrefix(kind, "full_attention") || strings.HasPrefix(kind, "mla"))
+			if !full && (counts || len(tokens) == 1 || tokens[e.Group] > tokens[group]) {
+				group, full = e.Group, counts
 			}
 		}
 	}
-	return group, nil
+	if len(tokens) > 1 {
+		note = fmt.Sprintf("of %d groups of layers, the blocks of group %d count", len(tokens), group)
+	}
+	return group, note, nil
 }
 
 // kvBatch is one line of a file.

@@ -165,10 +165,13 @@ func (c *CSV[R]) Next() (row R, err error) {
 	if err != nil {
 		return row, Malformed{errors.Unwrap(err)}
 	}
-	if c.places == nil {
-		if header, err := c.header(fields); err != nil {
+	if again := c.places != nil; !again || c.find(fields, c.table.Columns[0].Name) >= 0 {
+		switch header, err := c.header(fields); {
+		case err != nil:
 			return row, err
-		} else if header {
+		case again:
+			return row, malformed("a second header: the file was joined of several")
+		case header:
 			return c.Next()
 		}
 	}
@@ -194,18 +197,23 @@ func (c *CSV[R]) Next() (row R, err error) {
 	return row, nil
 }
 
-// header finds the columns by the first line, and reports whether that line is a header.
+// find returns the index of the field with a name, -1 if there is none. The header of a file that was joined to
+// another one may begin with a byte order mark.
+func (c *CSV[R]) find(fields []string, name string) int {
+	return slices.IndexFunc(fields, func(field string) bool {
+		return strings.EqualFold(strings.Trim(field, " \t\ufeff"), name)
+	})
+}
+
+// header finds the columns by a first line, and reports whether that line is a header.
 func (c *CSV[R]) header(fields []string) (bool, error) {
-	find := func(name string) int {
-		named := func(field string) bool { return strings.EqualFold(strings.TrimSpace(field), name) }
-		return slices.IndexFunc(fields, named)
-	}
-	header := find(c.table.Columns[0].Name) >= 0
+	c.places, c.need = nil, 0
+	header := c.find(fields, c.table.Columns[0].Name) >= 0
 	var missing []string
 	for _, column := range c.table.Columns {
 		at := column.Place
 		if header {
-			at = find(column.Name)
+			at = c.find(fields, column.Name)
 		}
 		c.places = append(c.places, at)
 		if column.Optional {

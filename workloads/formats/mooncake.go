@@ -19,9 +19,18 @@ var mooncake = blockFormat{
 	name: "Mooncake", sign: `JSON lines with "hash_ids"`, extension: ".jsonl",
 	sharedKeys: []string{"hash_ids", "input_length", "output_length", "timestamp"},
 	open: func(path, scope string) (Reader, error) {
-		m := mooncakeSessions{}
+		m, first, note := mooncakeSessions{}, true, ""
 		return openJSONLines(path, func(out *rowReader, line *mooncakeLine) error {
-			return m.row(out, line, scope)
+			if at := cmp.Or(line.Time, line.Created); at != nil {
+				// Of the years 2001 to 2096. In milliseconds it would be eleven days after the start.
+				if first && *at >= 1e9 && *at < 4e9 {
+					note = "timestamps are read as seconds since 1970, although Mooncake's are milliseconds"
+				}
+				if first = false; note != "" {
+					*at *= 1e3
+				}
+			}
+			return m.row(out, line, scope, note)
 		})
 	},
 }
@@ -53,7 +62,7 @@ type mooncakeLine struct {
 type mooncakeSessions map[string]*time.Duration
 
 // row adds the row of a line to out.
-func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) error {
+func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope, note string) error {
 	// Of each pair of keys, take the key that the line has.
 	at, delay := cmp.Or(line.Time, line.Created), cmp.Or(line.Delay, line.DelayMS)
 	in, answer := cmp.Or(line.In, line.InTokens), cmp.Or(line.Out, line.OutToken)
@@ -81,7 +90,7 @@ func (m mooncakeSessions) row(out *rowReader, line *mooncakeLine, scope string) 
 		at = new(float64(*before)/1e6 + *delay)
 	}
 	row, err := blockRow(*at/1e3, Row{Context: int(*in), Generate: int(*answer), Blocks: line.IDs,
-		BlockTokens: int(cmp.Or(line.Size, mooncakeTokens)), Scope: scope})
+		BlockTokens: int(cmp.Or(line.Size, mooncakeTokens)), Scope: scope, Note: note})
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ func printed(r Row) string {
 	when(r.Agent.Detached, " detached")
 	when(r.Agent.Took > 0, " took %v", r.Agent.Took)
 	when(r.BlockTokens > 0, " %v", r.Blocks)
+	when(r.Note != "", " (%s)", r.Note)
 	return b.String() + "\n"
 }
 

@@ -93,9 +93,11 @@ type sessionRows struct {
 // itself. start is the agent's start on the clock of its parent, in s. offset is the parent's clock minus
 // the session's clock. Some recorders count an agent's requests from its start, others use the parent's
 // clock. If the first request has a time before the agent's start, the requests count from the start. Rounding
-// may make a time earlier: by up to a second, and by less than half of the time before the start.
+// may make a time earlier: by up to a second, and by less than half of the time before the start. The rows of
+// the agent have a note about it.
 func (s *sessionRows) agent(requests []json.RawMessage, self Agent, start, offset float64, depth int) {
 	at, first := start+offset, true // at is the time of the previous request
+	note := ""
 	for _, text := range requests {
 		var r sessionRow
 		err := unmarshal(text, &r)
@@ -114,8 +116,12 @@ func (s *sessionRows) agent(requests []json.RawMessage, self Agent, start, offse
 			s.out.add(Row{Stamp: workloads.Seconds(at)}, err)
 			continue
 		}
-		if first && *r.T < start-min(1, start/2) {
-			offset += start
+		if first && start > 0 {
+			note = "times of sub-agents are read as times of the session's clock"
+			if *r.T < start-min(1, start/2) {
+				offset += start
+				note = "times of sub-agents are read as times since the sub-agent's start"
+			}
 		}
 		at, first = *r.T+offset, false
 		if starts {
@@ -125,6 +131,7 @@ func (s *sessionRows) agent(requests []json.RawMessage, self Agent, start, offse
 			continue
 		}
 		row, err := s.row(&r, at, self)
+		row.Note = note
 		if err != nil {
 			row.Stamp = workloads.Seconds(at)
 		}

@@ -11,8 +11,8 @@ import (
 // ShareGPT returns the format of recorded conversations: JSON lists, or JSON lines, of {id, conversations: [{from:
 // human|gpt, value}]}, or with OpenAI's names: {messages: [{role: user|assistant, content}]}. A
 // question followed by an answer is a turn. Messages without a known role, questions without an answer
-// and answers without a question are left out. A conversation without a turn counts as failed. A
-// conversation without any known role is malformed. The place in the input identifies a conversation,
+// and answers without a question are left out, with a note. System prompts are left out. A conversation without
+// a turn counts as failed. A conversation without any known role is malformed. The place in the input identifies a conversation,
 // not its id. counter counts tokens. A question has at most maxContext tokens, an answer at most
 // maxGenerate.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
@@ -79,16 +79,17 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// The two sides of a conversation. sides maps the roles of data sets to them.
+// The sides of a conversation. sides maps the roles of data sets to them.
 const (
 	questions = iota + 1
 	answers
+	prompts // of the system
 )
 
 var sides = map[string]int{"human": questions, "user": questions, "gpt": answers, "chatgpt": answers,
-	"assistant": answers, "model": answers, "bing": answers, "bard": answers}
+	"assistant": answers, "model": answers, "bing": answers, "bard": answers, "system": prompts}
 
-// side returns questions, answers, or 0 for an unknown role.
+// side returns questions, answers, prompts, or 0 for an unknown role.
 func (m message) side() int {
 	return sides[strings.ToLower(strings.TrimSpace(string(cmp.Or(m.From, m.Role))))]
 }
@@ -103,7 +104,7 @@ var (
 // Data sets spell roles in several ways, lose messages and repeat questions: the last of several
 // questions counts. A turn with an empty answer has failed but keeps its number.
 func pairs(out *rowReader, messages []message, maxContext, maxGenerate int, counter Tokenizer) bool {
-	question, opened, turns := "", false, 0
+	question, turns, used, opens := "", 0, 0, -1
 	for _, m := range messages {
 		text := string(cmp.Or(m.Value, m.Content))
 		switch m.side() {
@@ -116,16 +117,23 @@ func pairs(out *rowReader, messages []message, maxContext, maxGenerate int, coun
 				continue
 			}
 			turns++
+			used += 2
 			row := Row{
 				Context:  max(1, counter.Count(question, maxContext)),
 				Generate: counter.Count(text, maxGenerate),
 				Turn:     turns,
 			}
-			row.Opens = row.Generate > 0 && !opened
-			opened = opened || row.Opens
+			if row.Generate > 0 && opens < 0 {
+				row.Opens, opens = true, len(out.rows)
+			}
 			out.add(row, nil)
 			question = ""
+		case prompts:
+			used++
 		}
+	}
+	if used < len(messages) && opens >= 0 {
+		out.rows[opens].Note = "messages without a known role, without an answer or without a question are left out"
 	}
 	return turns > 0
 }

@@ -141,6 +141,9 @@ func (f *file) next(most int64) (formats.Row, error) {
 		if err != nil {
 			return row, err
 		}
+		if row.Note != "" {
+			f.Report.Add(workloads.TraceReport{Interpreted: 1, Notes: []string{row.Note}})
+		}
 		if row.Generate > 0 || f.silent {
 			if !row.Common {
 				row.Scope += f.apart

@@ -85,6 +85,9 @@ func runReplay(t *testing.T, d *datadriven.TestData, dir string) string {
 	report := s.Report()
 	fmt.Fprintf(&b, "%d rows, %d failed, %d malformed, %d skipped, %d cycles\n",
 		report.Rows, report.Failed, report.Malformed, report.Skipped, report.Cycles)
+	if report.Interpreted > 0 {
+		fmt.Fprintf(&b, "%d interpreted: %s\n", report.Interpreted, strings.Join(report.Notes, "; "))
+	}
 	for _, e := range report.First {
 		fmt.Fprintln(&b, e)
 	}
