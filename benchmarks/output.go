@@ -144,10 +144,11 @@ func (s *session) epilogue() {
 	if err := s.clients.summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
-	if !long {
-		for _, r := range s.typical() {
+	for _, r := range s.typical() {
+		if !long {
 			list("trace of "+cmp.Or(r.Name, r.Benchmark), report.Trace(r))
 		}
+		list("recording of "+cmp.Or(r.Name, r.Benchmark), report.Recording(r))
 	}
 	list("warnings", report.Warnings(s.results))
 	if s.ctx.Err() != nil {

@@ -19,8 +19,8 @@ import (
 // Input converts the report of a recorded source about its file.
 func Input(r workloads.TraceReport) *result.Input {
 	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped,
-		Unordered: r.Unordered,
-		Cycles:    int64(r.Cycles), Tokenizer: r.Tokenizer,
+		Unordered: r.Unordered, Interpreted: r.Interpreted, Notes: r.Notes,
+		Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer,
 		Sessions: r.Sessions, LiveSessions: int64(r.Live)}
 	for _, p := range r.First {
 		in.Problems = append(in.Problems, p.Error())

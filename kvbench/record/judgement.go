@@ -198,27 +198,22 @@ func (b *builder) warnings() {
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
 }
 
-// partOfTrace warns if only a part of a block trace was replayed: the hit ratio grows along a trace,
-// and the length of the part depends on the drive.
+// partOfTrace warns if only a part of a recording was replayed. The hit ratio of a block trace grows along the
+// trace, and the length of the part depends on the drive.
 func (b *builder) partOfTrace() {
 	r := b.r
-	if r.BlockCache == nil || !r.PartOfInput() {
+	if !r.PartOfInput() {
 		return
-	}
-	part := units.Plural(r.Input.Rows, "row")
-	if n := r.Input.TotalRows; n != nil {
-		part += fmt.Sprintf(" of %s (%s)", units.Count.Text(n),
-			units.Percent(units.Ratio(r.Input.Rows, *n)))
 	}
 	cure := "with -benchtime 10h and no -max-requests the run ends with it"
 	if fmt.Sprint(r.Parameter("replay-cycles")) == "0" {
 		cure = "with -replay-cycles 1, -benchtime 10h and no -max-requests the run ends with it"
 	}
-	if fmt.Sprint(r.Parameter("trace-speedup")) != "0" {
+	if pace := r.Parameter("trace-speedup"); pace != nil && fmt.Sprint(pace) != "0" {
 		cure += ", and -trace-speedup 0 leaves out its pauses"
 	}
-	b.warn("only the first %s of the trace were replayed before the run ended (%s): hit ratios are those of "+
-		"this part and not of the trace; %s", part, r.EndedBy, cure)
+	b.warn("only the first %s of the recording were replayed before the run ended (%s): its numbers, and hit ratios "+
+		"above all, are those of this part; %s", units.Plural(r.Input.Rows, "row"), r.EndedBy, cure)
 }
 
 // unfilledBucket warns of a window in which an engine's bucket never filled: all writes were copies

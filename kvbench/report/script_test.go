@@ -87,6 +87,8 @@ func TestScripts(t *testing.T) {
 				out.WriteString(text)
 			case "line":
 				out.WriteString(TrialLine(r, 20))
+			case "recording":
+				out.WriteString(strings.Join(Recording(r), "\n"))
 			case "warnings":
 				out.WriteString(strings.Join(Warnings([]*result.Result{r, {}, r}), "\n"))
 			case "fio":

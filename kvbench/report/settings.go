@@ -169,24 +169,11 @@ func (s *Section) storage(r *result.Result) {
 
 // input describes the trace that was read. Malformed rows are reported even when there are none.
 func (s *Section) input(r *result.Result) {
-	in := r.Input
+	in, lines := r.Input, Recording(r)
 	if in == nil {
 		return
 	}
-	rows := units.Plural(in.Rows, "row")
-	if r.PartOfInput() && in.TotalRows != nil {
-		rows = fmt.Sprintf("the first %s of %s (%s)", rows, count(in.TotalRows),
-			percent(units.Ratio(in.Rows, *in.TotalRows)))
-	} else if r.PartOfInput() {
-		rows = "the first " + rows
-	}
-	parts := []string{rows, count(in.Failed) + " failed", count(in.Malformed) + " malformed"}
-	if in.Skipped > 0 {
-		parts = append(parts, count(in.Skipped)+" before the start of the replay")
-	}
-	if in.Unordered > 0 {
-		parts = append(parts, count(in.Unordered)+" earlier than a row before them")
-	}
+	parts := lines[:1]
 	// Conversations are texts, sessions of agents are not.
 	if in.Tokenizer != "" {
 		parts = append(parts, "tokens by "+in.Tokenizer)
@@ -195,9 +182,44 @@ func (s *Section) input(r *result.Result) {
 			fmt.Sprintf("up to %s live", count(in.LiveSessions)))
 	}
 	s.put("input", strings.Join(parts, ", "))
-	if len(in.Problems) > 0 {
-		s.put("", "the first odd row is "+in.Problems[0])
+	s.put("", strings.Join(lines[1:], ""))
+}
+
+// Recording says what became of the rows of a recording: how many were replayed, left out or changed, and why. It
+// names the first odd row. It returns nil for a run without a recording.
+func Recording(r *result.Result) []string {
+	in := r.Input
+	if in == nil {
+		return nil
 	}
+	replayed, total := "replayed", in.Rows
+	if r.Replay != nil { // some of its rows need no I/O, see its section
+		replayed = "read"
+	}
+	if r.PartOfInput() && in.TotalRows != nil {
+		total = *in.TotalRows
+	}
+	text := units.Plural(total, "row")
+	for _, of := range []struct {
+		rows int64
+		what string
+	}{{in.Rows - in.Failed - in.Malformed - in.Skipped, replayed}, {in.Failed, "without an answer"},
+		{in.Malformed, "malformed"}, {in.Skipped, "before the start of the replay"},
+		{in.Unordered, "earlier than a row before them, with which they come"},
+		{in.Interpreted, "interpreted (" + strings.Join(slices.Compact(slices.Sorted(slices.Values(in.Notes))), "; ") + ")"},
+		{total - in.Rows, "not reached when the run ended"}} {
+		if of.rows > 0 || of.what == "malformed" {
+			text += ", " + count(of.rows) + " " + of.what
+		}
+	}
+	if r.PartOfInput() && in.TotalRows == nil {
+		text += ", the others not reached when the run ended"
+	}
+	lines := []string{text}
+	if len(in.Problems) > 0 {
+		lines = append(lines, "the first odd row is "+in.Problems[0])
+	}
+	return lines
 }
 
 // simulation reports the model of a simulated device and its load. A queue that grows without end means

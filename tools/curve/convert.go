@@ -83,6 +83,7 @@ func (o *ConvertOptions) Run(cfg traces.Config, w io.Writer) (summary []string, 
 		summary = append(summary, fmt.Sprintf("%s earlier than a row before them, at whose time they are "+
 			"written", units.Plural(r.Unordered, "row")))
 	}
+	summary = append(summary, r.Notes...)
 	for _, bad := range r.First {
 		summary = append(summary, bad.Error())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
+	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
 	"kvbench/workloads/traces"
@@ -108,7 +109,8 @@ type Report struct {
 	FirstMalformed string   `json:"first_malformed_row,omitempty"`
 	Skipped        int64    `json:"skipped_rows"` // before -trace-start
 	// Unordered rows are earlier than a row before them, with which they come.
-	Unordered int64 `json:"unordered_rows,omitempty"`
+	Unordered int64    `json:"unordered_rows,omitempty"`
+	Notes     []string `json:"notes,omitempty"` // what was guessed or left out of rows
 	// The agent sessions, and the largest number that was live at a time. Absent without sessions.
 	Sessions int64 `json:"sessions,omitempty"`
 	Live     int   `json:"live_sessions,omitempty"`
@@ -147,6 +149,7 @@ type Report struct {
 	DriveBytes         int64    `json:"drive_bytes,omitempty"`
 	Points             []Point  `json:"points"`
 
+	read  workloads.TraceReport
 	ideal int64 // hits of a cache without limit
 	// The bytes of a token by -tp-io: of one rank or of all ranks.
 	kept float64
@@ -218,8 +221,8 @@ func Run(o *Options, paths []string) (*Report, error) {
 			units.Plural(read.Rows, "row"), q.warmup)
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
-		Unordered: read.Unordered,
-		Skipped:   read.Skipped, Sessions: read.Sessions, Live: read.Live,
+		Unordered: read.Unordered, Notes: read.Notes, read: read,
+		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
 		Model: q.ModelName, KVDType: q.KVDType, StoredAs: q.Model.StoredAs,
 		BytesPerToken: q.Model.BytesPerToken(), FixedBytes: q.Model.FixedBytes(),
 		TensorParallel: o.tp, TPRule: q.TPRule, TPIO: o.tpIO,
