@@ -41,9 +41,9 @@ var commands = []Command{
 		"memory and disk that a run will need", runDatasize},
 	{"curve", "TRACE… [-model NAME] [-drive SIZE] [-capacities SIZE,…] [-format " +
 		"text|json|csv|html] [-o FILE]",
-		"hit ratio, rates and wear of a cache of every capacity, from a block trace", runCurve},
+		"hit ratio, rates and wear of a cache of every capacity, from a block trace", piped(runCurve)},
 	{"convert", "TRACE… [-o FILE] [-block-tokens N]",
-		"block traces of any format as Mooncake's JSON lines", runConvert},
+		"block traces of any format as Mooncake's JSON lines", piped(runConvert)},
 	{"device", "IN… [-format text|json]",
 		"the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
 		runDevice},

@@ -4,17 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"kvbench/tools/curve"
+	"kvbench/tools/load"
 	"kvbench/tools/sizing"
 	"kvbench/tools/view/html"
 )
 
 // curveFormats are the output formats. The first is the default.
 var curveFormats = []string{"text", "json", "csv", "html"}
+
+// piped returns a command whose path "-" is standard input. Traces are read more than once, so it copies that to
+// a temporary file.
+func piped(command func(*Call) func([]string) error) func(*Call) func([]string) error {
+	return func(c *Call) func([]string) error {
+		run := command(c)
+		return func(paths []string) error {
+			if i := slices.Index(paths, load.Stdin); i >= 0 {
+				f, err := os.CreateTemp("", "stdin-")
+				if err == nil {
+					defer os.Remove(f.Name())
+					paths[i] = f.Name()
+					_, err = io.Copy(f, c.stdin)
+					err = errors.Join(err, f.Close())
+				}
+				if err != nil {
+					return fmt.Errorf("standard input: %w", err)
+				}
+			}
+			return run(paths)
+		}
+	}
+}
 
 // runCurve computes the hit ratio of caches of all capacities. It reports every mistake in the flags
 // before it reads a trace, which may take minutes.
