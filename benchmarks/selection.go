@@ -152,11 +152,15 @@ func (a *alternative) selects(bench string) bool {
 // nothing returns the violation of an alternative that selects none of the names.
 func (a *alternative) nothing(what string, names []string) string {
 	word := strings.TrimPrefix(strings.Trim(a.text, "^$()"), "Benchmark")
+	hint := units.Suggestion(word, names)
+	if name, begins := strings.CutPrefix(a.text, "^"); begins && !strings.HasPrefix(name, "Benchmark") {
+		hint += "; names begin with Benchmark, as in ^Benchmark" + name
+	}
 	const most = 20
 	more := ""
 	if n := len(names) - most; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	return fmt.Sprintf("%s %s selects no %s%s; there are %s%s", a.from, a.text, what,
-		units.Suggestion(word, names), strings.Join(names[:min(most, len(names))], ", "), more)
+		hint, strings.Join(names[:min(most, len(names))], ", "), more)
 }
