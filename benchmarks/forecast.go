@@ -77,14 +77,19 @@ func (p *plan) estimate(s *session, l *line) estimate {
 	if err != nil {
 		return e // the trial reports it
 	}
-	return ofLoad(v, load, cfg.Storage.StorageBytes)
+	held := p.replayed[v]
+	if of := p.populations[v]; of != nil && v.Bench.Load == params.LoadTrace && !of.Partial && cfg.Storage.Engine.Tails == nil {
+		held = v.Sizer().Bytes(int(of.ContextTokens)) // a request writes at most its own context
+	}
+	return ofLoad(v, load, cfg.Storage.StorageBytes, held*int64(v.ReplayCycles))
 }
 
 // longRecording is a window that is long enough for any recording, such as that of Engines.
 const longRecording = 6 * time.Hour
 
-// ofLoad returns what a trial of a load on a storage tier is expected to take.
-func ofLoad(v *params.Values, load kvbench.Workload, capacity int64) estimate {
+// ofLoad returns what a trial of a load on a storage tier is expected to take. held is what a recording writes at
+// most, in bytes, 0 if that is not known.
+func ofLoad(v *params.Values, load kvbench.Workload, capacity, held int64) estimate {
 	phase, f := load.Phase(), load.Forecast()
 	window := phase.Window
 	if v.Bench.Load == params.LoadTrace && window >= longRecording {
@@ -122,6 +127,9 @@ func ofLoad(v *params.Values, load kvbench.Workload, capacity int64) estimate {
 		e.writtenIs, f.Room = atLeast, capacity
 	}
 	e.written = f.Fill + int64(f.WriteShare*float64(moved))
+	if most := f.Fill + held; held > 0 && (counted || most < e.written) {
+		e.written, e.writtenIs, f.Room = most, atMost, 0
+	}
 	if v.NoStorage() {
 		e.written, e.writtenIs = 0, exact
 	}
@@ -141,10 +149,8 @@ func (p *plan) runs() []*line {
 	return slices.DeleteFunc(slices.Concat(p.groups...), func(l *line) bool { return l.skip != "" })
 }
 
-// foresee estimates the trials of all lines, and what they do in which directories, and finds the
-// populations.
+// foresee estimates the trials of all lines, and what they do in which directories.
 func (p *plan) foresee(s *session) {
-	p.populate()
 	last := 0
 	for _, l := range p.runs() {
 		l.estimate = p.estimate(s, l)

@@ -35,6 +35,7 @@ func foreseen(t *testing.T, name, args string) *plan {
 	p.schedule(2)
 	before := current
 	current = &session{}
+	assert.Empty(t, p.populate())
 	p.foresee(current)
 	current = before
 	return p
@@ -70,9 +71,17 @@ func TestEstimates(t *testing.T) {
 			Synthetic at least 51.7s, writes at most 12.2 GiB, needs 4 GiB`},
 		{"BlockIO/op=write/size=1MiB", "", "BlockIO/op=write/size=1MiB about 10m3.2s, writes about 602 GiB, needs 2 GiB"},
 		{"BlockTrace", "-block-trace-path=../testdata/mooncake-small.jsonl", `
-			BlockTrace at most 10m1.7s, writes about 600 GiB, needs 4 GiB`},
+			BlockTrace at most 10m1.7s, writes at most 14.5 GiB, needs 4 GiB`},
 		{"BlockTrace", "-max-requests=9 -block-trace-path=../testdata/mooncake-small.jsonl", `
+			BlockTrace at least 1.7s, writes at most 14.5 GiB, needs 4 GiB`},
+		{"BlockTrace", "-replay-cycles=2 -max-requests=9 -block-trace-path=../testdata/mooncake-small.jsonl", `
+			BlockTrace at least 1.7s, writes at most 28.9 GiB, needs 4 GiB`},
+		{"BlockTrace", "-replay-cycles=0 -max-requests=9 -block-trace-path=../testdata/mooncake-small.jsonl", `
 			BlockTrace at least 1.7s, writes at least 0 B, needs 4 GiB`},
+		{"AzureTrace", "-model=tiny-1b -azure-trace-path=../testdata/azure-small.csv", `
+			AzureTrace at most 10m1.39s, writes at most 2.75 GiB, needs 2.75 GiB`},
+		{"IOTraceReplay", "-io-trace-replay=../testdata/iotrace-small.csv", `
+			IOTraceReplay at most 10m0.7s, writes at most 17.1 MiB, needs 17.1 MiB`},
 		{"Checkpoint", "-checkpoint-writes=4 -checkpoint-reads=2 -checkpoint-scale=1/64 -checkpoint-pause=5s", `
 			Checkpoint/model=8b/op=write about 28.24s, writes 6.54 GiB, needs 4 GiB
 			Checkpoint/model=8b/op=read about 13.97s, writes 0 B, needs 0 B`},
@@ -127,8 +136,8 @@ func TestTheSummaryBeforeARun(t *testing.T) {
 	p = foreseen(t, "Engines", "-block-trace-path=../testdata/mooncake-small.jsonl")
 	dir = cacheDir(p.points[0])
 	assert.Equal(t, "10 trials of 5 benchmarks with windows of up to 600s, at most 1h40m, until 15:42\nin "+dir+
-		" (rank_0): needs up to 4 GiB of the 210 GiB free, removes its files at the end\n  writes about 5.86 TiB "+
-		"in all, 2.93 drive writes: the filesystem has 2 TiB\n"+strings.Join(p.opening(), "\n")+"\nresults in /r", text(p))
+		" (rank_0): needs up to 4 GiB of the 210 GiB free, removes its files at the end\n  writes at most 145 GiB "+
+		"in all, 0.07 drive writes: the filesystem has 2 TiB\n"+strings.Join(p.opening(), "\n")+"\nresults in /r", text(p))
 
 	// A comparison of two directories runs each benchmark in both. A tier can be small because some space stays free.
 	a, b := t.TempDir(), t.TempDir()

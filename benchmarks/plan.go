@@ -89,11 +89,12 @@ type plan struct {
 	places map[string]*place // in which the run writes, by the directories
 
 	populations map[*params.Values]*result.Population // of each point, nil for unknown
+	replayed    map[*params.Values]int64              // bytes that its I/O trace writes, 0 for unknown
 }
 
 func newPlan() *plan {
 	return &plan{storage: map[*params.Values]kvbench.StorageConfig{}, places: map[string]*place{},
-		populations: map[*params.Values]*result.Population{}}
+		populations: map[*params.Values]*result.Population{}, replayed: map[*params.Values]int64{}}
 }
 
 // linesOf returns the lines of a benchmark.
@@ -436,6 +437,9 @@ func (s *session) makePlan() (*plan, error) {
 		return nil, bad
 	}
 	p.schedule(p.points[0].Count)
+	if bad := p.populate(); len(bad) > 0 {
+		return nil, bad
+	}
 	p.foresee(s)
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/iotrace"
 	"kvbench/workloads/users"
 )
 
@@ -19,22 +21,21 @@ import (
 const surveyedRows, surveyedTexts = 100_000, 10_000
 
 // population describes the users or the data set from which the trials of a point draw their requests. It
-// returns nil for a point without requests. It also returns nil for a data set that cannot be read, because
-// the trial reports the error.
-func population(v *params.Values) *result.Population {
+// returns nil for a point without requests. The error is of a recording that a trial would refuse, or io.EOF.
+func population(v *params.Values) (p *result.Population, err error) {
 	if v.Skip() != "" || v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
-		return nil
+		return nil, nil
 	}
 	whole := *v
 	whole.TraceStart = 0 // the population includes the rows that a trial skips
 	src, err := source(&whole, 0)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	if c, ok := src.(io.Closer); ok {
 		defer c.Close()
 	}
-	p := &result.Population{}
+	p = &result.Population{}
 	switch src := src.(type) {
 	case *users.Users:
 		p.Classes = map[string]int64{}
@@ -43,43 +44,70 @@ func population(v *params.Values) *result.Population {
 			p.Add(u.Context, u.Generate)
 		}
 	case interface {
-		Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, all bool)
+		Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, err error)
 	}:
 		names := map[string]bool{}
 		most, alone := int64(surveyedRows), int64(0)
 		if v.Bench.Name == "ShareGPT" {
 			most = surveyedTexts
 		}
-		rows, all := src.Survey(most, func(row *formats.Row, conversation string) {
+		p.Rows, err = src.Survey(most, func(row *formats.Row, conversation string) {
 			p.Add(row.Context, row.Generate)
 			names[conversation] = true
 			if conversation == "" {
 				alone++
 			}
 		})
-		if all && v.MaxConversations == 0 {
-			p.Rows = rows
+		if p.Partial = err == nil; p.Partial || v.MaxConversations > 0 {
+			p.Rows = 0 // unknown
 		}
-		p.Partial = !all
 		if alone < p.Contexts { // else no row names its conversation
 			delete(names, "")
 			p.Conversations = int64(len(names)) + alone
 		}
 	}
-	return p
+	return p, err
 }
 
-// populate finds the populations of all points. Points with the same data set share a population.
-func (p *plan) populate() {
+// operations reads the start of an I/O trace, with the errors of population. It returns the bytes of all writes, 0
+// if it has not read them all.
+func operations(v *params.Values) (written int64, err error) {
+	rows, err := iotrace.Open(v.IOTraceReplay, v.TraceAllowMalformed, v.TraceSpeedup == 0)
+	if err == nil {
+		defer rows.Close() // only read from
+	}
+	for n := 0; n < surveyedRows && err == nil; n++ {
+		var row iotrace.Row
+		if row, err = rows.Next(); row.Operation == iotrace.Write {
+			written += row.Bytes
+		}
+	}
+	if err == nil {
+		return 0, nil
+	}
+	return written, err
+}
+
+// populate finds the populations of all points. Points with the same data set share a population. It returns a
+// violation for each recording that a trial would refuse.
+func (p *plan) populate() (bad params.Violations) {
 	known := map[string]*result.Population{}
 	for _, v := range p.points {
-		path := v.Text(v.Bench.Needs)
-		key := fmt.Sprint(path, v.Bench.Name, v.MaxConversations, v.Tokenizer, v.Profile.ShareGPT)
-		if path == "" || known[key] == nil {
-			known[key] = population(v)
+		path, untimed := v.Text(v.Bench.Needs), v.TraceSpeedup == 0 || v.RequestRate > 0
+		key := fmt.Sprint(path, v.Bench.Name, v.MaxConversations, v.Tokenizer, v.Profile.ShareGPT, untimed)
+		var err error
+		if _, read := known[key]; path == "" || !read {
+			known[key], err = population(v)
+		}
+		if v.Bench.Load == params.LoadReplay && v.Skip() == "" {
+			p.replayed[v], err = operations(v)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			bad = bad.Merge(params.Violations{fmt.Sprintf("-%s: %v", v.Bench.Needs, err)})
 		}
 		p.populations[v] = known[key]
 	}
+	return bad
 }
 
 // opening returns the facts about the loads that are known before the run, as the trials' summaries word

@@ -86,8 +86,8 @@ func (in *input) start(index int) (o opening, err error) {
 
 // Survey reads one cycle of the input by itself. It calls do for each usable row with the name of its
 // conversation, "" for none. A row is valid until do returns. Survey stops after most rows, and returns how
-// many it has read and whether these are all.
-func (in *input) Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, all bool) {
+// many it has read. The error is io.EOF if these are all, else the error for which a replay ends.
+func (in *input) Survey(most int64, do func(row *formats.Row, conversation string)) (rows int64, err error) {
 	once := *in
 	once.cfg.Cycles = 1
 	r := reader{input: &once}
@@ -95,7 +95,7 @@ func (in *input) Survey(most int64, do func(row *formats.Row, conversation strin
 	for r.rows < most {
 		row, err := r.next()
 		if err != nil {
-			return r.rows, errors.Is(err, io.EOF)
+			return r.rows, err
 		}
 		name := row.Session
 		switch {
@@ -106,7 +106,7 @@ func (in *input) Survey(most int64, do func(row *formats.Row, conversation strin
 		}
 		do(&row.Row, name)
 	}
-	return r.rows, false
+	return r.rows, nil
 }
 
 // file is an open file, the counts of its rows, and its next row.

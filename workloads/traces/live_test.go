@@ -2,6 +2,7 @@ package traces
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -188,9 +189,9 @@ func TestRecordedSessionsWait(t *testing.T) {
 	assert.EqualValues(t, 80, r.Sessions)
 	assert.Equal(t, 7, r.Live)
 	assert.Equal(t, 2, r.Cycles)
-	rows, whole := s.Survey(1<<20, func(*formats.Row, string) {})
+	rows, err := s.Survey(1<<20, func(*formats.Row, string) {})
 	assert.EqualValues(t, want, rows)
-	assert.True(t, whole)
+	assert.ErrorIs(t, err, io.EOF)
 }
 
 // An unusable row does not affect other rows, and a broken file ends the input with an error that names it.

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"cmp"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ type generated struct {
 }
 
 // Survey is input.Survey for the requests of the sessions that are live first.
-func (g generated) Survey(_ int64, do func(row *formats.Row, conversation string)) (rows int64, all bool) {
+func (g generated) Survey(_ int64, do func(row *formats.Row, conversation string)) (rows int64, err error) {
 	for n := range g.live {
 		session, _ := g.first.next() // never fails
 		for i := range session.steps {
@@ -40,7 +41,7 @@ func (g generated) Survey(_ int64, do func(row *formats.Row, conversation string
 			rows++
 		}
 	}
-	return rows, true
+	return rows, io.EOF
 }
 
 // synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each prompt
