@@ -170,8 +170,7 @@ func (b *builder) warnings() {
 			"refused them; what was measured then does not contain these requests",
 			units.Nanoseconds.Text(o.EarlierBackoffNS))
 	}
-	b.partOfTrace()
-	b.unusedInput()
+	b.recording()
 	b.sweep()
 	b.unfilledBucket()
 	b.shortWindow()
@@ -198,22 +197,28 @@ func (b *builder) warnings() {
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
 }
 
-// partOfTrace warns if only a part of a recording was replayed. The hit ratio of a block trace grows along the
-// trace, and the length of the part depends on the drive.
-func (b *builder) partOfTrace() {
-	r := b.r
-	if !r.PartOfInput() {
+// recording warns if only a part of a recording was replayed, or if most of its rows were not used. The hit ratio of
+// a block trace grows along the trace, and the length of the part depends on the drive.
+func (b *builder) recording() {
+	r, in := b.r, b.r.Input
+	if in == nil {
 		return
 	}
-	cure := "with -benchtime 10h and no -max-requests the run ends with it"
-	if fmt.Sprint(r.Parameter("replay-cycles")) == "0" {
-		cure = "with -replay-cycles 1, -benchtime 10h and no -max-requests the run ends with it"
+	if r.PartOfInput() {
+		cure := "with -benchtime 10h and no -max-requests the run ends with it"
+		if fmt.Sprint(r.Parameter("replay-cycles")) == "0" {
+			cure = "with -replay-cycles 1, -benchtime 10h and no -max-requests the run ends with it"
+		}
+		if pace := r.Parameter("trace-speedup"); pace != nil && fmt.Sprint(pace) != "0" {
+			cure += ", and -trace-speedup 0 leaves out its pauses"
+		}
+		b.warn("only the first %s of the recording were replayed before the run ended (%s): its numbers, and hit "+
+			"ratios above all, are those of this part; %s", units.Plural(in.Rows, "row"), r.EndedBy, cure)
 	}
-	if pace := r.Parameter("trace-speedup"); pace != nil && fmt.Sprint(pace) != "0" {
-		cure += ", and -trace-speedup 0 leaves out its pauses"
+	if 2*(in.Failed+in.Malformed) > in.Rows {
+		b.warn("most of the input is not used: of %s %s have no answer and %s are malformed",
+			units.Plural(in.Rows, "row"), units.Count.Text(in.Failed), units.Count.Text(in.Malformed))
 	}
-	b.warn("only the first %s of the recording were replayed before the run ended (%s): its numbers, and hit ratios "+
-		"above all, are those of this part; %s", units.Plural(r.Input.Rows, "row"), r.EndedBy, cure)
 }
 
 // unfilledBucket warns of a window in which an engine's bucket never filled: all writes were copies
@@ -250,16 +255,6 @@ func (b *builder) sweep() {
 	if p.SweepDoubt != "" {
 		b.warn("%s", p.SweepDoubt)
 	}
-}
-
-// unusedInput warns if most rows of a recording were not used.
-func (b *builder) unusedInput() {
-	in := b.r.Input
-	if in == nil || 2*(in.Failed+in.Malformed) <= in.Rows {
-		return
-	}
-	b.warn("most of the input is not used: of %s %s have no answer and %s are malformed",
-		units.Plural(in.Rows, "row"), units.Count.Text(in.Failed), units.Count.Text(in.Malformed))
 }
 
 // shortWindow warns if more was in flight at the end of the window than had completed: such a window
