@@ -96,7 +96,9 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	} {
 		v, err := resolved(t, "BlockTrace", append(files, c.args...)...)
 		require.NoError(t, err)
-		bad := strings.Join(newPlan().feasible(v), "\n")
+		p := newPlan()
+		p.points = []*params.Values{v}
+		bad := strings.Join(p.feasible(v).Merge(p.populate()), "\n")
 		assert.Equal(t, c.want == "", bad == "", "%v: %s", c.args, bad)
 		assert.Contains(t, bad, c.want)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
-	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
 	"kvbench/workloads/traces"
@@ -149,7 +148,6 @@ type Report struct {
 	DriveBytes         int64    `json:"drive_bytes,omitempty"`
 	Points             []Point  `json:"points"`
 
-	read  workloads.TraceReport
 	ideal int64 // hits of a cache without limit
 	// The bytes of a token by -tp-io: of one rank or of all ranks.
 	kept float64
@@ -221,7 +219,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 			units.Plural(read.Rows, "row"), q.warmup)
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
-		Unordered: read.Unordered, Notes: read.Notes, read: read,
+		Unordered: read.Unordered, Notes: read.Notes,
 		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
 		Model: q.ModelName, KVDType: q.KVDType, StoredAs: q.Model.StoredAs,
 		BytesPerToken: q.Model.BytesPerToken(), FixedBytes: q.Model.FixedBytes(),

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/record"
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
@@ -37,8 +35,19 @@ func (r *Report) facts() (list []report.Line) {
 		say("", "%s of agents, up to %s live at a time", units.Plural(r.Sessions, "session"),
 			units.Count.Text(int64(r.Live)))
 	}
-	for _, line := range report.Recording(&result.Result{Input: record.Input(r.read)}) {
-		say("", "%s", line)
+	if r.Malformed > 0 {
+		say("", "%s malformed and left out; the first is %s",
+			units.Plural(r.Malformed, "row"), r.FirstMalformed)
+	}
+	if r.Unordered > 0 {
+		say("", "%s earlier than a row before them, with which they come",
+			units.Plural(r.Unordered, "row"))
+	}
+	for _, note := range r.Notes {
+		say("", "%s", note)
+	}
+	if r.Skipped > 0 {
+		say("", "%s before -trace-start left out", units.Plural(r.Skipped, "row"))
 	}
 	if r.WarmupS > 0 {
 		say("", "after %s of warm-up, which fill the caches and do not count", span(r.WarmupS))
