@@ -74,8 +74,8 @@ func TestWarnings(t *testing.T) {
 		{1, sweep(138), "", "the queue-depth sweep moved 138 B/s with 8 in flight"},
 		{1, sweep(0), "", "the queue-depth sweep moved 0 B/s with 8 in flight"},
 		{1, sweep(17 << 20), "", "the queue-depth sweep moved 17 MiB/s"},
-		{1, part("1", "1"), "", "not of the trace; with -benchtime 10h and no -max-requests the run ends with it, and -trace-speedup 0 leaves"},
-		{1, part("0", "1"), "", "not of the trace; with -replay-cycles 1, -benchtime 10h and no -max-requests the run ends with it, and"},
+		{1, part("1", "1"), "", "of this part; with -benchtime 10h and no -max-requests the run ends with it, and -trace-speedup 0 leaves"},
+		{1, part("0", "1"), "", "of this part; with -replay-cycles 1, -benchtime 10h and no -max-requests the run ends with it, and"},
 		{1, part("1", "0"), "-trace-speedup", ""}, // it is 0
 		{1, away(0), "next attempt", ""},
 		{1, away(100 * time.Millisecond), "next attempt", ""},
