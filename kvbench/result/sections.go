@@ -562,10 +562,9 @@ type Input struct {
 	Malformed int64 `json:"malformed" merge:"sum"`
 	Skipped   int64 `json:"skipped,omitempty" merge:"sum"` // before -trace-start
 	// earlier than a row before them, with which they came
-	Unordered int64 `json:"unordered,omitempty" merge:"sum"`
-	// of which a part was guessed or left out, among all that were read ahead
-	Interpreted int64    `json:"interpreted,omitempty" merge:"sum"`
-	Notes       []string `json:"notes,omitempty" merge:"list"` // what was guessed or left out
+	Unordered   int64    `json:"unordered,omitempty" merge:"sum"`
+	Interpreted int64    `json:"interpreted,omitempty" merge:"sum"` // guessed or left out in part, of all rows read ahead
+	Notes       []string `json:"notes,omitempty" merge:"list"`      // what was guessed or left out
 	// of the whole input, if the window ended before the end of the input; absent if unknown
 	TotalRows *int64 `json:"total_rows,omitempty" merge:"sum"`
 	Cycles    int64  `json:"cycles" merge:"min"`
