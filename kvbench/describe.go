@@ -184,7 +184,7 @@ func (t *trial) readDevice() host.Reading {
 
 // readMeters reads the counters of process and kernel.
 func (t *trial) readMeters() reading {
-	return reading{usage: t.cfg.Usage(), stat: t.readDevice(), rootStats: t.readRoots()}
+	return reading{readAt: t.Clock.Now(), usage: t.cfg.Usage(), stat: t.readDevice(), rootStats: t.readRoots()}
 }
 
 // Suspend suspends the measurement until Resume: what the process and the device do meanwhile is not in the
@@ -210,6 +210,7 @@ func (t *trial) resume() {
 	}
 	t.suspended = nil
 	to := t.readMeters()
+	t.readAt += to.readAt - from.readAt
 	t.usage.CPU += to.usage.CPU - from.usage.CPU
 	t.stat.Advance(from.stat, to.stat)
 	for i, root := range t.rootStats {
@@ -226,7 +227,8 @@ func (t *trial) measured() {
 	after := t.readDevice()
 	if t.info.DeviceCounters.Device != "" {
 		d := after.Sub(t.stat)
-		t.info.DeviceCounters, t.info.DeviceBusy = counted(t.device.Title(), d), d.IOTicks
+		t.info.DeviceCounters = counted(t.device.Title(), d)
+		t.info.DeviceCounters.BusyShare = t.busyShare(d)
 	}
 	t.closeRoots()
 	t.closeCardCounters()
@@ -248,6 +250,13 @@ func (t *trial) measured() {
 	if now.PeakRSS > 0 {
 		t.info.Harness.PeakRSSBytes = new(now.PeakRSS)
 	}
+}
+
+// busyShare returns the share of the time since the first reading, without what was suspended, in which a device had
+// requests. That time is longer than the window. The kernel counts in ticks of up to 4 ms, so it may count more than passed.
+func (t *trial) busyShare(d host.BlockStat) *float64 {
+	passed := t.Clock.Now() - t.readAt
+	return units.Ratio(min(d.IOTicks, passed), passed)
 }
 
 // counted returns the difference d of two readings of a device's counters as a section of the result.
@@ -305,15 +314,11 @@ func (t *trial) readRoots() []host.Reading {
 // closeRoots writes into the result how far the counters of each directory's device have grown since the
 // window opened.
 func (t *trial) closeRoots() {
-	// The counters are read now, at the end of the window or soon after. So the busy share is of the time
-	// until now.
-	start, _ := t.Rec.Window()
-	window := t.Clock.Now() - start
 	for i, after := range t.readRoots() {
 		d := after.Sub(t.rootStats[i])
 		if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
 			to.DeviceReadBytes, to.DeviceWriteBytes = new(d.ReadBytes), new(d.WriteBytes)
-			to.DeviceBusyShare = units.Ratio(d.IOTicks, window)
+			to.DeviceBusyShare = t.busyShare(d)
 		}
 	}
 }

@@ -244,7 +244,7 @@ func (t *trial) undisturbed(err error) bool {
 func (t *trial) openWindow(ctx context.Context) {
 	t.Cache.ResetGauges()
 	if t.sim != nil {
-		t.sim.device.Busy = 0
+		t.sim.busy = t.sim.device.Busy(t.Clock.Now())
 	}
 	if t.counted != nil {
 		t.counted.OpenWindow(ctx, t.startMeters)
@@ -299,7 +299,10 @@ func (t *trial) closeWindow() {
 	}
 	t.Rec.Close()
 	if t.sim != nil {
-		t.sim.over, t.info.MediumBusy = true, t.sim.device.Busy
+		t.sim.over = true
+		for op, busy := range t.sim.device.Busy(end) {
+			t.info.MediumBusy = max(t.info.MediumBusy, busy-t.sim.busy[op])
+		}
 	}
 	t.tierInfo() // before operations in flight release their capacity
 	if t.counted != nil {

@@ -20,6 +20,7 @@ import (
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
+	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
 
@@ -95,6 +96,19 @@ func tick(t *testing.T, w *ticking, virtual bool) (res *result.Result, err error
 	}
 	synctest.Test(t, func(t *testing.T) { res, err = Run(t.Context(), onNull(), w) })
 	return res, err
+}
+
+// TestBusyShare: the share is of the time between two readings, and a tick of the kernel may be longer than that.
+func TestBusyShare(t *testing.T) {
+	v := clock.NewVirtual()
+	tr := &trial{}
+	tr.readAt = 10 * time.Millisecond
+	tr.Clock = v
+	require.NoError(t, v.Sleep(t.Context(), 30*time.Millisecond))
+	for busy, want := range map[time.Duration]float64{0: 0, 8: 0.4, 20: 1, 24: 1} {
+		stat := host.BlockStat{DeviceStat: tracing.DeviceStat{IOTicks: busy * time.Millisecond}}
+		assert.Equal(t, want, *tr.busyShare(stat), "%d ms", busy)
+	}
 }
 
 func TestAnyWorkloadHasAWindow(t *testing.T) {

@@ -194,6 +194,7 @@ type reading struct {
 	usage     host.Usage
 	stat      host.Reading
 	rootStats []host.Reading // of each of several directories
+	readAt    time.Duration  // a moment before
 }
 
 // directory is a directory of the storage tier.
@@ -221,10 +222,11 @@ func (e *ending) replace(failure error) {
 // simulation is a trial's state in virtual time.
 type simulation struct {
 	SimConfig
-	began  time.Time   // wall clock
-	device *sim.Device // unused if no tier takes time
-	gpu    *sim.Device // nil without a gpu tier, and if no tier takes time
-	over   bool        // the window is closed: write no more rows of the I/O trace
+	began  time.Time                   // wall clock
+	device *sim.Device                 // unused if no tier takes time
+	busy   [tiers.NumOps]time.Duration // of the device's media when the window opened
+	gpu    *sim.Device                 // nil without a gpu tier, and if no tier takes time
+	over   bool                        // the window is closed: write no more rows of the I/O trace
 }
 
 // free makes the tiers take no time if yes is true, else the time of their models.

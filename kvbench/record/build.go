@@ -378,9 +378,8 @@ type Info struct {
 	// flushes, by their names in results.
 	Times result.Histograms
 
-	// DeviceBusy is the time of the window in which the storage device had requests, MediumBusy the
-	// time in which a simulated medium moved bytes.
-	DeviceBusy, MediumBusy time.Duration
+	// MediumBusy is the time of the window in which a simulated medium moved bytes, the busier of two.
+	MediumBusy time.Duration
 
 	// Room are the workers' waits for capacity of each tier that are not of an operation.
 	Room [tiers.NumKinds]time.Duration

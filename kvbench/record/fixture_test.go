@@ -243,7 +243,6 @@ func fixtureInfo() Info {
 		ReadIOs:    new(int64(240000)), WriteIOs: new(int64(60000)),
 		DiscardIOs: new(int64(480)), DiscardBytes: new(int64(5 << 29)),
 		DiscardNS: new(int64(21600 * time.Millisecond)), FlushIOs: new(int64(900)),
-		FlushNS: new(int64(4 * time.Second)), QueueNS: new(int64(90 * time.Second))}
-	info.DeviceBusy = 29 * time.Second
+		FlushNS: new(int64(4 * time.Second)), QueueNS: new(int64(90 * time.Second)), BusyShare: new(29. / 30)}
 	return info
 }

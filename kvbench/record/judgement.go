@@ -40,11 +40,8 @@ func (b *builder) deviceCounters() {
 	w := &b.r.DeviceCounters
 	stored := &b.n.Tiers[tiers.Storage]
 	w.AppReadBytes, w.AppWriteBytes = stored.Read.Bytes, stored.Write.Bytes
-	switch {
-	case w.Device == "" && w.Reason == "":
+	if w.Device == "" && w.Reason == "" {
 		w.Reason = "no backing device was looked for"
-	case w.Reason == "" && w.ReadBytes != nil:
-		w.BusyShare = units.Ratio(int64(b.info.DeviceBusy), b.r.MeasuredNS())
 	}
 }
 

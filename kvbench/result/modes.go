@@ -178,7 +178,7 @@ type Simulation struct {
 	TraceRows int64            `json:"io_trace_rows" merge:"sum"`
 	WallNS    int64            `json:"wall_ns" merge:"max"`
 	// DeviceBusyShare is the share of the window in which the simulated device's medium moved
-	// bytes. A full-duplex device has two media.
+	// bytes. A full-duplex device has two media, of which this is the busier one.
 	DeviceBusyShare *float64 `json:"device_busy_share" merge:"max"`
 	// SustainedUsers is how many users the device sustains: the largest n such that the first n
 	// users alone do not overload the device, but n + 1 users do. Null if it was not searched: with

@@ -18,8 +18,7 @@ type Device struct {
 	model  tiers.DeviceModel
 	clock  clock.Clock
 	traits tiers.Traits
-	Free   bool          // requests take no time: for filling before the load, in virtual time only
-	Busy   time.Duration // busy time of the medium, both directions
+	Free   bool // requests take no time: for filling before the load, in virtual time only
 
 	mu     sync.Locker
 	places []time.Duration      // when each of the Parallelism servers becomes free, sorted
@@ -85,7 +84,6 @@ func (d *Device) submit(op tiers.Op, now time.Duration, bytes int64) time.Durati
 		}
 	}
 	pass := d.model.Passing(op, bytes)
-	d.Busy += pass
 	if len(d.places) == 0 { // a link
 		return medium.take(now+latency, pass, d.model.Slice)
 	}
@@ -101,6 +99,15 @@ func (d *Device) submit(op tiers.Op, now time.Duration, bytes int64) time.Durati
 type medium struct {
 	free  time.Duration // when it becomes idle
 	begun time.Duration // the begin of a slice
+	moves time.Duration // the time of all bytes so far, also of those that wait for it
+}
+
+// Busy returns how long the medium of each direction has moved bytes until now. Without Duplex only the first is used.
+func (d *Device) Busy(now time.Duration) (busy [tiers.NumOps]time.Duration) {
+	for op, m := range d.medium {
+		busy[op] = m.moves - max(0, m.free-now)
+	}
+	return busy
 }
 
 // take adds a request that reaches the medium at the time comes and occupies it for pass. It returns
@@ -109,7 +116,7 @@ func (m *medium) take(comes, pass, slice time.Duration) time.Duration {
 	if slice > 0 && m.free <= comes && comes-m.begun >= slice {
 		m.begun = comes
 	}
-	m.free = max(m.free, comes) + pass
+	m.free, m.moves = max(m.free, comes)+pass, m.moves+pass
 	if slice == 0 {
 		return m.free
 	}

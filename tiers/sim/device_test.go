@@ -20,8 +20,8 @@ type stream struct {
 	bytes int64 // moved
 }
 
-// runStreams runs streams concurrently for a virtual second.
-func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, streams ...*stream) {
+// runStreams runs streams concurrently for a virtual second, and returns how long the media moved bytes in its second half.
+func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, streams ...*stream) (busy [tiers.NumOps]time.Duration) {
 	t.Helper()
 	v := clock.NewVirtual()
 	d := NewDevice(m, "a model", v)
@@ -40,10 +40,36 @@ func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, strea
 			}
 		})
 	}
-	require.NoError(t, v.Sleep(ctx, time.Second))
+	require.NoError(t, v.Sleep(ctx, time.Second/2))
+	before := d.Busy(v.Now())
+	require.NoError(t, v.Sleep(ctx, time.Second/2))
 	assert.Equal(t, time.Second, v.Now())
+	for op, after := range d.Busy(v.Now()) {
+		busy[op] = after - before[op]
+	}
 	cancel()
 	v.Wait()
+	return busy
+}
+
+// The medium is busy for the bytes that it has moved, and not for those that wait for it.
+func TestBusy(t *testing.T) {
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 29, Parallelism: 64}
+	queue := func() (all []*stream) {
+		for range 32 {
+			all = append(all, &stream{op: tiers.Read, size: 16 << 20}, &stream{op: tiers.Write, size: 16 << 20})
+		}
+		return all
+	}
+	const half = time.Second / 2
+	assert.Equal(t, [tiers.NumOps]time.Duration{tiers.Read: half}, runStreams(t, m, 1<<20, 8, queue()...))
+	m.Duplex = true
+	busy := runStreams(t, m, 1<<20, 8, queue()...)
+	assert.Equal(t, half, busy[tiers.Write], "reads wait for the slower writes")
+	assert.Less(t, busy[tiers.Read], half)
+	m.ReadLatency = 3 * time.Second / 1024 // three times the time of a chunk: a quarter of the time for each
+	busy = runStreams(t, m, 1<<20, 1, &stream{op: tiers.Read, size: 1 << 20})
+	assert.InDelta(t, half/4, busy[tiers.Read], float64(4*time.Millisecond))
 }
 
 func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
