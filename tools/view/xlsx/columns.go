@@ -87,6 +87,9 @@ var bases = map[string]func(*result.Result) int64{
 		turns := r.Lookups.ByKind["multi_turn"]
 		return turns.Hits + turns.Misses
 	},
+	"summary.avg_throughput_tokens_per_sec":     func(r *result.Result) int64 { return r.WindowNS },
+	"summary.requests_per_second":               func(r *result.Result) int64 { return r.WindowNS },
+	"summary.storage_throughput_tokens_per_sec": func(r *result.Result) int64 { return r.Requests.StorageLatencyNS },
 }
 
 // key returns the value function of an entry of columns.txt: "path", "path / unit" or "path | metric".
@@ -110,8 +113,11 @@ func key(from string) func(*load.Record) any {
 			}
 			return v
 		}
-		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil && r.Result.Tier(m[1]).Level == "" {
-			return nil
+		if m := ofTier.FindStringSubmatch(path); m != nil && r.Result != nil {
+			t := r.Result.Tier(m[1])
+			if t.Level == "" || m[3] == "read" && t.Read.BytesPerSecond == nil || m[3] == "write" && t.Write.BytesPerSecond == nil {
+				return nil
+			}
 		}
 		if base := bases[path]; base != nil && r.Result != nil && base(r.Result) == 0 {
 			return nil

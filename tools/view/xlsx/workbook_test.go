@@ -214,6 +214,22 @@ func TestTyped(t *testing.T) {
 	assert.Equal(t, 3.0, Typed(3.0))
 }
 
+// A rate that the result does not know is an empty cell, although the Python benchmark's keys have 0.
+func TestAnUnknownRateIsEmpty(t *testing.T) {
+	records, _ := read(t, load.Options{}, "../../../kvbench/record/testdata/result.json")
+	r := records[0].Result
+	r.WindowNS, r.Requests = 0, result.RequestTotals{}
+	for i := range r.Tiers {
+		r.Tiers[i].Read.BytesPerSecond = nil
+	}
+	heads, cells := Summary(records)
+	for _, title := range []string{"Requests/sec", "Avg Throughput (tok/s)", "Storage Throughput (tok/s)",
+		"Tier Storage Read Bandwidth (GiB/s)", "Tier CPU Read Bandwidth (GiB/s)"} {
+		assert.Nil(t, cells[0][slices.Index(heads, title)], title)
+	}
+	assert.NotNil(t, cells[0][slices.Index(heads, "Tier Storage Write Bandwidth (GiB/s)")])
+}
+
 // A seed of many digits keeps all of them.
 func TestASeedKeepsItsDigits(t *testing.T) {
 	records, _ := read(t, load.Options{}, "../../../kvbench/record/testdata/result.json")
