@@ -227,18 +227,15 @@ func (c *clients) leave() {
 		c.member.Leave(why)
 	}
 	if c.leader != nil { // it kills the ranks that it has started and that do not end
-		ctx, stop := kvbench.After(c.s.ctx, func(error) time.Duration {
-			if c.hung.Err() != nil { // the logs of the ranks are there, too
-				return promptly
-			}
-			return patience
-		})
+		ctx, stop := kvbench.After(c.s.ctx, inPatience)
 		defer stop()
 		ctx, stop = context.WithTimeout(ctx, c.s.points[0].RankTimeout)
 		defer stop()
-		c.leader.Close(ctx)
-		for _, s := range c.leader.Silences() { // since the last merged result
-			fmt.Fprintln(os.Stderr, "kvbench:", s.Why())
+		if c.hung.Err() != nil { // the logs of the ranks are there, too
+			stop()
+		}
+		for _, p := range c.leader.Close(ctx) {
+			fmt.Fprintln(os.Stderr, "kvbench:", p.Why())
 		}
 	}
 	// The ranks create these directories together, and no rank removes them. Rmdir removes only empty
@@ -303,16 +300,15 @@ func (c *clients) publish(r *result.Result, keep func() error) error {
 func (c *clients) keep(rank int, doc []byte, ahead time.Duration) {
 	c.mu.Lock()
 	t := c.trial
-	if t == nil {
-		c.mu.Unlock()
-		return
-	}
 	r, err := result.Parse(doc)
-	if err == nil {
+	if err == nil && t != nil {
 		r.ClockOffsetNS = new(int64(ahead))
 		t.results = append(t.results, r)
 	}
 	c.mu.Unlock()
+	if t == nil {
+		return
+	}
 	path := ""
 	if err == nil {
 		path, err = onResults(c, func() (string, error) { return t.save("rank_"+strconv.Itoa(rank), r) })

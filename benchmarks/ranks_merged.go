@@ -44,7 +44,7 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 	}
 	r := merge.Ranks(all.results, c.describe(&all, t))
 	o.res = r
-	all.addPauses(r, c.leader.Silences())
+	all.addPauses(r, t.Silent)
 	// The merged result must show that it lacks ranks.
 	for _, e := range errs {
 		if !strings.Contains(r.Error, e.Error()) { // otherwise an error of a rank quotes it
@@ -75,8 +75,8 @@ func (c *clients) merged(t group.Trial) (o outcome) {
 
 // addPauses adds to the merged result what no rank's result has: pauses of the coordinator after its own result,
 // and times in which a rank was silent without a pause of its own.
-func (all *collection) addPauses(r *result.Result, silences []result.Pause) {
-	for _, p := range append(all.pauses(), silences...) {
+func (all *collection) addPauses(r *result.Result, silent []result.Pause) {
+	for _, p := range append(all.pauses(), silent...) {
 		same := func(o result.Pause) bool { return o.Rank == p.Rank && o.Touches(p) }
 		if r.Simulation == nil && !slices.ContainsFunc(r.Pauses, same) { // a simulation takes no real time
 			merge.AddPause(r, all.results, p)
@@ -100,10 +100,10 @@ func (c *clients) summarize(w io.Writer) error {
 		}
 		s := merge.Aggregate(t)
 		var text bytes.Buffer
-		if err := s.WriteJSON(&text); err != nil {
-			return nil, err
+		if err = s.WriteJSON(&text); err == nil {
+			err = os.WriteFile(path, text.Bytes(), 0o644)
 		}
-		return s, os.WriteFile(path, text.Bytes(), 0o644)
+		return s, err
 	})
 	if err != nil {
 		return err

@@ -118,13 +118,20 @@ func (p *pauses) of(rank int, begun time.Duration) (list []result.Pause) {
 // WatchPauses looks for pauses of this process until end is called, which returns them as those of a rank.
 func WatchPauses(rank int) (end func() []result.Pause) {
 	begun := time.Now()
-	p := newPauses(func() time.Duration { return time.Since(begun) })
-	ctx, stop := context.WithCancel(context.Background())
-	go p.watch(ctx)
+	p, stop := watchPauses(func() time.Duration { return time.Since(begun) })
 	return func() []result.Pause {
 		defer stop()
 		return p.of(rank, 0)
 	}
+}
+
+// watchPauses looks for pauses until stop is called.
+func watchPauses(now func() time.Duration) (p *pauses, stop func()) {
+	p = newPauses(now)
+	ctx, end := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); p.watch(ctx) }()
+	return p, func() { end(); <-done }
 }
 
 // pauseInfo writes the pauses into the result.

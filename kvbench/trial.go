@@ -69,12 +69,10 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.Rec = record.New(shards)
 	t.Rec.Timeless = sim != nil && sim.Device == nil
 	if _, virtual := t.Clock.(*clock.Virtual); sim == nil && !virtual { // whose clock belongs to one goroutine
-		t.pauses = newPauses(t.Clock.Now)
+		var stop func()
+		t.pauses, stop = watchPauses(t.Clock.Now)
+		defer stop()
 		t.Rec.Paused = t.pauses.within
-		watched, end := context.WithCancel(context.Background())
-		done := make(chan struct{})
-		go func() { defer close(done); t.pauses.watch(watched) }()
-		defer func() { end(); <-done }()
 	}
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
 	t.free.Store(-1)

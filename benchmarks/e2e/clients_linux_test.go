@@ -237,7 +237,7 @@ func TestRanksThatStandStill(t *testing.T) {
 			continue
 		}
 		for rank, pause := range all.Pauses {
-			assert.Equal(t, []any{rank, ""}, []any{pause.Rank, pause.Silent})
+			assert.Equal(t, []any{rank, false}, []any{pause.Rank, pause.Silent})
 			assert.Greater(t, pause.LengthNS, int64(4*time.Second))
 			assert.Contains(t, report.Doubts([]*result.Result{all}, "read-B/s"), pause.Why())
 		}

@@ -46,7 +46,7 @@ type Leader struct {
 	filesystems [][]Directory    // the directories on each filesystem; see Filesystems
 	step        step
 	outcome     string         // the outcome of the last trial that has ended
-	silences    []result.Pause // since the last call of Silences
+	silent      []result.Pause // since the last Collect
 }
 
 // client is a rank, as the coordinator sees it. Its exported methods serve the calls of the rank.
@@ -116,8 +116,8 @@ func (l *Leader) serve() {
 func (l *Leader) accept(conn net.Conn) {
 	ctx, end := context.WithCancelCause(context.Background())
 	c := &client{leader: l, ctx: ctx, stage: "before the first trial"}
-	c.link = newLink(conn, maxHello, end) // takes memory only for the bytes that the other side sends
-	c.link.silence = c.silent
+	c.link = &link{Conn: conn, ended: end, silence: c.silent}
+	c.link.left.Store(maxHello) // takes memory only for the bytes that the other side sends
 	serve(c.link, c.method)
 }
 
@@ -128,8 +128,8 @@ func (c *client) silent(length time.Duration) {
 	defer l.mu.Unlock()
 	if c.admitted.Load() {
 		begin := time.Now().Add(-length)
-		l.silences = append(l.silences, result.Pause{Rank: c.hello.Rank, Time: begin.UTC().Format(result.PauseTime),
-			BegunNS: int64(begin.Sub(l.step.since)), LengthNS: int64(length), Silent: c.doing()})
+		l.silent = append(l.silent, result.Pause{Rank: c.hello.Rank, Time: begin.UTC().Format(result.PauseTime),
+			BegunNS: int64(begin.Sub(l.step.since)), LengthNS: int64(length), Silent: true})
 	}
 }
 
@@ -291,16 +291,6 @@ func (l *Leader) Live() [][]byte {
 	return list
 }
 
-// Silences returns the times of 4 s and longer in which nothing came from a rank, and which have ended since the
-// last call.
-func (l *Leader) Silences() []result.Pause {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := l.silences
-	l.silences = nil
-	return list
-}
-
 // here returns the ranks that are connected: neither left nor lost. It is called with mu.
 func (l *Leader) here() (list []*client) {
 	for _, c := range l.clients {
@@ -372,18 +362,13 @@ func (l *Leader) ended(c *client, err error) {
 	l.lose(c, why)
 }
 
-// doing returns what a rank does, for messages. It is called with mu.
-func (c *client) doing() string {
-	if c.part.arrived && !c.part.done {
-		return "while cleaning up after " + c.leader.step.name
-	}
-	return c.stage
-}
-
 // lose records that a rank is lost, and stops the run unless Continue is set. It is called with mu.
 func (l *Leader) lose(c *client, why string) {
 	h := &c.hello
-	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: c.doing()}
+	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: c.stage}
+	if c.part.arrived && !c.part.done {
+		c.lost.Stage = "while cleaning up after " + l.step.name
+	}
 	if !l.step.agreed.IsZero() {
 		c.lost.AfterNS = int64(time.Since(l.step.agreed))
 	}
@@ -421,8 +406,9 @@ func (l *Leader) started(rank int, p *process) {
 }
 
 // Close waits until every rank has left or is lost, and until the processes that this process started have
-// ended. If ctx ends first, it closes all connections and kills the processes.
-func (l *Leader) Close(ctx context.Context) {
+// ended. If ctx ends first, it closes all connections and kills the processes. It returns the silences since the
+// last Collect.
+func (l *Leader) Close(ctx context.Context) (silent []result.Pause) {
 	if l.listener != nil {
 		_ = l.listener.Close()
 	}
@@ -432,7 +418,7 @@ func (l *Leader) Close(ctx context.Context) {
 			_ = c.link.Close()
 		}
 	}
-	processes := maps.Clone(l.processes)
+	processes, silent := maps.Clone(l.processes), l.silent
 	l.mu.Unlock()
 	for _, p := range processes {
 		select {
@@ -441,4 +427,5 @@ func (l *Leader) Close(ctx context.Context) {
 			_ = p.cmd.Process.Kill()
 		}
 	}
+	return silent
 }

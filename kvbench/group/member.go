@@ -106,7 +106,8 @@ func join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*M
 	open, end := context.WithCancelCause(context.Background())
 	m.open = open
 	m.run, m.stop = context.WithCancelCause(open)
-	m.link = newLink(conn, math.MaxInt64, func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) })
+	m.link = &link{Conn: conn, ended: func(err error) { end(fmt.Errorf("%w: %w", errGone, err)) }}
+	m.link.left.Store(math.MaxInt64)
 	m.caller = newCaller(m.link)
 	if err := m.call(ctx, "Hello", hello, nil); err != nil {
 		m.caller.close()

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -186,18 +187,16 @@ const maxHello = 1 << 20
 // link is a connection whose reads and writes end with an error if the other side is silent for the timeout.
 type link struct {
 	net.Conn
-	timeout atomic.Int64        // in ns
+	timeout atomic.Int64        // in ns; 0: shortTimeout
 	wrote   atomic.Bool         // since the last look, a piece of a message
 	left    atomic.Int64        // bytes that the other side may still send
 	silence func(time.Duration) // called after a silence that is reported; may be nil
 	ended   func(error)         // called with the error that ends reading
 }
 
-func newLink(conn net.Conn, left int64, ended func(error)) *link {
-	l := &link{Conn: conn, ended: ended}
-	l.timeout.Store(int64(shortTimeout))
-	l.left.Store(left)
-	return l
+// silenceMost returns the timeout.
+func (l *link) silenceMost() time.Duration {
+	return cmp.Or(time.Duration(l.timeout.Load()), shortTimeout)
 }
 
 // Read implements io.Reader. It looks once per interval, and counts the intervals in which nothing came: in a
@@ -214,7 +213,7 @@ func (l *link) Read(p []byte) (n int, err error) {
 		if quiet += heartbeatInterval; l.wrote.Swap(false) {
 			quiet = 0 // the other side answers only after a long message
 		}
-		if quiet >= time.Duration(l.timeout.Load()) {
+		if quiet >= l.silenceMost() {
 			err = fmt.Errorf("%w for %v", errSilent, quiet)
 			break
 		}
@@ -236,7 +235,7 @@ func (l *link) Write(p []byte) (n int, err error) {
 	const most = 64 << 10
 	for n < len(p) && err == nil {
 		piece := p[n:min(n+most, len(p))]
-		_ = l.SetWriteDeadline(time.Now().Add(time.Duration(l.timeout.Load())))
+		_ = l.SetWriteDeadline(time.Now().Add(l.silenceMost()))
 		var written int
 		written, err = l.Conn.Write(piece)
 		n += written

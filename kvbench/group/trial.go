@@ -241,6 +241,9 @@ func (c *client) Outcome(trial int, text *string) error {
 type Trial struct {
 	Text []string            // each rank's error, "" if it has none or is lost
 	Lost []result.LostClient // all lost ranks of the run so far
+	// Silent has the times of 4 s and longer in which nothing came from a rank, and which have ended since the
+	// Collect before.
+	Silent []result.Pause
 	// Skew is the time between the first and the last opening of a window, in ns. Uncertainty is the
 	// maximum error of Skew. In a trial with several phases Skew is the largest skew of a phase. Both are
 	// nil unless at least two ranks remain and all of them have opened a window.
@@ -265,7 +268,8 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 		}))
 	}
 	defer l.mu.Unlock()
-	t := Trial{}
+	t := Trial{Silent: l.silent}
+	l.silent = nil
 	for _, c := range l.clients {
 		t.Text = append(t.Text, c.part.Text)
 		if c.lost != nil {

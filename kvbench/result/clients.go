@@ -68,9 +68,8 @@ type Pause struct {
 	Time     string `json:"time"`     // of its begin; in a merged result by the coordinator's clock
 	BegunNS  int64  `json:"begun_ns"` // since the trial began
 	LengthNS int64  `json:"length_ns"`
-	InWindow bool   `json:"in_window"` // it touches the window; in a merged result that of any rank
-	// Silent is what the rank did, if only the coordinator noticed the pause; absent: the process did not run.
-	Silent string `json:"silent,omitempty"`
+	InWindow bool   `json:"in_window"`        // it touches the window; in a merged result that of any rank
+	Silent   bool   `json:"silent,omitempty"` // the coordinator received nothing, and the rank reports no pause
 }
 
 // PauseTime is the layout of Pause.Time.
@@ -87,9 +86,9 @@ func (p Pause) String() string {
 
 // Why returns why a trial with a pause in its window is not quoted.
 func (p Pause) Why() string {
-	if p.Silent != "" {
-		return fmt.Sprintf("%v (%s) the coordinator received nothing from this rank: its process, its machine or the "+
-			"network stood still", p, p.Silent)
+	if p.Silent {
+		return p.String() + " the coordinator received nothing from this rank: its process, its machine or the network " +
+			"stood still"
 	}
 	return p.String() + " the process of this rank did not run: leave it and its machine running"
 }
