@@ -173,7 +173,7 @@ func (s *Section) input(r *result.Result) {
 	if in == nil {
 		return
 	}
-	parts := lines[:1]
+	parts := []string{lines[0]}
 	// Conversations are texts, sessions of agents are not.
 	if in.Tokenizer != "" {
 		parts = append(parts, "tokens by "+in.Tokenizer)
