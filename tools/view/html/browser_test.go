@@ -22,6 +22,7 @@ type browser struct {
 	from     *bufio.Reader
 	session  string
 	id       int
+	height   int       // of the window, 0 = 844
 	seen     []message // events
 	troubles []string  // messages of the console
 }
@@ -143,7 +144,7 @@ func (b *browser) open(html string, width int, scheme string) {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "report.html")
 	require.NoError(b.t, os.WriteFile(path, []byte(html), 0o644))
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 844,
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": cmp.Or(b.height, 844),
 		"deviceScaleFactor": 1, "mobile": false}, nil)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
 		{"name": "prefers-color-scheme", "value": scheme}}}, nil)

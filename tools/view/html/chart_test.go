@@ -77,6 +77,8 @@ func single(t *testing.T) string {
 				From: []float64{64, 64 * math.Sqrt2}, Counts: [][]int64{{4321, 0}, {0, 30}}},
 			Lines: []view.Line{{Name: "p50", Step: true, X: []float64{0, 1, 2},
 				Y: []float64{64, 90, 90}}}},
+		{Title: "few", Time: true, X: view.Axis{Zero: true}, Y: view.Axis{Log: true}, // requests: no percentiles
+			Heat: &view.Heat{At: []float64{1}, From: []float64{64}, Counts: [][]int64{{1}}}},
 		{Title: "wide", X: view.Axis{Log: true}, Y: view.Axis{Log: true, Label: "B"},
 			Lines: []view.Line{{X: []float64{0, 1, 1}, Y: []float64{1, 1e-30, 1e30}}}},
 		{Title: "sizes", X: view.Axis{Label: "size", Log: true, Ticks: sizes}, Y: view.Axis{Label: "B"},
@@ -213,12 +215,27 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.Equal(t, "none", printed)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"media": ""}, nil)
 
+	// A picture of the whole page, as a headless browser takes it at the load: no chart waits for a frame.
+	b.call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": `addEventListener("load", () =>
+		window.atLoad = [kvbench.charts.size, document.querySelectorAll("figure").length])`}, nil)
+	var atLoad []int
+	b.open(html, 1280, "light")
+	b.eval("atLoad", &atLoad)
+	assert.Less(t, atLoad[0], atLoad[1], "a window of 844 pixels has a part of them")
+	b.height = 100_000
+	b.open(html, 1280, "light")
+	b.eval("atLoad", &atLoad)
+	assert.Equal(t, atLoad[1], atLoad[0])
+	b.height = 0
+
 	// Text of a result is never executed, and a heat map shows the count at the pointer.
 	b.open(single(t), 1280, "dark")
 	b.eval(fmt.Sprintf(near, "heat"), &at)
 	b.mouse("mouseMoved", at.X+at.W/4, at.Y+at.H*3/4, false)
 	var title, legend, cell string
 	b.eval(`fig.querySelector(".cell").textContent`, &cell)
+	b.eval(fmt.Sprintf(near, "few"), new(box))
+	b.eval(fmt.Sprintf(near, "heat"), &at)
 	assert.Equal(t, "4321 from 64 to 90.51", cell)
 	b.eval(fmt.Sprintf(near, "</script>"), new(box))
 	b.eval(`document.title`, &title)

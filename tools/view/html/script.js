@@ -41,6 +41,7 @@ function data(spec) {
 			t[0] = t[0].filter(v => v > 0);
 		}
 	}
+	if (!tables.length) return [[0, spec.heat.at.at(-1)]];
 	const longest = tables.find(t => t[0].length > 1 || tables.length === 1) || tables[0];
 	return tables.every(t => t[0] === longest[0])
 		? [longest[0], ...tables.map(t => t[1])]
@@ -246,6 +247,7 @@ function zoom(fig, ...part) {
 
 function build(fig) {
 	const spec = JSON.parse(fig.querySelector("script").textContent);
+	spec.series ??= []; // of a heat map of few requests
 	const table = data(spec), whole = ends(spec, table);
 	const host = document.createElement("div");
 	host.className = "live";
@@ -347,13 +349,13 @@ function build(fig) {
 	return c;
 }
 
-// Charts are made when they come near: a report of twenty benchmarks has two hundred.
+// Charts outside of the window are made when they come near: a report of twenty benchmarks has two hundred. The end of
+// this script makes the others, so that a picture of the page at its load has them.
 const near = new IntersectionObserver(seen => {
 	for (const e of seen) {
 		if (e.isIntersecting && !charts.has(e.target)) build(e.target);
 	}
 }, {rootMargin: "300px"});
-document.querySelectorAll("figure").forEach(f => near.observe(f));
 
 addEventListener("resize", () => charts.forEach(c => c.resize()));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
@@ -429,6 +431,11 @@ for (const table of document.querySelectorAll("table")) {
 			sort();
 		});
 	});
+}
+
+for (const f of document.querySelectorAll("figure")) {
+	if (f.getBoundingClientRect().top < innerHeight) build(f);
+	else near.observe(f);
 }
 
 // What a test or a console may look at.
