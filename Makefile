@@ -118,15 +118,17 @@ drives: ## which of two drives is faster, in turns A B B A, and what you may quo
 
 # All scenarios of users in one run; after a failed trial the others run. SCENARIOS='gpu-only mlperf' selects some.
 SCENARIOS ?= $(sort $(filter-out drive drives,$(basename $(notdir $(wildcard benchmarks/scenarios/*.yaml)))))
+in_memory := gpu-only cpu-only gpu-cpu
 empty :=
 comma := ,
 .PHONY: scenarios
 scenarios: ## users on each tier and on several, autoscaling, MLPerf's load: a table, page and workbook (8 minutes): CACHE_DIR=DIR TIME=5s
+	@$(if $(and $(findstring -storage-capacity-gb,$(ARGS)),$(filter $(in_memory),$(SCENARIOS))),echo "make scenarios: -storage-capacity-gb would give $(filter $(in_memory),$(SCENARIOS)) a storage tier: SCENARIOS='$(filter-out $(in_memory),$(SCENARIOS))' leaves them out" >&2; exit 2)
 	@$(COMPILING)
 	@out=$(OUT)/$$(date +%Y%m%d-%H%M%S); $(GO) test ./benchmarks -run '^$$' -bench . -results-dir "$$out" \
 		-scenario $(subst $(empty) $(empty),$(comma),$(strip $(SCENARIOS))) \
 		$(if $(filter file,$(origin TIME)),,-benchtime $(TIME)) $(if $(COUNT),-count $(COUNT)) \
-		$(if $(and $(CACHE_DIR),$(filter-out gpu-only cpu-only gpu-cpu,$(SCENARIOS))),-cache-dir '$(CACHE_DIR)') \
+		$(if $(and $(CACHE_DIR),$(filter-out $(in_memory),$(SCENARIOS))),-cache-dir '$(CACHE_DIR)') \
 		$(ARGS); code=$$?; [ -d "$$out" ] || exit $$code; \
 	$(GO) tool kvreport html "$$out" -o "$$out/scenarios.html" && echo "page: $$out/scenarios.html" && \
 	$(GO) tool kvreport xlsx "$$out" -o "$$out/scenarios.xlsx" && echo "workbook: $$out/scenarios.xlsx" && exit $$code

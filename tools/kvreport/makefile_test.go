@@ -27,6 +27,12 @@ func TestMakeScenariosMakesAPageOfWhatDidNotFail(t *testing.T) {
 		require.Error(t, err, "%s", out)
 		assert.Contains(t, string(out), "Error 3")
 	}
+	// A flag replaces the scenarios' values in all, also "none".
+	out, err := exec.Command("make", "-C", moduleRoot, "scenarios", "GO="+stub, "OUT="+dir, "SCENARIOS=gpu-only mlperf cpu-only",
+		"ARGS=-storage-capacity-gb 4").CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "make scenarios: -storage-capacity-gb would give gpu-only cpu-only a storage tier: "+
+		"SCENARIOS='mlperf' leaves them out\n")
 	got, err := os.ReadFile(calls)
 	require.NoError(t, err)
 	assert.Equal(t, "test ./benchmarks -run ^$ -bench . -results-dir OUT -scenario "+
