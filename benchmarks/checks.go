@@ -250,10 +250,10 @@ func warningsOf(v *params.Values) (w warnings) {
 	warn(policy != "" && v.Bench.Load != params.LoadNone, "-engine %s keeps entries in memory first (%s), and there is none: each is "+
 		"stored at once and loaded at each request; give -cpu-mem-gb", v.Engine, policy)
 	l := v.EngineLayout()
-	warn(l.Full != "" && !v.NoStorage(), "where the tier is full objects are evicted here (-evict %s); "+
+	warn(l.Full != "" && !v.NoStorage() && v.Bench.Load != params.LoadNone, "where the tier is full objects are evicted here (-evict %s); "+
 		"the engine of %s %s", v.Evict, l.Name, l.Full)
 	// Only full buckets are written, and such a bucket is never full.
-	warn(l.Buckets && v.StorageBytes > 0 && v.StorageBytes < tiers.BucketBytes,
+	warn(l.Buckets && v.Bench.Load != params.LoadNone && v.StorageBytes > 0 && v.StorageBytes < tiers.BucketBytes,
 		"-storage-capacity-gb is less than a bucket of %s, which is %s: the storage may never be "+
 			"written", l.Name, units.Bytes.Text(int64(tiers.BucketBytes)))
 	w.processors(v)

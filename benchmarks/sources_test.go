@@ -52,6 +52,17 @@ func TestModelsWithStatesAreReported(t *testing.T) {
 }
 
 // All keys without effect of a configuration of the Python benchmark are one warning.
+// An engine is for benchmarks with requests: plain I/O next to them has nothing of it.
+func TestPlainIOHasNoWarningOfAnEngine(t *testing.T) {
+	for bench, want := range map[string]string{"StorageCeiling": "", "BlockIO": "", "MaxStorageStress": "where the tier is full"} {
+		v, err := resolved(t, bench, "-division=open", "-engine=vllm")
+		require.NoError(t, err)
+		text := strings.Join(warningsOf(v), "\n")
+		assert.Equal(t, want != "", text != "", text)
+		assert.Contains(t, text, want)
+	}
+}
+
 func TestKeysWithoutEffectAreOneWarning(t *testing.T) {
 	const config = "../kvbench/params/testdata/python.yaml"
 	v, err := resolved(t, "Synthetic", "-division=open", "-config="+config)

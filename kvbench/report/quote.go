@@ -266,32 +266,25 @@ func Doubts(trials []*result.Result, unit string) (list []string) {
 		list = append(list, fmt.Sprintf("the trials differ by more than %s: measure longer (%s), and end "+
 			"other programs", units.Share.Text(quotedSpread), longer(trials[0])))
 	}
-	for i, text := range list {
-		if fixed := fixedFlags(trials[0], text); len(fixed) > 0 {
-			list[i] += " (the closed division fixes " + strings.Join(fixed, ", ") + ")"
+	if r := trials[0]; r.Division == result.DivisionClosed && r.Checkpoint == nil {
+		fixed := fixedFlag
+		if r.Notice == result.RehearsalNotice {
+			fixed = fixedInRehearsal
+		}
+		for i, text := range list {
+			list[i] = fixed.ReplaceAllString(text, "$0 (fixed in the closed division)")
 		}
 	}
 	return list
 }
 
-var flagInText = regexp.MustCompile(`[ (](-[a-z]+(?:-[a-z]+)*)`)
+// Flags of these reasons, with their values, that the closed division fixes in MLPerf's options.
+var (
+	fixedInRehearsal = regexp.MustCompile(rehearsalFixes + `)(?: (?:\d\w*|direct))?`)
+	fixedFlag        = regexp.MustCompile(rehearsalFixes + `|benchtime|settle)(?: (?:\d\w*|direct))?`)
+)
 
-// fixedFlags returns the flags in a reason that MLPerf's options fix in the closed division.
-func fixedFlags(r *result.Result, reason string) (list []string) {
-	if r.Division != result.DivisionClosed || r.Checkpoint != nil {
-		return nil
-	}
-	free := []string{"-storage-capacity-gb", "-cache-dir", "-count"}
-	if r.Notice == result.RehearsalNotice {
-		free = append(free, "-benchtime", "-settle")
-	}
-	for _, m := range flagInText.FindAllStringSubmatch(reason, -1) {
-		if !slices.Contains(append(free, list...), m[1]) {
-			list = append(list, m[1])
-		}
-	}
-	return list
-}
+const rehearsalFixes = "-(?:io-depth|io|workers|num-users|max-concurrent-allocs|chunk-size|gpu|prefill-rate"
 
 // fixedRequests is the number of requests from which equal bytes in all trials are no chance.
 const fixedRequests = 100
@@ -385,10 +378,8 @@ func longer(r *result.Result) string {
 	switch {
 	case r.Checkpoint != nil:
 		return "more -checkpoint-writes or -checkpoint-reads"
-	case r.EndedBy == result.EndedByInput:
-		return "a longer recording"
-	case r.EndedBy == result.EndedByMaxRequests || r.EndedBy == result.EndedByCount:
-		return "more requests"
+	case r.EndedBy == result.EndedByInput || r.EndedBy == result.EndedByMaxRequests || r.EndedBy == result.EndedByCount:
+		return "a longer recording, or more requests"
 	case r.EndedBy == result.EndedByFootprint && r.PlainIO != nil && r.WindowNS > 0:
 		// 1.2 × the bytes that fill a quoted window, which are at most half of the tier.
 		bytes := int64(1.2 * float64(r.PlainIO.FootprintBytes) * float64(QuotedWindow) / float64(r.WindowNS))
