@@ -117,6 +117,7 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 	if err := params.CheckMemory(memory, cure, v.LocalRanks, host.ReadLimits()); err != nil {
 		say("%v", err)
 	}
+	bad = append(bad, threadsFit(v, c.Use)...)
 	if c.Bucket != nil { // an object store reports no free space
 		return bad
 	}

@@ -16,6 +16,7 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/gputier"
@@ -62,7 +63,27 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	if err := params.CheckMemory(memory, cure, v.LocalRanks, host.ReadLimits()); err != nil {
 		bad = append(bad, err.Error())
 	}
-	return append(bad, resultsApart(v)...)
+	return append(append(bad, threadsFit(v, use)...), resultsApart(v)...)
+}
+
+// threadsFit returns a violation if the requests in flight on files may need more threads than this process can
+// start. The threads of an imitated engine limit its requests.
+func threadsFit(v *params.Values, use buffer.Use) params.Violations {
+	if v.NoStorage() || v.OnObjects() {
+		return nil
+	}
+	_, n := use.Buffers()
+	if v.ReadThreads > 0 && v.WriteThreads > 0 {
+		n = min(n, v.ReadThreads+v.WriteThreads)
+	}
+	if v.IOEngine == ioengine.URing {
+		n = 0
+	}
+	// A worker opens, flushes and removes files in a thread, too.
+	if err := params.CheckThreads(max(n, use.Workers), v.LocalRanks, host.Threads); err != nil {
+		return params.Violations{err.Error()}
+	}
+	return nil
 }
 
 // startable returns violations for what the first trial would find: a cache directory in which this rank cannot

@@ -173,6 +173,28 @@ func memoryGroup(t *testing.T, limit int) (procs string) {
 	return filepath.Join(newGroup(t, base, map[string]int{file: limit}), "cgroup.procs")
 }
 
+// The threads that a run may need are compared with the limit of a container before anything is made: a run that
+// cannot start a thread is killed.
+func TestThreadsMustFit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	base := "/sys/fs/cgroup/pids"
+	if _, err := os.Stat(base); err != nil {
+		base = "/sys/fs/cgroup"
+	}
+	procs := filepath.Join(newGroup(t, base, map[string]int{"pids.max": 64}), "cgroup.procs")
+	b.command = []string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, procs, binary(t), "-test.run=^$"}
+	load := append(append(b.micro(), b.places()...), "-test.bench=PrefillOnly", "-division=open",
+		"-storage-capacity-gb=0.05", "-num-users=64", "-test.benchtime=300ms")
+	text := b.refused(append(load, "-workers=64")...)
+	m := regexp.MustCompile(`(?m)^threads: the run needs \d+: \d+ requests in flight, \d+ harness; \d+ can start according ` +
+		`to .*/pids.max; raise that limit by \d+, or give .* for at most (\d+) requests in flight$`).FindStringSubmatch(text)
+	require.NotNil(t, m, text)
+	fits, err := strconv.Atoi(m[1])
+	require.NoError(t, err)
+	b.ok(append(load, fmt.Sprintf("-workers=%d", fits/2), "-io-depth=1")...)
+}
+
 // newGroup makes a cgroup with these settings, which is removed with the test.
 func newGroup(t *testing.T, base string, settings map[string]int) (dir string) {
 	t.Helper()

@@ -69,7 +69,41 @@ func (m machine) limits() Limits {
 			memory(limit, max(1, limit-m.memoryHeld(dir)), file, file)
 		}
 	}
+	if limit := m.rlimit("Max address space"); limit > 0 { // also of memory that is reserved and not used
+		const source = "RLIMIT_AS (ulimit -v)"
+		memory(limit, max(1, limit-m.KiB("VmSize", "/proc/self/status")), source, source)
+	}
 	return l
+}
+
+// rlimit returns a limit of this process by its name in /proc/self/limits; 0 for none.
+func (m machine) rlimit(name string) (n int64) {
+	_, _ = fmt.Sscan(m.Field(name, "/proc/self/limits"), &n) // no number for "unlimited"
+	return n
+}
+
+// Threads returns how many more threads this process may start, and what limits them; 0 is unknown.
+func Threads() (n int64, source string) { return thisMachine().threads() }
+
+func (m machine) threads() (n int64, source string) {
+	for _, dir := range m.cgroups("pids") {
+		if limit := m.bytes(dir, "pids.max"); limit > 0 {
+			tighten(&n, &source, max(1, limit-m.bytes(dir, "pids.current")), path.Join(dir, "pids.max"))
+		}
+	}
+	// The kernel compares this limit with all threads of the user. It does not limit root.
+	uid := m.Field("Uid:", "/proc/self/status")
+	if limit := m.rlimit("Max processes"); limit > 0 && !strings.HasPrefix(uid, "0") {
+		all, _ := filepath.Glob(m.Path("/proc/[0-9]*"))
+		for _, process := range all {
+			if name := filepath.Base(process); m.Field("Uid:", "/proc", name, "status") == uid {
+				threads, _ := strconv.ParseInt(m.Field("Threads:", "/proc", name, "status"), 10, 64)
+				limit -= threads
+			}
+		}
+		tighten(&n, &source, max(1, limit), "RLIMIT_NPROC (ulimit -u)")
+	}
+	return n, source
 }
 
 // OnlineCPUs returns how many processors of the machine are online, also those that this process may not

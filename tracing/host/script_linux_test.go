@@ -29,7 +29,7 @@ import (
 //	disks NAME…        the devices with requests of a device, or of members=(…)
 //	mount PATH…        the mount of each path; transfers PATH…: its transfer sizes
 //	named NAME         a device by its name, and the disks below it
-//	limits, procs      the limits of the process; nodes: the NUMA nodes of /mnt/kv
+//	limits, procs, threads  the limits of the process; nodes: the NUMA nodes of /mnt/kv
 //	cgroup NAME        the directory of a cgroup
 func TestMachines(t *testing.T) {
 	datadriven.Walk(t, "testdata/machines", func(t *testing.T, path string) {
@@ -55,6 +55,9 @@ func TestMachines(t *testing.T) {
 				fmt.Fprintf(&b, "%g cores: %s\n%d bytes: %s\n%d available: %s\n", l.Cores,
 					l.CoresSource, l.MemoryLimit, l.MemoryLimitSource, l.MemoryAvailable,
 					l.MemoryAvailableSource)
+			case "threads":
+				n, source := f.threads()
+				fmt.Fprintf(&b, "%d %s\n", n, source)
 			case "procs":
 				n, file := f.procs(12)
 				fmt.Fprintf(&b, "%d %s\n", n, file)
