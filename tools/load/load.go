@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -139,11 +140,7 @@ func (r *reader) argument(arg string) error {
 	if r.Options.Stdin == nil {
 		return errors.New("no standard input here")
 	}
-	data, err := io.ReadAll(r.Options.Stdin)
-	if err != nil {
-		return fmt.Errorf("stdin: %w", err)
-	}
-	return r.content(data, "stdin")
+	return r.content(r.Options.Stdin, "stdin")
 }
 
 // printable returns a path as UTF-8. JSON, pages and sheets would make one name of two that differ in other bytes.
@@ -159,27 +156,39 @@ func (r *reader) file(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return r.directory(name)
 	}
-	data, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	return r.content(data, name)
+	defer f.Close() // only read from
+	return r.content(f, name)
 }
 
 var errNothing = errors.New("no benchmark result in it")
 
 // content reads one file or standard input as a whole: result files are decoded whole, and a benchmark's
-// log may be before or after its line.
-func (r *reader) content(data []byte, name string) error {
+// log may be before or after its line. A text whose first line is too long is no output of a benchmark: the rest
+// is not read.
+func (r *reader) content(in io.Reader, name string) error {
+	text := bufio.NewReaderSize(in, maxLine+1)
+	head, _ := text.Peek(maxLine + 1) // ReadAll returns the error
+	document := bytes.HasPrefix(bytes.TrimLeft(head, "\xef\xbb\xbf \t"), []byte("{"))
+	if len(head) > maxLine && !document && !bytes.Contains(head, []byte("\n")) {
+		return fmt.Errorf("%s:1: the first line is longer than %d bytes: no output of a benchmark has such a line",
+			name, maxLine)
+	}
+	data, err := io.ReadAll(text)
+	if err != nil {
+		return err
+	}
 	// Windows editors write a byte order mark.
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(data) == 0 {
 		return fmt.Errorf("%s:1: it is empty", name)
 	}
 	// The first bytes decide the kind. Benchmark text may begin with anything, so it is the default.
-	head := bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n")
+	head = bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n")
 	before := r.records + r.again
-	var err error
 	switch {
 	case attached.Match(head):
 		err = r.bpftrace(data, name)

@@ -3,10 +3,12 @@ package load
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -122,6 +124,25 @@ func TestStandardInput(t *testing.T) {
 	assert.Equal(t, []string{"testdata/python.json", "-"},
 		[]string{records[0].Source, records[1].Source})
 	assert.Contains(t, records[1].Missing, "stdin:5")
+}
+
+// The rest of a text whose first line is too long is not read, and a line in pieces takes no more memory than the
+// longest line.
+func TestLinesWithoutEnd(t *testing.T) {
+	for _, fill := range []string{"x", " ", "\x00"} {
+		endless := io.MultiReader(strings.NewReader(strings.Repeat(fill, 2*maxLine)), iotest.ErrReader(io.ErrNoProgress))
+		_, _, _, err := read(t, Options{Stdin: endless}, "-")
+		assert.ErrorContains(t, err, "stdin:1: the first line is longer than 61440 bytes")
+	}
+	var p packageText
+	for range 9 {
+		p.add(strings.Repeat("x", maxLine), 1)
+	}
+	p.add("\n", 2)
+	p.add("BenchmarkA 1 2 ns/op\n", 3)
+	require.Len(t, p.lines, 2)
+	assert.Len(t, p.lines[0], 2*maxLine+1)
+	assert.Equal(t, "BenchmarkA 1 2 ns/op\n", p.lines[1])
 }
 
 func TestWhatCannotBeRead(t *testing.T) {

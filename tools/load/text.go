@@ -120,7 +120,10 @@ func (p *packageText) add(text string, at int) {
 	// The testing package begins lines with ^V for test2json; some tools keep it.
 	for piece := range strings.Lines(strings.ReplaceAll(text, "\x16", "")) {
 		if n := len(p.lines) - 1; n >= 0 && !strings.HasSuffix(p.lines[n], "\n") {
-			p.lines[n] += piece
+			// The rest of a line that is too long is left out: the line is reported and skipped.
+			if len(p.lines[n]) <= maxLine || strings.HasSuffix(piece, "\n") {
+				p.lines[n] += piece
+			}
 			p.at[n] = at
 		} else {
 			p.lines, p.at = append(p.lines, piece), append(p.at, at)

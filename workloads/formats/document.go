@@ -54,7 +54,7 @@ func openDocument(path, list string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	for list != "" { // JSON lines are a sequence of values
+	for blanks := 0; list != "" && blanks < maxValue; blanks++ { // JSON lines are a sequence of values
 		head, err := text.Peek(1)
 		if err != nil || !strings.Contains(" \t\r\n{", string(head)) {
 			break

@@ -67,7 +67,7 @@ func kvGroup(path string) (group int64, note string, err error) {
 		return 0, "", err
 	}
 	defer text.Close() // only read from
-	lines, tokens, full := &lineReader{text, 0}, map[int64]int{}, false
+	lines, tokens, full := &lineReader{textFile: text}, map[int64]int{}, false
 	for range CheckedRows {
 		line, err := lines.next()
 		if err != nil && !IsMalformed(err) {
@@ -77,6 +77,7 @@ func kvGroup(path string) (group int64, note string, err error) {
 		if err != nil || json.Unmarshal(line, &b) != nil {
 			continue
 		}
+		lines.usable = true
 		for _, text := range b.Events {
 			var e kvEvent
 			if json.Unmarshal(text, &e) != nil || !e.stores() {

@@ -76,10 +76,11 @@ const lfsPointer = "version https://git-lfs"
 func (t *textFile) Close() error { return errors.Join(t.unpack.Close(), t.file.Close()) }
 
 // lineReader reads a file line by line. Its memory is constant: a line longer than the buffer is a
-// malformed row.
+// malformed row. Before the first usable line it ends the reading: the file has another format.
 type lineReader struct {
 	*textFile
-	number int // number of the line last returned, from 1
+	number int  // number of the line last returned, from 1
+	usable bool // a line had the right format
 }
 
 // next returns the next line that is not blank, without its line break, and io.EOF after the last
@@ -92,6 +93,10 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		l.number++
 		long := errors.Is(err, bufio.ErrBufferFull)
+		if long && !l.usable {
+			return nil, fmt.Errorf("read trace %s: line %d is longer than %d bytes, and no line before it "+
+				"has a row: give a file of this format", l.path, l.number, l.Size())
+		}
 		for errors.Is(err, bufio.ErrBufferFull) { // skip the rest of the line
 			_, err = l.ReadSlice('\n')
 		}
@@ -146,7 +151,7 @@ func (t Table[R]) Open(path string) (*CSV[R], error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &CSV[R]{lineReader: lineReader{text, 0}, table: t}
+	c := &CSV[R]{lineReader: lineReader{textFile: text}, table: t}
 	c.csv = csv.NewReader(&c.line)
 	c.csv.FieldsPerRecord, c.csv.TrimLeadingSpace, c.csv.ReuseRecord = -1, true, true
 	return c, nil
@@ -194,6 +199,7 @@ func (c *CSV[R]) Next() (row R, err error) {
 			return row, malformed("%s %q: %w", column.Name, field[:min(len(field), 40)], err)
 		}
 	}
+	c.usable = true
 	return row, nil
 }
 

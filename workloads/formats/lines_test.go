@@ -31,6 +31,30 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// A line longer than the buffer ends the reading of a file without a usable line before it.
+func TestLongLineFirst(t *testing.T) {
+	azure, good := "2024-01-02 03:04:05,100,10\n", `{"timestamp": 0, "hash_ids": [1]}`+"\n"
+	for _, tc := range []struct {
+		format       Format
+		before, good string
+		limit        int
+	}{
+		{Azure, "", azure, maxLine},
+		{Azure, "TIMESTAMP,ContextTokens,GeneratedTokens\n", azure, maxLine},
+		{Blocks, "", good, maxBlockLine},
+	} {
+		for _, fill := range []string{"x", " "} {
+			text := tc.before + strings.Repeat(fill, tc.limit+1) + "\n" + tc.good
+			r, err := tc.format.Open(file(t, "a.jsonl", text))
+			require.NoError(t, err)
+			_, err = r.Next()
+			assert.ErrorContains(t, err, "and no line before it has a row")
+			assert.False(t, IsMalformed(err))
+			require.NoError(t, r.Close())
+		}
+	}
+}
+
 // Files that are cut or not compressed.
 func TestBrokenCompression(t *testing.T) {
 	whole := strings.Repeat("2024-01-02 03:04:05,100,10\n", 99)

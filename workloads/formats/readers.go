@@ -56,12 +56,13 @@ func openJSONLines[T any](path string, rows func(out *rowReader, line *T) error)
 	if err != nil {
 		return nil, err
 	}
-	lines := &lineReader{text, 0}
+	lines := &lineReader{textFile: text}
 	return readRows(lines, func(to *T) error {
 		line, err := lines.next()
 		if err == nil {
 			err = unmarshal(line, to)
 		}
+		lines.usable = lines.usable || err == nil
 		return err
 	}, rows), nil
 }
