@@ -157,7 +157,10 @@ func (c *Cache) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
-	b.idle = c.clock.NewEvent()
+	if b.idle == nil { // another Close may wait for the same writers
+		b.idle = c.clock.NewEvent()
+	}
+	idle := b.idle
 	c.mu.Unlock()
-	return b.idle.Wait(ctx)
+	return idle.Wait(ctx)
 }

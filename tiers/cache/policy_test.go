@@ -221,3 +221,25 @@ func TestWriteBehindIsBounded(t *testing.T) {
 		assert.Len(t, stores[tiers.Storage].objects, 2)
 	})(t)
 }
+
+// Every one of several concurrent calls of Close returns when the copies are written.
+func TestConcurrentCloses(t *testing.T) {
+	bubble(func(t *testing.T) {
+		c, stores := policyCache(t, 0, false, Policy{Place: WriteThrough, Behind: 250}, 0, 1000, 2000)
+		held, closed := make(chan struct{}), make(chan error, 2)
+		stores[tiers.Storage].pause = func() { <-held }
+		_, _, err := use(t.Context(), c, &Lease{}, Want{Key: "e", Size: 100, Write: true})
+		require.NoError(t, err)
+		synctest.Wait() // the copy has begun
+		for range 2 {
+			go func() { closed <- c.Close(t.Context()) }()
+			synctest.Wait()
+		}
+		assert.Empty(t, closed, "a copy is being written")
+		close(held)
+		synctest.Wait()
+		require.Len(t, closed, 2)
+		assert.NoError(t, <-closed)
+		assert.NoError(t, <-closed)
+	})(t)
+}
