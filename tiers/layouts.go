@@ -1,6 +1,11 @@
 package tiers
 
-import "time"
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Layout selects how a storage tier keeps entries in files. The zero Layout is one file per entry.
 type Layout struct {
@@ -153,6 +158,20 @@ func (l Layout) Spec() (spec LayoutSpec, ok bool) {
 		}
 	}
 	return spec, false
+}
+
+// VLLMDir returns the directory in which vLLM keeps a model's blocks, in files and in object stores. vLLM hashes its
+// whole configuration, of which this suite only has the model.
+func VLLMDir(model string) string {
+	model = strings.ReplaceAll(model, "/", "_")
+	sum := sha256.Sum256([]byte(model))
+	return fmt.Sprintf("%s_%x_r0", model, sum[:6])
+}
+
+// VLLMFile returns the path of a block with this hash and of a group of layers, which count from 0. The first
+// digits of the hash spread the files over directories.
+func VLLMFile(dir, hash string, group int) string {
+	return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", dir, hash[:3], hash[3:5], group, hash)
 }
 
 // EngineLayoutOf returns the engine's layout of that name.

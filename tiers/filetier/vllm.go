@@ -2,8 +2,6 @@ package filetier
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -35,18 +33,14 @@ type vllmFS struct {
 	model, dir string
 }
 
-// newVLLMFS names the directory. The engine hashes its configuration, of which this suite only has
-// the model. The first digits of their hash spread files over directories. Groups of layers count from
-// 0. The temporary name has the process id, where each thread of the engine has a random number.
+// newVLLMFS names the directory. The temporary name has the process id, where each thread of the engine has a
+// random number.
 func newVLLMFS(b base) layout {
-	model := strings.ReplaceAll(b.t.cfg.Model, "/", "_")
-	sum := sha256.Sum256([]byte(model))
-	l := &vllmFS{model: model, dir: fmt.Sprintf("%s_%s_r0", model, hex.EncodeToString(sum[:])[:12])}
+	l := &vllmFS{model: strings.ReplaceAll(b.t.cfg.Model, "/", "_"), dir: tiers.VLLMDir(b.t.cfg.Model)}
 	l.perFile = perFile{base: b, look: b.calls.access, prepare: l.parents,
 		flags: unix.O_EXCL | unix.O_TRUNC, mode: 0o644,
 		name: func(o tiers.Object) string {
-			h := workdir.Hash(o)
-			return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", l.dir, h[:3], h[3:5], max(0, o.Layer-1), h)
+			return tiers.VLLMFile(l.dir, workdir.Hash(o), max(0, o.Layer-1))
 		},
 		temporary: func(path string) string { return fmt.Sprintf("%s_%d.tmp", path, os.Getpid()) }}
 	return l

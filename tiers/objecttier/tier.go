@@ -2,8 +2,6 @@ package objecttier
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync"
@@ -258,13 +256,10 @@ func (n Names) Name(o tiers.Object) string {
 		return fan + "/" + name
 	}
 	sum := workdir.Hash(o)
-	if n.Format == LMCache {
+	if n.Format == LMCache { // other names than those of its files
 		// The four bytes are world size, rank, local world size and local rank.
 		return fmt.Sprintf("%s@%02x%02x%02x%02x@0@%s", n.Model, n.Ranks, n.Rank, n.Ranks, n.Rank,
 			sum)
 	}
-	// vLLM hashes its whole configuration. The suite only has the model.
-	model := sha256.Sum256([]byte(n.Model))
-	return fmt.Sprintf("%s_%s_r0/%s/%s_g0/%s.bin", strings.ReplaceAll(n.Model, "/", "_"),
-		hex.EncodeToString(model[:])[:12], sum[:3], sum[3:5], sum)
+	return tiers.VLLMFile(tiers.VLLMDir(n.Model), sum, 0) // the groups of a hybrid model are one object
 }

@@ -268,7 +268,7 @@ func TestNamesAreTheEngines(t *testing.T) {
 			`^org/m-8b@01000100@0@[0-9a-f]{64}$`},
 		{objecttier.Names{Format: objecttier.LMCache, Model: "m", Rank: 3, Ranks: 8}, `^m@08030803@0@[0-9a-f]{64}$`},
 		{objecttier.Names{Format: objecttier.VLLM, Model: "org/m-8b", Ranks: 1},
-			`^org_m-8b_[0-9a-f]{12}_r0/[0-9a-f]{3}/[0-9a-f]{2}_g0/[0-9a-f]{64}\.bin$`},
+			`^org_m-8b_33f5ebf10e8a_r0/[0-9a-f]{3}/[0-9a-f]{2}_g0/[0-9a-f]{64}\.bin$`},
 	} {
 		assert.Regexp(t, c.want, c.names.Name(o))
 		assert.NotEqual(t, c.names.Name(o), c.names.Name(other))
