@@ -66,12 +66,12 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 	return append(append(bad, threadsFit(v, use)...), resultsApart(v)...)
 }
 
-// threadsFit returns a violation if the requests in flight on files may need more threads than this process can
-// start. The threads of an imitated engine limit its requests.
+// threadsFit returns a violation if the run may need more threads than this process can start: the kernel kills it
+// then. Each request in flight is a system call in a thread of its own. The threads of an imitated engine limit its
+// requests.
 func threadsFit(v *params.Values, use buffer.Use) params.Violations {
-	if v.NoStorage() || v.OnObjects() {
-		return nil
-	}
+	// Of the runtime, rings and processors. Measured with two processors: 20, of which 9 exist before the run.
+	harness := 16 + runtime.NumCPU()
 	_, n := use.Buffers()
 	if v.ReadThreads > 0 && v.WriteThreads > 0 {
 		n = min(n, v.ReadThreads+v.WriteThreads)
@@ -79,11 +79,16 @@ func threadsFit(v *params.Values, use buffer.Use) params.Violations {
 	if v.IOEngine == ioengine.URing {
 		n = 0
 	}
-	// A worker opens, flushes and removes files in a thread, too.
-	if err := params.CheckThreads(max(n, use.Workers), v.LocalRanks, host.Threads); err != nil {
-		return params.Violations{err.Error()}
+	n = max(n, use.Workers) // which open, flush and remove files
+	limit, source := host.Threads()
+	have := int(limit) / max(1, v.LocalRanks)
+	if limit == 0 || n+harness <= have || v.NoStorage() || v.OnObjects() {
+		return nil
 	}
-	return nil
+	return params.Violations{fmt.Sprintf("threads: the run needs %d: %d requests in flight, %d harness; %d for each of "+
+		"%s can start according to %s; raise that limit, or give fewer -workers or a smaller -io-depth, for at most "+
+		"%d requests in flight", n+harness, n, harness, have, units.Plural(int64(v.LocalRanks), "rank"), source,
+		max(0, have-harness))}
 }
 
 // startable returns violations for what the first trial would find: a cache directory in which this rank cannot

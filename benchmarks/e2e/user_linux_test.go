@@ -187,8 +187,8 @@ func TestThreadsMustFit(t *testing.T) {
 	load := append(append(b.micro(), b.places()...), "-test.bench=PrefillOnly", "-division=open",
 		"-storage-capacity-gb=0.05", "-num-users=64", "-test.benchtime=300ms")
 	text := b.refused(append(load, "-workers=64")...)
-	m := regexp.MustCompile(`(?m)^threads: the run needs \d+: \d+ requests in flight, \d+ harness; \d+ can start according ` +
-		`to .*/pids.max; raise that limit by \d+, or give .* for at most (\d+) requests in flight$`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`(?m)^threads: the run needs \d+: \d+ requests in flight, \d+ harness; \d+ for each of 1 rank can ` +
+		`start according to .*/pids.max; raise that limit, or give .* for at most (\d+) requests in flight$`).FindStringSubmatch(text)
 	require.NotNil(t, m, text)
 	fits, err := strconv.Atoi(m[1])
 	require.NoError(t, err)

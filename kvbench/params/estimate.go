@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"strconv"
 
 	"kvbench/kvbench/units"
@@ -174,28 +173,6 @@ func CheckMemory(m Memory, cure string, localRanks int, l host.Limits) error {
 		cure = "the run more memory: no parameter makes the harness smaller"
 	}
 	return fmt.Errorf("memory: %s; give %s", needs, cure)
-}
-
-// harnessThreads are the threads of a run that do not wait for the storage: of the runtime, of garbage
-// collection, of rings and of the processors. Measured with two processors: 20, of which 9 exist before the run.
-func harnessThreads() int64 { return 16 + int64(runtime.NumCPU()) }
-
-// CheckThreads refuses a run that may need more threads than one of so many clients of this host can start,
-// because each request in flight is a system call in a thread of its own. A program that cannot start a thread is
-// killed. limit returns how many it can start, and what limits them.
-func CheckThreads(inFlight, localRanks int, limit func() (int64, string)) error {
-	have, source := limit()
-	have, need := have/int64(max(1, localRanks)), int64(inFlight)+harnessThreads()
-	if have == 0 || need <= have {
-		return nil
-	}
-	if localRanks > 1 {
-		source += fmt.Sprintf(" for each of %d ranks", localRanks)
-	}
-	return fmt.Errorf("threads: the run needs %d: %d requests in flight, %d harness; %d can start according to %s; "+
-		"raise that limit by %d, or give fewer -workers or a smaller -io-depth, for at most %d requests in flight",
-		need, inFlight, harnessThreads(), have, source, (need-have)*int64(max(1, localRanks)),
-		max(0, have-harnessThreads()))
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
