@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/compute"
@@ -40,8 +42,8 @@ func newKind[T any](parse func(string) (T, error), format func(T) string) kind {
 // kinds has the kinds without limits, by name.
 var kinds = map[string]kind{
 	"text": text(func(s string) (string, error) { return s, nil }),
-	"path": newKind(func(s string) (path, error) { return path(s), nil },
-		func(p path) string { return string(p) }),
+	"name": text(parseName),
+	"path": newKind(parsePath, func(p path) string { return string(p) }),
 	"bool": newKind(parseBool, strconv.FormatBool),
 
 	"window":           newKind(parseWindow, Window.String),
@@ -57,6 +59,23 @@ var kinds = map[string]kind{
 	"nonce":            text(parseNonce),
 	"checkpoint-model": text(parseCheckpointModel),
 	"scale":            newKind(parseScale, formatScale),
+}
+
+// parseName reads a name, which is a cell of tables.
+func parseName(s string) (string, error) {
+	const most = 200
+	if utf8.RuneCountInString(s) > most || strings.ContainsFunc(s, unicode.IsControl) {
+		return "", fmt.Errorf("at most %d characters, without control characters", most)
+	}
+	return s, nil
+}
+
+// parsePath refuses what a file of environment variables adds to a path.
+func parsePath(s string) (path, error) {
+	if strings.HasSuffix(s, "\r") || strings.HasPrefix(s, `"`) && strings.HasSuffix(s, `"`) {
+		return "", errors.New("a path without quotes around it and without a carriage return at its end")
+	}
+	return path(s), nil
 }
 
 // kindOf reads a column of the table: a kind and its limits, "one of" words, or a word "or" a kind.

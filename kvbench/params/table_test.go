@@ -114,3 +114,20 @@ func TestEveryEngineIsRanked(t *testing.T) {
 		assert.Equal(t, want, bench(t, "Engines").set[d]["sweep"])
 	}
 }
+
+// A name is a cell of tables. A path has nothing that a file of environment variables adds.
+func TestNamesAndPaths(t *testing.T) {
+	for text, want := range map[string]string{"PM9A3 1.92 TB ü": "", strings.Repeat("ü", 200): "",
+		strings.Repeat("x", 201): "at most 200 characters", "a\nb": "without control characters",
+		"a\r": "without control characters"} {
+		_, err := kindOf("name").parse(text)
+		assert.Equal(t, want == "", err == nil, "%q: %v", text, err)
+		if err != nil {
+			assert.ErrorContains(t, err, want)
+		}
+	}
+	for text, fine := range map[string]bool{"/kv": true, "/a b\nc": true, `/a "b"`: true, "/kv\r": false, `"/kv"`: false} {
+		_, err := kindOf("path").parse(text)
+		assert.Equal(t, fine, err == nil, "%q: %v", text, err)
+	}
+}

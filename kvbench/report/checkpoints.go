@@ -94,7 +94,7 @@ func spread(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	})
 	what, basis, by := "time", "", ""
 	if !c.Streamed() {
-		what, basis = "checkpoint", " (total ÷ slowest accelerator)"
+		what, basis = "checkpoint", " (mean of the rates, each total ÷ slowest accelerator)"
 		by = fmt.Sprintf(", by accelerator %d", slowest.Slowest)
 	}
 	return fmt.Sprintf("%s, %.3f ± %.3f s, %s%s, the slowest %s%s",

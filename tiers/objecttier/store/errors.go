@@ -133,6 +133,9 @@ func (c *Client) classify(a *attempt, err error) *Error {
 	case a.status == 0: // the library refused the request before sending it
 		e.Cause = "client"
 	default:
+		if a.status == http.StatusOK { // an answer of 200 may contain an error
+			e.Cause = cmp.Or(e.Code, e.Cause)
+		}
 		e.again = !e.full() &&
 			(slices.Contains(transient, e.Cause) || slices.Contains(transient, e.Code))
 		if e.Status >= 500 && e.Status != http.StatusNotImplemented && !e.full() {

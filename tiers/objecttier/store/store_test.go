@@ -403,6 +403,23 @@ func TestALostAnswerOfComplete(t *testing.T) {
 	})
 }
 
+// An answer of 200 may contain an error, which is the cause then.
+func TestAnErrorInTheAnswerOfComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, 1, inMemory, func(c *store.Config) { c.Retries = 0 })
+		require.NoError(t, s.server.SetRules(s3test.Rule{Op: s3test.Complete,
+			Fault: s3test.Fault{Kind: s3test.Status, Status: 200, Code: "InternalError"}}))
+		id, err := s.Create(t.Context(), "k")
+		require.NoError(t, err)
+		p, _, err := s.PutPart(t.Context(), "k", id, 1, 100, body(data(100)))
+		require.NoError(t, err)
+		_, err = s.Complete(t.Context(), "k", id, 100, []store.Part{p})
+		var e *store.Error
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, "InternalError", e.Cause)
+	})
+}
+
 // The time limit is for the wait between two pieces of an answer: here a byte each 0.2 s, for 20 s and longer.
 func TestAnswersThatTakeLongerThanTheTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
