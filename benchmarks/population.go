@@ -21,7 +21,8 @@ import (
 const surveyedRows, surveyedTexts = 100_000, 10_000
 
 // population describes the users or the data set from which the trials of a point draw their requests. It
-// returns nil for a point without requests. The error is of a recording that a trial would refuse, or io.EOF.
+// returns nil for a load without users and without a data set. The error is io.EOF if the whole data set was read,
+// nil if only its first rows were read, else the error for which a trial would refuse the recording.
 func population(v *params.Values) (p *result.Population, err error) {
 	if v.Skip() != "" || v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
 		return nil, nil
@@ -69,8 +70,8 @@ func population(v *params.Values) (p *result.Population, err error) {
 	return p, err
 }
 
-// operations reads the start of an I/O trace, with the errors of population. It returns the bytes of all writes, 0
-// if it has not read them all.
+// operations reads an I/O trace, at most surveyedRows rows, and returns the bytes of its writes. It returns 0 if the
+// trace has more rows. The errors are those of population.
 func operations(v *params.Values) (written int64, err error) {
 	rows, err := iotrace.Open(v.IOTraceReplay, v.TraceAllowMalformed, v.TraceSpeedup == 0)
 	if err == nil {
@@ -88,7 +89,7 @@ func operations(v *params.Values) (written int64, err error) {
 	return written, err
 }
 
-// populate finds the populations of all points. Points with the same data set share a population. It returns a
+// populate fills populations for all points, and replayed (bytes written) for I/O traces. Points with the same data set share a population. It returns a
 // violation for each recording that a trial would refuse.
 func (p *plan) populate() (bad params.Violations) {
 	known := map[string]*result.Population{}
@@ -149,7 +150,7 @@ func (p *plan) opening() (lines []string) {
 }
 
 // describe adds to a result's workload its population, the GPUs of the simulated server, and the features in
-// force. It lists only features that a user may expect to be on or off.
+// force. A feature that the load does not have in any case, or that is switched off, is not listed.
 func (p *plan) describe(v *params.Values, w *result.Workload) {
 	if v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace {
 		return

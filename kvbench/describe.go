@@ -187,8 +187,8 @@ func (t *trial) readMeters() reading {
 	return reading{readAt: t.Clock.Now(), usage: t.cfg.Usage(), stat: t.readDevice(), rootStats: t.readRoots()}
 }
 
-// Suspend suspends the measurement until Resume: what the process and the device do meanwhile is not in the
-// result's CPU time and device counters.
+// Suspend suspends the measurement of CPU time and device counters until Resume. All other counters (allocations,
+// garbage collection, context switches, waits, cards) go on, and include the suspended span.
 func (e *Env) Suspend() {
 	e.trial.metering.Lock()
 	defer e.trial.metering.Unlock()
@@ -202,7 +202,7 @@ func (e *Env) Resume() {
 	e.trial.resume()
 }
 
-// resume is Resume. Callers hold metering.
+// resume leaves the suspended span out of CPU time and device counters. Callers hold metering.
 func (t *trial) resume() {
 	from := t.suspended
 	if from == nil {
@@ -219,7 +219,7 @@ func (t *trial) resume() {
 }
 
 // measured writes into the result how far the counters of process and device have grown since the window
-// opened.
+// opened. CPU time and device counters leave out suspended spans.
 func (t *trial) measured() {
 	t.metering.Lock()
 	defer t.metering.Unlock()
@@ -252,8 +252,9 @@ func (t *trial) measured() {
 	}
 }
 
-// busyShare returns the share of the time since the first reading, without what was suspended, in which a device had
-// requests. That time is longer than the window. The kernel counts in ticks of up to 4 ms, so it may count more than passed.
+// busyShare returns the share of the measured time in which a device had requests in flight. The measured time begins with
+// the first reading, shortly before the window, and leaves out suspended spans (Suspend). The kernel counts in ticks of up
+// to 4 ms, so its busy time may exceed the measured time.
 func (t *trial) busyShare(d host.BlockStat) *float64 {
 	passed := t.Clock.Now() - t.readAt
 	return units.Ratio(min(d.IOTicks, passed), passed)

@@ -30,7 +30,7 @@ type packet struct {
 // method executes a call. in is the JSON of the argument, out is encoded as JSON.
 type method func(in json.RawMessage) (out any, err error)
 
-// handle makes a method of a function that sets its answer.
+// handle makes a method from a function f, which writes the answer into its second argument.
 func handle[In, Out any](f func(In, *Out) error) method {
 	return func(text json.RawMessage) (any, error) {
 		var in In
@@ -141,8 +141,8 @@ func (c *caller) end(number uint64, answer json.RawMessage, err error) {
 	close(k.done)
 }
 
-// receive takes the answers until the connection ends. It leaves the connection open: the other side finds out
-// itself why it ended.
+// receive takes the answers until a read fails, and then ends all calls in flight. It does not close the
+// connection: the other side has its own timeout, and its own reason.
 func (c *caller) receive() {
 	in := json.NewDecoder(c.conn)
 	for {
@@ -170,15 +170,15 @@ func (c *caller) receive() {
 func (c *caller) close() { _ = c.conn.Close() }
 
 // Each rank sends a heartbeat once a second, and the coordinator answers it. The kernel closes the connection of a
-// process that dies, so its other side notices that at once. A side that is silent may continue: a process or a
-// virtual machine that stands still, a network. Its other side waits for it up to the timeout of the link.
+// process that dies, so the other side notices the death at once. A silent side may continue later, for example
+// after its process, its virtual machine or the network was stopped. The other side waits up to the timeout of the link.
 const (
 	heartbeatInterval = time.Second
 	silenceLeast      = 4 * time.Second  // the least silence of a rank that is reported
 	shortTimeout      = 10 * time.Second // before the hello, and after a stop: launchers kill a job that ends late
 )
 
-// errSilent is in the error of a read from a side that sends nothing.
+// errSilent is wrapped by the error of a read if the other side has sent nothing for the timeout.
 var errSilent = errors.New("has not answered")
 
 // maxHello is how many bytes a connection may send until its rank is admitted.
@@ -188,19 +188,19 @@ const maxHello = 1 << 20
 type link struct {
 	net.Conn
 	timeout atomic.Int64        // in ns; 0: shortTimeout
-	wrote   atomic.Bool         // since the last look, a piece of a message
+	wrote   atomic.Bool         // a full piece (64 KiB) was written in this interval
 	left    atomic.Int64        // bytes that the other side may still send
-	silence func(time.Duration) // called after a silence that is reported; may be nil
+	silence func(time.Duration) // called when a silence of at least silenceLeast has ended; may be nil
 	ended   func(error)         // called with the error that ends reading
 }
 
-// silenceMost returns the timeout.
+// silenceMost returns the longest silence of the other side before the connection counts as ended.
 func (l *link) silenceMost() time.Duration {
 	return cmp.Or(time.Duration(l.timeout.Load()), shortTimeout)
 }
 
-// Read implements io.Reader. It looks once per interval, and counts the intervals in which nothing came: in a
-// stop of its own process this is one.
+// Read implements io.Reader. It adds up the intervals in which nothing came, at most heartbeatInterval for each
+// read. So a long stop of its own process counts as one interval, and not as a silence of the other side.
 func (l *link) Read(p []byte) (n int, err error) {
 	quiet := time.Duration(0)
 	for {

@@ -35,7 +35,7 @@ func (b *builder) busy() {
 	h.Busy = n
 }
 
-// deviceCounters adds the application's bytes to the kernel's.
+// deviceCounters writes the application's bytes next to the kernel's counters, for comparison.
 func (b *builder) deviceCounters() {
 	w := &b.r.DeviceCounters
 	stored := &b.n.Tiers[tiers.Storage]
@@ -233,7 +233,7 @@ func (b *builder) unfilledBucket() {
 const otherRate = 2
 
 // sweep warns if the queue-depth sweep cannot have found the number in flight: by itself, or because the
-// window moved much more or less with as many. Removals take their time of the window alone.
+// window moved much more or less with as many. A window with removals is not compared, because the sweep removes nothing.
 func (b *builder) sweep() {
 	p := b.r.PlainIO
 	if p == nil {

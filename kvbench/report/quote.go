@@ -225,9 +225,10 @@ func Verdicts(trials []*result.Result) string {
 }
 
 // Doubts is the rule of what may be quoted, for all documents. It returns the reasons why a metric of one
-// benchmark must not be quoted as the storage's. There are none under these conditions: there are at least
-// three trials, all complete and none simulated. The storage limited them, in windows of at least 10 s. The
-// device moved the bytes. The trials differ by at most 20 %. A reason may be in the list more than once.
+// benchmark must not be quoted as the storage's. The main conditions: at least three trials, all complete and
+// none simulated. The storage limited them (exceptions: Limited), in windows of at least 10 s (not for removals
+// and checkpoints). The device moved the bytes. The trials differ by at most 20 %. doubtsOf and
+// doubtsOfCheckpoint have the others. A reason may be in the list more than once.
 func Doubts(trials []*result.Result, unit string) (list []string) {
 	for _, r := range trials {
 		switch {
@@ -472,9 +473,6 @@ func moreLoad(r *result.Result) string {
 	switch {
 	case r.Harness.Busy.ThinkingNS > r.Harness.WorkerIdleNS:
 		return "workers waited for the GPU: leave out -gpu and -prefill-rate"
-	case r.Checkpoint != nil:
-		return fmt.Sprintf("accelerators waited for the slowest one: -checkpoint-accelerators %d",
-			2*r.Checkpoint.Accelerators)
 	case r.Workload.Users > 0:
 		return fmt.Sprintf("workers waited for requests: more users, -num-users %d", 2*r.Workload.Users)
 	case slices.ContainsFunc(r.Parameters, slow):

@@ -14,9 +14,10 @@ type evidence struct {
 	storage result.Tier // Level is "" if the run has no storage tier
 	busy    float64     // ns, busy time summed over workers
 
-	// unloaded is the share of the workers' time in which they waited for a GPU, or had no request. An idle
-	// worker takes the next request at once, so a queued request waits for its own turn or for its user.
-	unloaded float64
+	// idle is the share of the workers' time in which they waited for a GPU, or had no request. It is 0 for
+	// checkpoints. A request may be queued while workers are idle: it waits for the previous turn of its
+	// conversation, or for its user.
+	idle     float64
 	shared   float64  // bytes of the device ÷ bytes of the run
 	requests float64  // requests of the device ÷ the run's part of them
 	capacity float64  // share of busy time: waiting for capacity
@@ -38,7 +39,7 @@ func gather(r *result.Result) *evidence {
 	h, b := &r.Harness, &r.Harness.Busy
 	e := &evidence{Result: r, storage: r.Tier("storage"), busy: float64(h.WorkerBusyNS)}
 	if r.Checkpoint == nil { // an accelerator that has ended waits for the slowest
-		e.unloaded = ratio(b.ThinkingNS+h.WorkerIdleNS, h.WorkerIdleNS+h.WorkerBusyNS)
+		e.idle = ratio(b.ThinkingNS+h.WorkerIdleNS, h.WorkerIdleNS+h.WorkerBusyNS)
 	}
 	e.capacity, e.deletion = e.of(b.RoomNS), e.of(b.RemovalNS)
 	// Discards overlap, so the sum of their times may exceed the window.
@@ -69,9 +70,9 @@ func (e *evidence) cores() float64 {
 	return n
 }
 
-// compareDevice compares the device's bytes and requests with the run's. It does nothing with buffered I/O,
-// whose read-ahead and write-back change the device's bytes, for a removal, which moves only the
-// filesystem's own bytes, and for one rank of several, because other ranks may use the device.
+// compareDevice compares the device's bytes and requests with the run's. It skips three cases. With buffered I/O
+// read-ahead and write-back change the device's bytes. A removal moves only the filesystem's own bytes. With
+// one rank of several, other ranks may use the device.
 func (e *evidence) compareDevice() {
 	d := &e.DeviceCounters
 	if d.ReadBytes == nil || d.WriteBytes == nil || e.IO.Mode != "direct" || e.Removal != nil ||
@@ -84,8 +85,8 @@ func (e *evidence) compareDevice() {
 	if d.ReadIOs == nil || d.WriteIOs == nil {
 		return
 	}
-	// The kernel may split a request of the run, where its file is in pieces on the device. So only as many
-	// requests are of others as the bytes that the run did not move allow.
+	// The kernel splits a request of the run if the file is in pieces on the device. So a surplus of requests
+	// does not prove another process. It counts up to (device's bytes − run's bytes) ÷ blockBytes.
 	all := *d.ReadIOs + *d.WriteIOs
 	others := min(all-e.storage.Read.Requests-e.storage.Write.Requests, (moved-own)/blockBytes)
 	e.requests = ratio(all, all-max(0, others))
@@ -98,7 +99,7 @@ func (e *evidence) divideBusyTime() {
 	process := b.GenerationNS + b.HostNS + b.DispatchNS + b.HandoverNS
 	if e.EndedBy != result.EndedBySignal && e.busy > 0 {
 		operations := b.StorageNS + b.OtherTiersNS + max(b.ClearingNS, b.RemovalNS) + b.RoomNS +
-			b.WriteLimitNS + b.WriterNS + b.BuffersNS + b.ThinkingNS + process - b.HandoverNS // part of StorageNS
+			b.WriteLimitNS + b.WriterNS + b.BuffersNS + b.ThinkingNS + process - b.HandoverNS // HandoverNS is a part of StorageNS
 		e.rest = max(0, 1-e.of(operations))
 		e.harness = units.Finite(e.rest + e.of(process))
 	}

@@ -38,12 +38,15 @@ func (e *evidence) loadReason() string {
 	all := e.Harness.WorkerIdleNS + e.Harness.WorkerBusyNS
 	text := fmt.Sprintf("workers had no request for %s of the time", share(ratio(e.Harness.WorkerIdleNS, all)))
 	if n := e.Harness.Busy.ThinkingNS; n > 0 {
-		text += fmt.Sprintf(", workers waited for a GPU, or as long as one would compute, for %s",
+		text += fmt.Sprintf(" and waited for a GPU, or as long as one would compute, for %s",
 			share(ratio(n, all)))
 		if f := e.FirstToken; f != nil && f.GPUBusyShare != nil {
-			text += fmt.Sprintf(" (it was busy for %s of the window; -prefill-rate, -gpu)",
+			text += fmt.Sprintf(" (the GPU was busy for %s of the window; -prefill-rate, -gpu)",
 				units.Percent(f.GPUBusyShare))
 		}
+	}
+	if e.Harness.Busy.ThinkingNS > 0 {
+		text += fmt.Sprintf(": %s together", share(e.idle))
 	}
 	return fmt.Sprintf("%s (limit %s)", text, share(idleLimit))
 }
@@ -54,9 +57,10 @@ func (e *evidence) sharedReason() string {
 		return fmt.Sprintf("the device completed %d I/O requests, %s times those of the run (limit %s): "+
 			"another process used it", *d.ReadIOs+*d.WriteIOs, number(e.requests), number(sharedLimit))
 	}
-	return fmt.Sprintf("the device moved %s, %s times the %s of the run (limit %s): another "+
-		"process used it", bytes(*d.ReadBytes+*d.WriteBytes), number(e.shared),
-		bytes(d.AppReadBytes+d.AppWriteBytes), number(sharedLimit))
+	moved := *d.ReadBytes + *d.WriteBytes
+	return fmt.Sprintf("the device moved %s, %s times the %s of the run and its files' metadata (limit %s): "+
+		"another process used it", bytes(moved), number(e.shared), bytes(int64(float64(moved)/e.shared)),
+		number(sharedLimit))
 }
 
 // capacityReason names the tier for which workers waited the longest.
@@ -176,7 +180,7 @@ func (e *evidence) missing() string {
 	case units.OrZero(e.slowdown) >= slowdownLeast:
 		return ""
 	case e.slowdown != nil:
-		return e.took() + ", so that was not the storage's latency alone"
+		return e.took() + ", so the latency before the window was not the storage's alone"
 	}
 	why := cmp.Or(e.Harness.Unloaded.Reason, "it was not measured")
 	return "the latency at queue depth 1 before the window is missing: " + why

@@ -64,7 +64,7 @@ func Judge(r *result.Result) result.Verdict {
 		v.Kind, v.Reason = result.NoVerdict, "the trial failed"
 	case r.WindowNS <= 0:
 		v.Kind, v.Reason = result.NoVerdict, "there was no window in which anything was measured"
-	case e.unloaded > idleLimit:
+	case e.idle > idleLimit:
 		say(result.LoadLimited, e.loadReason())
 	case max(e.shared, e.requests) > sharedLimit:
 		say(result.Shared, e.sharedReason())

@@ -159,17 +159,17 @@ func TestVerdict(t *testing.T) {
 		{"idle workers, and a turn that waits for the turn before", []change{idle(.201), queued(1)},
 			result.LoadLimited, ""},
 		{"a GPU", []change{idle(.06), thinking, queued(9)}, result.LoadLimited,
-			"waited for a GPU, or as long as one would compute, for 50 %"},
+			"and waited for a GPU, or as long as one would compute, for 50 %: 56 % together"},
 		{"a server that computes all the time", []change{thinking, func(r *result.Result) {
 			r.FirstToken = &result.FirstToken{GPUBusyShare: new(.99)}
-		}}, result.LoadLimited, "(it was busy for 99 % of the window; -prefill-rate, -gpu)"},
+		}}, result.LoadLimited, "(the GPU was busy for 99 % of the window; -prefill-rate, -gpu)"},
 		{"each share under its own name", []change{idle(.15), func(r *result.Result) {
 			r.Harness.Busy.ThinkingNS = 4e9
-		}}, result.LoadLimited, "no request for 15 % of the time, workers waited for a GPU, or as " +
-			"long as one would compute, for 10 % (limit 20 %)"},
+		}}, result.LoadLimited, "no request for 15 % of the time and waited for a GPU, or as " +
+			"long as one would compute, for 10 %: 25 % together (limit 20 %)"},
 
 		{"another process", []change{device(13 * gib)}, result.Shared, "the device moved 13 GiB, " +
-			"1.30 times the 10 GiB of the run (limit 1.20): another process used it"},
+			"1.30 times the 10 GiB of the run and its files' metadata (limit 1.20): another process used it"},
 		{"a little more", []change{device(11 * gib)}, result.StorageLimited, ""},
 		{"another process with small requests", []change{requests(12001, 2001*blockBytes)}, result.Shared,
 			"the device completed 12001 I/O requests, 1.20 times those of the run (limit 1.20): another process"},
@@ -218,7 +218,7 @@ func TestVerdict(t *testing.T) {
 				"depth (each of 4 workers had 1 at most; -io-depth), and -bench Knee shows"},
 		{"a little faster than single requests", []change{latency(.9)}, result.LatencyLimited, "0.90 times"},
 		{"much faster than single requests", []change{latency(.22)}, result.Undecided, "an I/O request took 4 ms, " +
-			"0.22 times the 18.2 ms at queue depth 1 before the window, so that was not the storage's latency alone"},
+			"0.22 times the 18.2 ms at queue depth 1 before the window, so the latency before the window was not the storage's alone"},
 		{"one in flight", []change{inFlight(1), workers(1)}, result.LatencyLimited,
 			"the number of workers (1, each with 1 at most; -workers)"},
 		{"one worker that uses its depth", []change{workers(1), latency(1)}, result.LatencyLimited,

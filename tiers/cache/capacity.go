@@ -119,7 +119,7 @@ type search struct {
 
 // plan finds capacity for an entry in its target levels and commits the plan. It marks the victims,
 // appends them to work, and claims the bytes of the victims in lower levels and of e in its target
-// levels. It returns false and changes nothing if other writers use too much of a level.
+// levels. It returns false, and changes only lacking, if the entries that can leave a level have too few bytes.
 //
 // A strict plan takes only the first victims of an order, and fails if one is busy. Other plans skip
 // entries that cannot leave now.
@@ -134,8 +134,8 @@ func (c *Cache) plan(e *Entry, to targets, strict bool, work *[]move) bool {
 	}
 	for s.at = 0; s.at < len(c.levels); s.at++ {
 		l := c.levels[s.at]
-		// The victims may not fit even into an empty level, for example if the cpu tier is larger than the
-		// storage. Then the first victims go further down.
+		// The victims of the level above may not fit even if this level is empty, for example if the cpu tier is
+		// larger than the storage. Then the first of them skip this level.
 		for k := 0; k < len(s.moves) && s.need[s.at] > l.limit; k++ {
 			if m := &s.moves[k]; m.to == s.at {
 				m.to, m.drop = c.below(m.e, s.at+1)
@@ -190,7 +190,7 @@ func (c *Cache) commitMove(m *move) {
 		c.settle(e)
 		c.moves.Dropped.add(e.size)
 	case m.to == len(c.levels):
-		m.drop = false
+		m.drop = false // the same plan has dropped the copy in the last level
 		if !c.levels[m.at].last {
 			c.moves.Refused.add(e.size)
 		}
@@ -210,7 +210,7 @@ func (c *Cache) choose(it *evict.Item) (more bool) {
 		return false // there are enough bytes, and it is not in the group of the last victim
 	}
 	if s.strict && v.busy() {
-		s.short = max(1, s.short) // a busy entry keeps its whole group
+		s.short = max(1, s.short) // the plan fails: a busy entry keeps its whole group
 		return false
 	}
 	if v.state != resident {
@@ -257,7 +257,7 @@ func (c *Cache) beginDemotion(e *Entry, to *level) {
 	e.in.order.Add(e.item(to))
 }
 
-// leave gives back a writer's place in the write limit and admits the next writer.
+// leave releases a writer's slot of the write limit and admits the next writer.
 func (c *Cache) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,14 +277,14 @@ type waiter struct {
 	work   *[]move // of the plan
 	in     *level
 	bytes  int64
-	room   *rooms // gets the time of the wait; nil: nothing does
+	room   *rooms // the time of the wait is added here, by the tier waited for; may be nil
 	served clock.Event
 }
 
 // rooms are the waits for the capacity of each tier.
 type rooms = [tiers.NumKinds]time.Duration
 
-// serves completes a wait if its condition holds. Callers hold the lock.
+// serves completes a wait if its condition holds, and reports whether it has. Callers hold the lock.
 func (c *Cache) serves(w *waiter) bool {
 	switch {
 	case w.e != nil:
@@ -307,8 +307,8 @@ func (c *Cache) serveQueue(q *queue) {
 	}
 }
 
-// await waits in a queue until serves has completed want. After an error it has changed nothing: there is
-// no plan, no reservation and no place.
+// await waits in a FIFO queue until the condition of want holds, and then its plan, reservation or slot of the
+// write limit is made. After an error nothing has changed. Callers do not hold the lock.
 func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 )
 
 // Probe writes and reads one object before the run, in the layout of an engine; New has probed the
-// suite's own layouts. An engine has no such step. A file name that is too long, or direct I/O that
-// fails after the open, then ends the run before it measures anything.
+// suite's own layouts. Engines do not probe. With the probe, a file name that is too long, or direct I/O that
+// fails after the open, ends the run before it measures anything.
 func (t *Tier) Probe(ctx context.Context) error {
 	if !t.imitates() {
 		return nil
@@ -34,7 +34,8 @@ func (t *Tier) Probe(ctx context.Context) error {
 	return err
 }
 
-// probe writes an object, reads it back and removes it. also, if not nil, uses the written file.
+// probe writes an object, reads it back and removes it. It calls also, if not nil, with the written file before the
+// commit.
 func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) error {
 	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Layer: t.traits.Layers, Size: size}
 	w, err := t.begin(ctx, ioengine.Write, []tiers.Object{o})
@@ -72,16 +73,16 @@ func (t *Tier) probe(ctx context.Context, size int64, also func(s *span) error) 
 	return errors.Join(err, t.Remove(ctx, o))
 }
 
-// probeFile is probe with a file of its own. The file has a name of the work directory, so that the
-// next run removes it after a kill.
+// probeFile calls probe with the layout of one file per entry. If this run is killed, the next run recognizes the
+// file by its name and removes it.
 func (t *Tier) probeFile(ctx context.Context, size int64, also func(s *span) error) error {
 	defer func(l layout) { t.layout = l }(t.layout)
 	t.layout = layouts[tiers.LayoutFiles](base{t, &t.calls})
 	return t.probe(ctx, size, also)
 }
 
-// probeDirect determines the I/O mode of an own layout. It probes direct I/O with a block of a file,
-// because some filesystems refuse only the read or write.
+// probeDirect determines the I/O mode of a layout of this suite. It writes and reads one page of a file with direct
+// I/O, because some filesystems accept the open and refuse the read or write.
 func (t *Tier) probeDirect(ctx context.Context, filesystem string) error {
 	if !t.direct {
 		return nil
@@ -140,8 +141,8 @@ func (t *Tier) whyCached(info host.Filesystem) (why string, err error) {
 // refused reports that a filesystem refuses direct I/O.
 func refused(err error) bool { return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) }
 
-// maxUnit is the largest block size to which places are rounded up. Network filesystems report their
-// transfer size instead, and holes of that size free no more.
+// maxUnit is the largest reported block size that is used as the unit of a hole. Network filesystems report their
+// transfer size instead of a block size, and holes rounded up to it do not free more space.
 const maxUnit = 64 << 10
 
 // holeUnit returns the unit that a hole frees: a block of the filesystem.

@@ -48,7 +48,7 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	if window == 0 {
 		letters = ""
 	}
-	// The first key with types, or with an error, decides. All keys are read, so that they are known.
+	// The first key with types, or with an error, decides. All keys are read, because a key that is not read counts as unknown.
 	add := func(from string, types []string, problem error) {
 		if key == "" && (len(types) > 0 || problem != nil) {
 			key, kinds, err = from, slices.Clone(types), problem
@@ -89,12 +89,12 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	return key, kinds, err
 }
 
-// layersByInterval returns n layer types. The last layer of each group of many layers has full
-// attention, the other layers have the type others.
-func layersByInterval(n, many int, others string) (kinds []string) {
-	for i := 0; many > 0 && i < n; i++ {
-		kinds = append(kinds, others)
-		if (i+1)%many == 0 {
+// layersByInterval returns the types of n layers in groups of groupSize. The last layer of each group has full
+// attention. The type of the other layers is otherType. It returns nil if groupSize is 0.
+func layersByInterval(n, groupSize int, otherType string) (kinds []string) {
+	for i := 0; groupSize > 0 && i < n; i++ {
+		kinds = append(kinds, otherType)
+		if (i+1)%groupSize == 0 {
 			kinds[i] = fullLayer
 		}
 	}
@@ -113,8 +113,8 @@ func layersByExactInterval(n int, from string, many int, others string) (
 	return from, layersByInterval(n, many, others), err
 }
 
-// layersByPattern is layersByInterval for a number. For another text it repeats the letters of the
-// text, as n layer types of one letter.
+// layersByPattern returns the types of n layers. A text that is a number is the group size of
+// layersByInterval. Otherwise each letter of the text is the type of one layer, and the text repeats.
 func layersByPattern(n int, text string) (kinds []string) {
 	if many, err := strconv.Atoi(text); err == nil {
 		return layersByInterval(n, many, slidingLayer)
@@ -139,7 +139,7 @@ func (f *fields) layersListed(n int, key, kind, others string) (from string, typ
 	return key, types, nil
 }
 
-// maxLayers is a thousand times the layers of any real model.
+// maxLayers is far above the layers of any real model, which are some hundreds at most.
 const maxLayers = 1 << 17
 
 // apply sets what the layers of the model keep.
