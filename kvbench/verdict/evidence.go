@@ -88,7 +88,7 @@ func (e *evidence) compareDevice() {
 	// The kernel splits a request of the run if the file is in pieces on the device. So a surplus of requests
 	// does not prove another process. It counts up to (device's bytes − run's bytes) ÷ blockBytes.
 	all := *d.ReadIOs + *d.WriteIOs
-	others := min(all-e.storage.Read.Requests-e.storage.Write.Requests, (moved-own)/blockBytes)
+	others := min(all-e.storage.Read.Requests-e.storage.Write.Requests-metadataRequests*files, (moved-own)/blockBytes)
 	e.requests = ratio(all, all-max(0, others))
 }
 

@@ -15,6 +15,9 @@ const (
 	sharedLimit = 1.20
 	// metadataBytes is the I/O in bytes that a filesystem may add per created or deleted file.
 	metadataBytes = 64 << 10
+	// metadataRequests is the I/O requests that a filesystem may add per created or deleted file. ext4 added 3.5
+	// to 6 for files of 8 MiB.
+	metadataRequests = 8
 	// blockBytes is the usual smallest request of a process.
 	blockBytes = 4 << 10
 	// waitLimit is a share of the workers' busy time; for discards a share of the window. Without a wait

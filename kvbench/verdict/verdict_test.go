@@ -174,6 +174,9 @@ func TestVerdict(t *testing.T) {
 		{"another process with small requests", []change{requests(12001, 2001*blockBytes)}, result.Shared,
 			"the device completed 12001 I/O requests, 1.20 times those of the run (limit 1.20): another process"},
 		{"a few of them", []change{requests(12000, 2000*blockBytes)}, result.StorageLimited, ""},
+		{"requests for the metadata of many files", []change{requests(18000, 24000*blockBytes), func(r *result.Result) {
+			r.Tiers[0].Write.Operations = 1000
+		}}, result.StorageLimited, ""},
 		{"requests that the kernel splits", []change{requests(30000, 100*blockBytes)}, result.StorageLimited, ""},
 		{"an idle load on a shared device", []change{idle(.5), device(13 * gib)},
 			result.LoadLimited, ""},

@@ -211,10 +211,19 @@ func (c *CSV[R]) find(fields []string, name string) int {
 	})
 }
 
+// names reports whether the first line has names of other columns: no required column has a value there.
+func (c *CSV[R]) names(fields []string) bool {
+	var row R
+	return !slices.ContainsFunc(c.table.Columns, func(column Column[R]) bool {
+		return !column.Optional && (column.Place >= len(fields) ||
+			column.Set(&row, strings.TrimSpace(fields[column.Place])) == nil)
+	})
+}
+
 // header finds the columns by a first line, and reports whether that line is a header.
 func (c *CSV[R]) header(fields []string) (bool, error) {
 	c.places, c.need = nil, 0
-	header := c.find(fields, c.table.Columns[0].Name) >= 0
+	header := c.find(fields, c.table.Columns[0].Name) >= 0 || c.names(fields)
 	var missing []string
 	for _, column := range c.table.Columns {
 		at := column.Place
@@ -231,8 +240,8 @@ func (c *CSV[R]) header(fields []string) (bool, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return true, fmt.Errorf("%s:%d: the header has no column %s: is it %s?",
-			c.path, c.number, strings.Join(missing, " and no "), c.table.Kind)
+		return true, fmt.Errorf("%s:%d: the header has no column %s: is it %s? Its columns are %q",
+			c.path, c.number, strings.Join(missing, " and no "), c.table.Kind, fields)
 	}
 	if header {
 		c.fields = len(fields)
