@@ -54,18 +54,21 @@ func openDocument(path, list string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	for blanks := 0; list != "" && blanks < maxValue; blanks++ { // JSON lines are a sequence of values
+	in := &boundedReader{from: text}
+	for blanks := 0; ; blanks++ { // the decoder would look at them again and again
 		head, err := text.Peek(1)
-		if err != nil || !strings.Contains(" \t\r\n{", string(head)) {
+		if err != nil || !strings.Contains(" \t\r\n", string(head)) {
+			if string(head) == "{" { // JSON lines are a sequence of values
+				list = ""
+			}
 			break
 		}
-		if head[0] == '{' {
-			list = ""
-			break
+		if blanks == maxBlockLine {
+			return nil, errors.Join(fmt.Errorf("trace %s begins with more than %d blanks", path, blanks), text.Close())
 		}
+		in.lines += bytes.Count(head, []byte{'\n'})
 		_, _ = text.Discard(1)
 	}
-	in := &boundedReader{from: text}
 	return &document{textFile: text, in: in, dec: json.NewDecoder(in), list: list}, nil
 }
 

@@ -55,6 +55,21 @@ func TestLongLineFirst(t *testing.T) {
 	}
 }
 
+// Blanks before a document count as lines. A document of blanks is not read to its end.
+func TestBlanksBeforeADocument(t *testing.T) {
+	for _, list := range []string{"", "numbers"} {
+		doc, err := openDocument(file(t, "a.json", "\n \n\t7"), list)
+		require.NoError(t, err)
+		token, err := doc.token()
+		require.NoError(t, err)
+		assert.EqualValues(t, 7, token)
+		assert.Equal(t, 3, doc.Line())
+		require.NoError(t, doc.Close())
+		_, err = openDocument(file(t, "a.json", strings.Repeat(" ", maxBlockLine+1)), list)
+		assert.ErrorContains(t, err, "begins with more than 2097152 blanks")
+	}
+}
+
 // Files that are cut or not compressed.
 func TestBrokenCompression(t *testing.T) {
 	whole := strings.Repeat("2024-01-02 03:04:05,100,10\n", 99)
