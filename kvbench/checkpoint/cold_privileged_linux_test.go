@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,11 +103,17 @@ func TestADeviceThatFailsLeavesNothing(t *testing.T) {
 			leave(t, full, list[0].Bytes+list[1].Bytes+list[2].Bytes/2)
 			res, err := r.run(t, tiers.Write, 1, true)
 			require.ErrorIs(t, err, c.errno)
-			assert.ErrorContains(t, err, list[2].Name)
+			failing := list[2].Name
+			if c.direct && c.device { // the probe of direct writes leaves blocks of the device written: one file more or less fits
+				at := slices.IndexFunc(list, func(f files.File) bool { return strings.Contains(err.Error(), f.Name) })
+				require.Positive(t, at, "the first file fits: %v", err)
+				failing = list[at].Name
+			}
+			assert.ErrorContains(t, err, failing)
 			assert.ErrorContains(t, err, c.says)
 			assert.Equal(t, c.errno == unix.ENOSPC, strings.Contains(err.Error(), "-checkpoint-keep"))
 			assert.Equal(t, result.StatusFailed, res.Status)
-			assert.Contains(t, res.Error, list[2].Name)
+			assert.Contains(t, res.Error, failing)
 			rel, _ := filepath.Rel(r.dir, foreign)
 			assert.Equal(t, map[string]int64{rel: 4}, r.tree(t), "only the foreign file is left")
 			after, err := os.Stat(foreign)

@@ -104,7 +104,7 @@ func TestNothingCompletedHasTheVerdict(t *testing.T) {
 	}{
 		"capacity": {workers(result.Harness{WorkerBusyNS: 9e8}), rec, "workers waited for capacity for 77.8 %"},
 		"computing": {workers(result.Harness{WorkerBusyNS: 1e9, Busy: result.BusyTime{ThinkingNS: 1e9}}),
-			openRecorder(1, time.Second), "workers waited for a GPU"},
+			openRecorder(1, time.Second), "waited for a GPU"},
 		"load": {workers(result.Harness{WorkerIdleNS: 1e9}), openRecorder(1, time.Second),
 			"workers had no request for 100 % of the time"},
 		"never": {Info{}, New(1), "there was no window in which anything was measured; use a longer window"},
