@@ -79,7 +79,7 @@ func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
 	}
 }
 
-// A kernel's counter tells cached writes from direct ones, also while other processes write through the page cache.
+// The counter of the kernel shows which writes are cached, also while other processes write through the page cache.
 func TestWritesThroughThePageCacheAreCounted(t *testing.T) {
 	const pages = 1024
 	for name, c := range map[string]struct {
