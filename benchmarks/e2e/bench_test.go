@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/tiers/privtest"
 )
 
 // Where things are, seen from the directory of this package.
@@ -52,6 +53,13 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", strconv.Itoa(max(concurrently, runtime.GOMAXPROCS(0))))
 	}
 	code := m.Run()
+	// Without -run all tests have left their results.
+	if all := flag.Lookup("test.run").Value.String() == "" && builtDir != ""; all && code == 0 && os.Getenv(identitiesEnv) != "" {
+		if missing := notChecked(os.Getenv(privtest.RequireEnv) == "1"); missing != nil {
+			fmt.Fprintf(os.Stderr, "the results that the tests left lack\n\t%s\n", strings.Join(missing, "\n\t"))
+			code = exitFailed
+		}
+	}
 	_ = os.RemoveAll(builtDir) // of "" it removes nothing
 	os.Exit(code)
 }
@@ -80,6 +88,20 @@ var built = sync.OnceValues(func() (path string, err error) {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the test binary: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// reporter makes kvreport in the same directory.
+var reporter = sync.OnceValues(func() (path string, err error) {
+	if _, err := built(); err != nil {
+		return "", err
+	}
+	path = filepath.Join(builtDir, "kvreport")
+	build := exec.Command("go", "build", "-o", path, moduleRoot+"/tools/kvreport")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building kvreport: %w\n%s", err, out)
 	}
 	return path, nil
 })
@@ -134,6 +156,7 @@ type bench struct {
 	attr    *syscall.SysProcAttr
 	files   []*os.File // descriptors from 3
 	command []string   // what to run instead of the binary
+	outputs []string   // of the runs that ended
 }
 
 func newBench(t testing.TB) *bench {
@@ -141,11 +164,13 @@ func newBench(t testing.TB) *bench {
 	work := t.TempDir()
 	temp := filepath.Join(work, "tmp")
 	require.NoError(t, os.Mkdir(temp, 0o777))
-	return &bench{
+	b := &bench{
 		t: t, work: work, cache: filepath.Join(work, "cache"),
 		results: filepath.Join(work, "results"),
 		env:     append(plainEnv(), "TMPDIR="+temp),
 	}
+	t.Cleanup(func() { checkResultsBelow(t, work, b.outputs) })
+	return b
 }
 
 // plainEnv is the environment without what would set parameters.
@@ -207,6 +232,7 @@ func (b *buffer) String() string {
 type process struct {
 	*exec.Cmd
 	t           testing.TB
+	b           *bench
 	out, errout buffer
 	started     time.Time
 }
@@ -219,7 +245,7 @@ func (b *bench) start(args ...string) *process {
 		command = []string{binary(b.t), "-test.run=^$"}
 	}
 	command = append(append([]string(nil), command...), args...)
-	p := &process{Cmd: exec.Command(command[0], command[1:]...), t: b.t}
+	p := &process{Cmd: exec.Command(command[0], command[1:]...), t: b.t, b: b}
 	p.Dir, p.Env, p.SysProcAttr = cmp.Or(b.dir, b.work), b.env, b.attr
 	p.Stdout, p.Stderr, p.ExtraFiles = &p.out, &p.errout, b.files
 	p.WaitDelay = 20 * time.Second
@@ -246,6 +272,7 @@ func (p *process) end() outcome {
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(p.t, err)
 	}
+	p.b.outputs = append(p.b.outputs, p.out.String())
 	return outcome{code: p.ProcessState.ExitCode(), stdout: p.out.String(),
 		stderr: p.errout.String(), took: time.Since(p.started)}
 }

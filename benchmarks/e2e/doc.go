@@ -11,6 +11,7 @@
 //	clients, launchers          several clients: one line, one tree, a submission, one that dies
 //	checkpoint                  checkpoints of one and of several ranks
 //	objects, gateway            object stores that fail, and one that verifies signatures
+//	identities, formulas        the numbers of every result that these tests leave: testdata/identities.txt, views.txt
 //	safety, roots               files of a user stay as they are, and nothing of a run stays
 //	readme                      that README.md says what the code does
 //

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -64,8 +65,13 @@ func TestScripts(t *testing.T) {
 			ts.Fatalf("exit code %d, want %s", code, want)
 		}
 	}
+	var mu sync.Mutex
+	outputs := map[string][]string{} // by directory
 	run := func(ts *testscript.TestScript, want string, words []string) {
 		exits(ts, want, program, append([]string{"-test.run=^$"}, arguments(ts, words)...))
+		mu.Lock()
+		defer mu.Unlock()
+		outputs[ts.MkAbs(".")] = append(outputs[ts.MkAbs(".")], ts.ReadFile("stdout"))
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: golden.Update(),
@@ -73,6 +79,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("KVBENCH", program)
 			env.Setenv("TRACES", traces)
 			env.Setenv("PORT", freePort(t))
+			env.Defer(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				checkResultsBelow(t, env.WorkDir, outputs[env.WorkDir])
+			})
 			return os.WriteFile(filepath.Join(env.WorkDir, "micro.yaml"), []byte(microConfig), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
