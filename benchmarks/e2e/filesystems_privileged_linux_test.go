@@ -55,7 +55,7 @@ func TestFilesystems(t *testing.T) {
 			if c.layout != "" {
 				load = append(append(b.places(), b.micro()...), "-test.bench=PrefillOnly", "-layout="+c.layout)
 			}
-			b.ok(append(load, "-division=open", "-test.benchtime=300ms", "-storage-capacity-gb=0.05")...)
+			b.ok(append(load, "-division=open", "-test.benchtime=16x", "-storage-capacity-gb=0.05")...)
 			r := theResult(t, b.results)
 			mode, warnings := "direct", strings.Join(r.Warnings, "\n")
 			if c.cached != "" {
