@@ -24,7 +24,7 @@ func plain(r *result.Result) (s Section) {
 	if p.BlockBytes > 0 {
 		// Without flushes a drive may still keep all data in its memory.
 		line = fmt.Sprintf("requests of %s at random places in files of %s, %s in all, without "+
-			"flushes", bytes(p.BlockBytes), bytes(p.FileBytes), bytes(p.FootprintBytes))
+			"flushes", bytes(p.BlockBytes), size, bytes(p.FootprintBytes))
 	}
 	// Otherwise a reader would take a short window for a fault.
 	if r.EndedBy == result.EndedByFootprint {
